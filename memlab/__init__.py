@@ -1,0 +1,86 @@
+"""memlab: a Jupyter-native laboratory for the long-term memory of AI agents.
+
+    import memlab
+    lab = memlab.open("agent.memlab")
+    lab.remember("The user prefers tabs", kind="preference")
+    lab.recall("how should I indent?")
+
+Everything is loaded at its first use, so that importing memlab costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from memlab import ingest as ingest
+    from memlab.clock import ManualClock as ManualClock
+    from memlab.clock import system_clock as system_clock
+    from memlab.errors import InputError as InputError
+    from memlab.errors import LabError as LabError
+    from memlab.errors import MemlabError as MemlabError
+    from memlab.errors import PolicyError as PolicyError
+    from memlab.evaluation import bench_locomo as bench_locomo
+    from memlab.lab import Lab as Lab
+    from memlab.lab import open_lab as open
+    from memlab.lab_results import Memory as Memory
+    from memlab.policies import FEATURES as FEATURES
+    from memlab.policies import SETTINGS as SETTINGS
+    from memlab.policies import SLOTS as SLOTS
+    from memlab.policies import Pack as Pack
+    from memlab.policies import load_pack as load_pack
+    from memlab.policies import pack_names as packs
+    from memlab.recall import Hit as Hit
+    from memlab.recall import Hits as Hits
+    from memlab.schema import FIELDS as FIELDS
+    from memlab.schema import KINDS as KINDS
+    from memlab.slates import Slates as Slates
+
+_WHERE = {
+    "FEATURES": "policies",
+    "FIELDS": "schema",
+    "KINDS": "schema",
+    "SETTINGS": "policies",
+    "SLOTS": "policies",
+    "Hit": "recall",
+    "Hits": "recall",
+    "InputError": "errors",
+    "Lab": "lab",
+    "LabError": "errors",
+    "ManualClock": "clock",
+    "MemlabError": "errors",
+    "Memory": "lab_results",
+    "Pack": "policies",
+    "PolicyError": "errors",
+    "Slates": "slates",
+    "bench_locomo": "evaluation",
+    "load_pack": "policies",
+    "open": ("lab", "open_lab"),
+    "packs": ("policies", "pack_names"),
+    "system_clock": "clock",
+}
+
+__all__ = [
+    *_WHERE,
+    "ingest",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ingest":
+        return importlib.import_module("memlab.ingest")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'memlab' has no attribute {name!r}")
+    where = _WHERE[name]
+    module, attribute = (where, name) if isinstance(where, str) else where
+    value = getattr(importlib.import_module(f"memlab.{module}"), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

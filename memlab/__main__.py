@@ -1,0 +1,5 @@
+"""``python -m memlab``."""
+
+from memlab.cli import main
+
+main()

@@ -1,0 +1,78 @@
+"""Time is passed in: one type of clock, one unit on disk.
+
+Inside memlab an instant is an ``int``: microseconds since 1970-01-01 UTC. People pass and receive
+aware ``datetime`` objects; a naive one is read as UTC.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from memlab.errors import InputError
+
+__all__ = ["DAY", "HOUR", "Clock", "ManualClock", "Micros", "When", "from_micros", "system_clock", "to_micros"]
+
+Micros = int
+"""Microseconds since 1970-01-01 UTC."""
+
+When = datetime | str | int
+"""What a person may pass for an instant: a datetime, an ISO 8601 string, or microseconds."""
+
+Clock = Callable[[], Micros]
+
+HOUR: Micros = 3_600_000_000
+DAY: Micros = 24 * HOUR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def system_clock() -> Micros:
+    """The wall clock."""
+    return time.time_ns() // 1000
+
+
+class ManualClock:
+    """A clock that moves only when told to: for tests, replay and simulation.
+
+    >>> clock = ManualClock("2026-01-01")
+    >>> clock.advance(days=1); from_micros(clock()).isoformat()
+    '2026-01-02T00:00:00+00:00'
+    """
+
+    def __init__(self, start: When = 0) -> None:
+        self.now = to_micros(start)
+
+    def __call__(self) -> Micros:
+        return self.now
+
+    def advance(self, *, days: float = 0, hours: float = 0, seconds: float = 0) -> None:
+        self.now += round(days * DAY + hours * HOUR + seconds * 1_000_000)
+
+    def set(self, when: When) -> None:
+        self.now = to_micros(when)
+
+
+def to_micros(when: When) -> Micros:
+    """Microseconds since 1970 of a datetime, an ISO 8601 string or an int that already is one."""
+    if isinstance(when, bool):
+        raise InputError(f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}.")
+    if isinstance(when, int):
+        return when
+    if isinstance(when, str):
+        try:
+            when = datetime.fromisoformat(when)
+        except ValueError:
+            raise InputError(f'"{when}" is not an ISO 8601 time such as 2026-11-01T14:30:00.') from None
+    if not isinstance(when, datetime):
+        raise InputError(f"A time must be a datetime, an ISO 8601 string or microseconds, not {type(when).__name__}.")
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return (when - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: Micros) -> datetime:
+    """The aware UTC datetime of an instant."""
+    return _EPOCH + timedelta(microseconds=micros)

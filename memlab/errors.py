@@ -1,0 +1,201 @@
+"""Every error that memlab raises on purpose, in one tree.
+
+    MemlabError
+    ├── InputError            a value that a caller passed                 (also a ValueError)
+    │   └── UnknownName       a kind, id, pack, slot, feature ... that does not exist
+    ├── PolicyError           a policy's source; carries line, column, policy name and hash
+    │   ├── PolicySyntaxError     it cannot be read
+    │   ├── PolicyNameError       a name that nothing declares
+    │   ├── PolicyTypeError       a form of the wrong type or shape
+    │   └── PolicyLimitError      longer, deeper or larger than the limits allow
+    ├── LabError              a lab on disk
+    │   ├── NotALab               the path holds something else
+    │   ├── NewerLab              written by a later version of memlab
+    │   ├── DamagedLab            truncated or overwritten files
+    │   ├── ReadOnlyLab           the disk or the lab refuses writes      (also a PermissionError)
+    │   ├── LabBusy               another process holds the writer's lock (also a TimeoutError)
+    │   └── EmbedderMismatch      vectors of another embedder
+    ├── PrivacyError          text that must not reach the disk
+    ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
+    └── MissingExtra          an optional dependency that is not installed (also an ImportError)
+
+Every message says what is wrong, where, and the nearest valid thing or the way out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DamagedLab",
+    "DatasetError",
+    "EmbedderMismatch",
+    "InputError",
+    "LabBusy",
+    "LabError",
+    "MemlabError",
+    "MissingExtra",
+    "NewerLab",
+    "NotALab",
+    "PolicyError",
+    "PolicyLimitError",
+    "PolicyNameError",
+    "PolicySyntaxError",
+    "PolicyTypeError",
+    "PrivacyError",
+    "ReadOnlyLab",
+    "UnknownName",
+    "did_you_mean",
+]
+
+
+def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
+    """A closing clause that names the nearest known names, or lists them all when none is near.
+
+    >>> did_you_mean("recencey", ["recency", "similarity"])
+    'Did you mean recency?'
+    """
+    options = sorted(set(known))
+    near = difflib.get_close_matches(name, options, n=3, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    if not options:
+        return "Nothing of that sort is declared."
+    shown = ", ".join(options[:most])
+    return f"Known: {shown}{', ...' if len(options) > most else ''}."
+
+
+class MemlabError(Exception):
+    """The root of the tree: ``except memlab.MemlabError`` catches all that memlab raises on purpose."""
+
+
+class InputError(MemlabError, ValueError):
+    """A value that a caller passed is outside what the call accepts."""
+
+
+class UnknownName(InputError, LookupError):
+    """A name or id that nothing in the lab or in memlab declares.
+
+    >>> UnknownName("pack", "associatve", ["associative", "cascade"])
+    UnknownName('There is no pack "associatve". Did you mean associative?')
+    """
+
+    def __init__(self, what: str, name: object, known: Iterable[str] = ()) -> None:
+        self.what, self.name = what, name
+        super().__init__(f'There is no {what} "{name}". {did_you_mean(str(name), known)}')
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+class PolicyError(MemlabError):
+    """A policy's source is not acceptable; the message shows the line with a caret below the form.
+
+    ``line`` and ``column`` count from 1; ``policy`` is its name and ``hash`` its source hash, where known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        end_column: int | None = None,
+        policy: str | None = None,
+        hash: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        self.message = message
+        self.source, self.line, self.column, self.end_column = source, line, column, end_column
+        self.policy, self.hash, self.file = policy, hash, file
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        where = self.file or "policy"
+        if self.policy:
+            where += f" {self.policy}" if not self.file else f", {self.policy}"
+        if self.hash:
+            where += f" [{self.hash[:12]}]"
+        if self.line is None:
+            return f"{where}: {self.message}"
+        where += f", line {self.line}, column {self.column}"
+        lines = (self.source or "").split("\n")
+        if not 1 <= self.line <= len(lines):
+            return f"{where}: {self.message}"
+        shown = lines[self.line - 1]
+        start = max(0, (self.column or 1) - 1)
+        stop = self.end_column if self.end_column and self.end_column > start else start + 1
+        window = max(0, start - 60)
+        caret = " " * (start - window) + "^" * max(1, min(stop, len(shown)) - start)
+        return f"{where}: {self.message}\n  {shown[window : window + 120]}\n  {caret[:120]}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+class PolicySyntaxError(PolicyError):
+    """The text is not a readable S-expression of the dialect."""
+
+
+class PolicyNameError(PolicyError):
+    """The source names a feature, function, slot or parameter that nothing declares."""
+
+
+class PolicyTypeError(PolicyError):
+    """A form has the wrong type, the wrong number of arguments or the wrong shape."""
+
+
+class PolicyLimitError(PolicyError):
+    """The source is longer, deeper or larger than the limits of the dialect."""
+
+
+class LabError(MemlabError):
+    """A lab on disk cannot be opened or written as asked."""
+
+
+class NotALab(LabError):
+    """The path exists and holds something else."""
+
+
+class NewerLab(LabError):
+    """The lab was written by a later version of memlab."""
+
+
+class DamagedLab(LabError):
+    """Files of the lab are truncated, overwritten or missing."""
+
+
+class ReadOnlyLab(LabError, PermissionError):
+    """The disk, or the way in which the lab was opened, refuses writes."""
+
+
+class LabBusy(LabError, TimeoutError):
+    """Another process has held the writer's lock for longer than the timeout."""
+
+
+class EmbedderMismatch(LabError):
+    """The lab holds vectors of another embedder than the one it was opened with."""
+
+
+class PrivacyError(MemlabError):
+    """Text that must not reach the disk stands where it cannot be redacted."""
+
+
+class DatasetError(MemlabError, ValueError):
+    """A benchmark or log file is malformed; the message names the place in the file."""
+
+
+class MissingExtra(MemlabError, ImportError):
+    """A feature needs an optional dependency; the message gives the pip command."""
+
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        super().__init__(f"{feature} needs {package}. Install it with: pip install 'memlab[{extra}]'")
+
+
+def _rebuild(cls: type[MemlabError], args: tuple[object, ...], state: dict[str, object]) -> MemlabError:
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(state)
+    return error

@@ -1,0 +1,518 @@
+"""``Lab``: every verb that a person uses, each a few lines that call a room below."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+
+from memlab.clock import Clock, When, system_clock, to_micros
+from memlab.embedding import Embedder, EmbedderSpec, load_embedder
+from memlab.errors import DamagedLab, EmbedderMismatch, InputError, ReadOnlyLab, UnknownName
+from memlab.journal import Journal, Transaction
+from memlab.lab_policies import LabPolicies
+from memlab.lab_results import Feedback, Memory, Remembered
+from memlab.memory import (
+    State,
+    as_said,
+    checked_columns,
+    checked_text,
+    columns_of,
+    latest_snapshot,
+    load_snapshot,
+    save_snapshot,
+)
+from memlab.policies import DEFAULT_PACK, Pack, VersionLog, load_pack
+from memlab.privacy import refuse, screen, screen_many
+from memlab.recall import Hit, Hits, Question, Recaller
+from memlab.schema import OUTCOMES, RELATIONS
+from memlab.slates import Slates, decode, encode
+
+__all__ = ["Lab", "open_lab"]
+
+_SNAPSHOT_EVERY = 20_000
+"""Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
+
+_POLICY_EVENTS = ("use", "install", "rollback")
+
+
+def open_lab(
+    path: str | Path | None = None,
+    *,
+    pack: str | Path | Pack | None = None,
+    embedder: EmbedderSpec = None,
+    clock: Clock = system_clock,
+    read_only: bool = False,
+    reembed: bool = False,
+) -> Lab:
+    """Open the lab in the directory ``path``, or a new one there; without a path, a lab in memory.
+
+    ``pack`` is used from now on (a new lab starts with "memlab"). ``embedder`` is the shipped static model, or a
+    model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
+    is refused, unless ``reembed=True`` embeds every memory anew.
+
+    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch.
+
+    >>> with open_lab() as lab:
+    ...     _ = lab.remember("The user prefers tabs", kind="preference")
+    ...     lab.recall("tabs or spaces?")[0].text
+    'The user prefers tabs'
+    """
+    return Lab(path, pack=pack, embedder=embedder, clock=clock, read_only=read_only, reembed=reembed)
+
+
+class Lab:
+    """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``."""
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        pack: str | Path | Pack | None = None,
+        embedder: EmbedderSpec = None,
+        clock: Clock = system_clock,
+        read_only: bool = False,
+        reembed: bool = False,
+    ) -> None:
+        chosen = load_pack(pack) if pack is not None else None
+        self._embedder: Embedder = load_embedder(embedder)
+        self._clock = clock
+        self._mutex = threading.RLock()
+        self._folder = None if path is None else Path(path).expanduser()
+        self._journal = Journal.open(self._folder, read_only=read_only)
+        self._versions = VersionLog()
+        self._recaller = Recaller(self._embedder)
+        try:
+            self._state = self._restored()
+            self._snapshot_at = len(self._state)
+            for event in self._journal.events(kinds=_POLICY_EVENTS, upto=self._state.seq):
+                self._versions.fold(event, self._journal.source)
+            self._fold()
+            if not self._state.fingerprint:
+                if read_only:
+                    raise ReadOnlyLab(f"{self._where} is empty: a read-only lab cannot be started.")
+                self._adopt_embedder()
+            elif self._state.fingerprint != self._embedder.fingerprint:
+                self._other_embedder(reembed and not read_only)
+            if chosen is not None or self._versions.empty:
+                self.use(chosen or DEFAULT_PACK)
+        except BaseException:
+            self._journal.close()
+            raise
+
+    # -- remembering ------------------------------------------------------------------------------------------
+
+    def remember(self, text: str, *, at: When | None = None, chain: bool = False, **fields: Any) -> Memory:
+        """Remember one text; durable when it returns.
+
+        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
+        ``chain=True`` links it by a ``next`` edge to the last memory of its session.
+
+        >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")   # doctest: +SKIP
+        """
+        row = {"text": text, **fields}
+        if at is not None:
+            row["at"] = at
+        return self.remember_many([row], chain=chain)[0]
+
+    def remember_many(
+        self, rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame, *, chain: bool = False
+    ) -> Remembered:
+        """Remember several at once: one transaction, one event, all or nothing.
+
+        ``rows`` are dicts of ``text`` and any of ``memlab.FIELDS`` and ``at``, or texts, or a Polars frame with
+        those columns. ``chain=True`` links consecutive memories of a session by ``next`` edges.
+        """
+        columns = columns_of(rows)
+        count = len(next(iter(columns.values()), ()))
+        if not count:
+            return Remembered(self, range(0), ())
+        now = self._clock()
+        columns = checked_columns(columns, now=now)
+        screenings = screen_many(columns.pop("text"))
+        texts = [screening.text for screening in screenings]
+        _refuse_names(columns)
+        speakers = columns.get("speaker") or [None] * count
+        vectors = self._embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
+        with self._writing() as tx:
+            first = len(self._state) + 1
+            ids = range(first, first + count)
+            body: dict[str, Any] = {"first": first, "count": count, "columns": _compact(columns)}
+            if chain:
+                body["edges"] = self._chain(columns, first, count)
+            tx.payloads(ids, texts)
+            tx.vectors(first, self._embedder.fingerprint, vectors)
+            tx.event("remember", body, at=now)
+        self._fold()
+        findings = tuple((ids[row], found) for row, screening in enumerate(screenings) for found in screening.findings)
+        if self._folder is not None and len(self._state) - self._snapshot_at >= _SNAPSHOT_EVERY:
+            self.snapshot()
+        return Remembered(self, ids, findings)
+
+    extend = remember_many
+
+    def _chain(self, columns: Mapping[str, Sequence[Any]], first: int, count: int) -> dict[str, Any]:
+        nothing = [None] * count
+        last: dict[tuple[str | None, str], int | None] = {}
+        source, target = [], []
+        for offset, place in enumerate(
+            zip(columns.get("project", nothing), columns.get("session", nothing), strict=True)
+        ):
+            if place[1] is None:
+                continue
+            before = last[place] if place in last else self._state.last_of(*place)
+            if before is not None:
+                source.append(before)
+                target.append(first + offset)
+            last[place] = first + offset
+        return {"source": source, "target": target, "relation": "next", "weight": 1.0}
+
+    def link(
+        self,
+        source: Memory | Hit | int,
+        target: Memory | Hit | int,
+        relation: str = "relates-to",
+        *,
+        weight: float = 1.0,
+    ) -> None:
+        """Join two memories by an edge."""
+        if relation not in RELATIONS:
+            raise UnknownName("relation", relation, RELATIONS)
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+            raise InputError(f"The weight of an edge lies in 0..1, not {weight!r}.")
+        with self._writing() as tx:
+            ends = self._row(source) + 1, self._row(target) + 1
+            if ends[0] == ends[1]:
+                raise InputError(f"Memory {ends[0]} cannot be linked to itself.")
+            edges = {"source": [ends[0]], "target": [ends[1]], "relation": relation, "weight": float(weight)}
+            tx.event("link", {"edges": edges}, at=self._clock())
+        self._fold()
+
+    def forget(self, memory: Memory | Hit | int) -> None:
+        """Take a memory out of every recall; ``restore`` brings it back."""
+        self._set_status(memory, "forgotten")
+
+    def restore(self, memory: Memory | Hit | int) -> None:
+        """Undo ``forget``."""
+        self._set_status(memory, "active")
+
+    def _set_status(self, memory: Memory | Hit | int, status: str) -> None:
+        with self._writing() as tx:
+            tx.event("status", {"ids": [self._row(memory) + 1], "status": status}, at=self._clock())
+        self._fold()
+
+    # -- recalling --------------------------------------------------------------------------------------------
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        branch: str | None = None,
+        at: When | None = None,
+        log: bool = True,
+    ) -> Hits:
+        """The memories that the live pack puts first for ``query``, at most ``limit`` of them.
+
+        ``project`` also admits what belongs to no project. ``at`` is the time of asking. The slate is logged and
+        the memories shown gain an access, unless ``log=False`` or the lab is read-only.
+        """
+        text = screen(checked_text(query)).text
+        pack = self.pack
+        wanted = pack.count("limit") if limit is None else limit
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise InputError(f"limit is a whole number of at least 1, not {wanted!r}.")
+        now = self._clock() if at is None else to_micros(at)
+        with self._mutex:
+            self._fold()
+            question = Question(text, project=project, session=session, branch=branch, at=now)
+            slate = self._recaller.recall(self._state, self.pack, question, limit=wanted)
+            decision = None
+            if log and not self._journal.read_only:
+                with self._journal.write(durable=False) as tx:
+                    decision = tx.event("recall", {"ids": list(slate.shown), "pack": self.pack.hash}, at=now)
+                    tx.slate(decision, encode(slate))
+                self._fold()
+            return Hits(slate, self.pack, decision, [self._memory(memory - 1) for memory in slate.shown])
+
+    def feedback(
+        self,
+        hit: Hit | Memory | int,
+        outcome: str | None = None,
+        *,
+        reward: float | None = None,
+        source: str = "user",
+        at: When | None = None,
+    ) -> Feedback:
+        """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; durable when it returns."""
+        if outcome is None and reward is None:
+            raise InputError('Feedback needs an outcome, "success" or "fail", or a reward.')
+        if outcome is not None and outcome not in OUTCOMES:
+            raise UnknownName("outcome", outcome, OUTCOMES)
+        if reward is not None and (
+            isinstance(reward, bool) or not isinstance(reward, int | float) or reward - reward != 0
+        ):
+            raise InputError(f"A reward is a finite number, not {reward!r}.")
+        refuse(checked_text(source, where="source"), "the source of feedback")
+        now = self._clock() if at is None else to_micros(at)
+        decision = hit.decision if isinstance(hit, Hit) else None
+        with self._writing() as tx:
+            memory = self._row(hit) + 1
+            body = {"decision": decision, "memory": memory, "outcome": outcome, "reward": reward, "source": source}
+            seq = tx.event("feedback", body, at=now)
+        self._fold()
+        return Feedback(seq, decision, memory, outcome, reward, source)
+
+    # -- policies ---------------------------------------------------------------------------------------------
+
+    @property
+    def pack(self) -> Pack:
+        """The live pack."""
+        return self._versions.pack
+
+    def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
+        """Let another pack decide from the next recall on: logged, hashed, reversible."""
+        return self.policies.use(pack, reason=reason)
+
+    @property
+    def policies(self) -> LabPolicies:
+        """Install, history, rollback and diff of single policies."""
+        return LabPolicies(self._versions, self._write_policy)
+
+    def _write_policy(self, kind: str, make: Callable[[], tuple[dict[str, Any], Mapping[str, str]]]) -> None:
+        with self._writing() as tx:
+            body, sources = make()
+            for hash, source in sources.items():
+                refuse(source, "a policy")
+                tx.source(hash, source)
+            tx.event(kind, body, at=self._clock())
+        self._fold()
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    @property
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy."""
+        with self._mutex:
+            self._fold()
+            return self._state.memories()
+
+    @property
+    def edges(self) -> pl.DataFrame:
+        """Every edge as a row: a copy."""
+        with self._mutex:
+            self._fold()
+            return self._state.edge_frame()
+
+    @property
+    def slates(self) -> Slates:
+        """Every logged recall as four lazy frames."""
+        slates = [decode(blob, decision=seq) for seq, blob in self._journal.slates()]
+        rows = [{"at": event.at, **event.body} for event in self._journal.events(kinds=("feedback",))]
+        stamp = pl.Datetime("us", "UTC")
+        feedback = pl.DataFrame(
+            rows,
+            schema={
+                "decision": pl.Int64,
+                "memory": pl.Int64,
+                "outcome": pl.String,
+                "reward": pl.Float64,
+                "source": pl.String,
+                "at": pl.Int64,
+            },
+        ).with_columns(pl.col("at").cast(stamp))
+        return Slates.of(slates, feedback.rename({"memory": "memory_id"}))
+
+    def __len__(self) -> int:
+        with self._mutex:
+            self._fold()
+            return len(self._state)
+
+    def __getitem__(self, memory: int) -> Memory:
+        with self._mutex:
+            self._fold()
+            return self._memory(self._row(memory))
+
+    @property
+    def path(self) -> Path | None:
+        return self._folder
+
+    @property
+    def embedder(self) -> Embedder:
+        return self._embedder
+
+    def __repr__(self) -> str:
+        with self._mutex:
+            self._fold()
+            state = self._state
+            return (
+                f"<Lab {self._where}: {len(state):,} memories, {len(state.edges):,} edges, "
+                f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
+            )
+
+    # -- opening and closing ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> None:
+        """Write the folded state down, so that the next opening is quick. ``close`` does it when there is much new."""
+        if self._folder is None or self._journal.read_only:
+            return
+        with self._mutex:
+            self._fold()
+            save_snapshot(self._state, self._folder / "snapshots")
+            self._snapshot_at = len(self._state)
+
+    def close(self) -> None:
+        """Write a snapshot if that will save time, and let the journal go."""
+        with self._mutex:
+            if self._journal.closed:
+                return
+            try:
+                if len(self._state) - self._snapshot_at >= _SNAPSHOT_EVERY // 10:
+                    self.snapshot()
+            finally:
+                self._journal.close()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- within -----------------------------------------------------------------------------------------------
+
+    @property
+    def _where(self) -> str:
+        return "in memory" if self._folder is None else self._folder.name
+
+    def _restored(self) -> State:
+        found = latest_snapshot(self._folder / "snapshots") if self._folder is not None else None
+        if found is None:
+            return State()
+        try:
+            state = load_snapshot(found)
+        except DamagedLab as error:
+            warnings.warn(f"{error} It is rebuilt from the journal, which takes longer.", stacklevel=4)
+            return State()
+        # A journal restored from an older copy is the truth; what a later snapshot knew is not.
+        return state if state.seq <= self._journal.head else State()
+
+    def _writing(self) -> _Writing:
+        return _Writing(self)
+
+    def _fold(self) -> None:
+        with self._mutex:
+            if self._journal.head == self._state.seq:
+                return
+            events = list(self._journal.events(after=self._state.seq))
+            self._state.fold(events, self._journal)
+            for event in events:
+                if event.kind in _POLICY_EVENTS:
+                    self._versions.fold(event, self._journal.source)
+
+    def _row(self, memory: Memory | Hit | int) -> int:
+        id = memory.id if isinstance(memory, Memory | Hit) else memory
+        if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(self._state):
+            raise UnknownName("memory", id, [f"1 to {len(self._state)}"] if len(self._state) else ())
+        return id - 1
+
+    def _memory(self, row: int) -> Memory:
+        return Memory.of(self._state, row)
+
+    def _adopt_embedder(self) -> None:
+        with self._writing() as tx:
+            if not self._state.fingerprint:
+                tx.event("embedder", self._embedder_body(), at=self._clock())
+        self._fold()
+
+    def _embedder_body(self) -> dict[str, Any]:
+        return {
+            "fingerprint": self._embedder.fingerprint,
+            "name": self._embedder.name,
+            "dim": self._embedder.dim,
+        }
+
+    def _other_embedder(self, reembed: bool) -> None:
+        if not reembed:
+            raise EmbedderMismatch(
+                f"{self._where} holds vectors of {self._state.embedder_name} [{self._state.fingerprint[:12]}], and was "
+                f"opened with {self._embedder.name} [{self._embedder.fingerprint[:12]}]. Open it with the embedder that "
+                "wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
+            )
+        with self._writing() as tx:
+            count = len(self._state)
+            for first in range(1, count + 1, _SNAPSHOT_EVERY):
+                ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
+                speakers = self._state.names["speaker"]
+                said = [
+                    as_said(text, speakers.at(id - 1)) for id, text in zip(ids, self._journal.texts(ids), strict=True)
+                ]
+                vectors = self._embedder.encode(said)
+                tx.vectors(first, self._embedder.fingerprint, vectors)
+            tx.event("embedder", self._embedder_body(), at=self._clock())
+        self._fold()
+
+
+class _Writing:
+    """The writer's lock and a transaction, with the state folded up to what other processes have written."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def __enter__(self) -> Transaction:
+        self._lab._mutex.acquire()
+        try:
+            self._transaction = self._lab._journal.write(durable=True)
+            tx = self._transaction.__enter__()
+            try:
+                self._lab._fold()
+            except BaseException as error:
+                self._transaction.__exit__(type(error), error, error.__traceback__)
+                raise
+        except BaseException:
+            self._lab._mutex.release()
+            raise
+        return tx
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._transaction.__exit__(kind, error, trace)
+        finally:
+            self._lab._mutex.release()
+
+
+def _compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Columns without nulls throughout, and a value that all rows share once."""
+    compact: dict[str, Any] = {}
+    for name, values in columns.items():
+        first = values[0]
+        if isinstance(first, list) or any(isinstance(value, list) for value in values):
+            compact[name] = values
+        elif all(value == first for value in values):
+            if first is not None:
+                compact[name] = first
+        else:
+            compact[name] = values
+    return compact
+
+
+def _refuse_names(columns: Mapping[str, list[Any]]) -> None:
+    for name, values in columns.items():
+        seen: set[str] = set()
+        for value in values:
+            if isinstance(value, str):
+                seen.add(value)
+            elif isinstance(value, list):
+                seen.update(value)
+        for value in seen:
+            refuse(value, f"the field {name}")

@@ -1,0 +1,19 @@
+"""The state of a lab: frames folded from the journal, the checks before a write, and snapshots."""
+
+from memlab.memory._fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
+from memlab.memory._snapshot import latest_snapshot, load_snapshot, save_snapshot
+from memlab.memory._state import Contents, Happened, State, as_said
+
+__all__ = [
+    "MAX_TEXT_BYTES",
+    "Contents",
+    "Happened",
+    "State",
+    "as_said",
+    "checked_columns",
+    "checked_text",
+    "columns_of",
+    "latest_snapshot",
+    "load_snapshot",
+    "save_snapshot",
+]

@@ -1,0 +1,123 @@
+"""What a caller gives to be remembered, checked column by column before anything is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from memlab.clock import to_micros
+from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.schema import FIELDS, MEMORY, Column
+
+__all__ = ["MAX_TEXT_BYTES", "checked_columns", "checked_text", "columns_of"]
+
+MAX_TEXT_BYTES = 1_000_000
+
+
+def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
+    """Rows, texts or a frame as columns; a key that some rows lack is None there."""
+    if isinstance(rows, pl.DataFrame):
+        return rows.to_dict(as_series=False)
+    if isinstance(rows, str | Mapping):
+        raise InputError("remember_many takes several rows: a list of dicts, a list of texts, or a Polars frame.")
+    given = [{"text": row} if isinstance(row, str) else row for row in rows]
+    for number, row in enumerate(given):
+        if not isinstance(row, Mapping):
+            raise InputError(f"Row {number} is {type(row).__name__}, not a dict with a text.")
+    names = dict.fromkeys(name for row in given for name in row)
+    return {name: [row.get(name) for row in given] for name in names}
+
+
+def checked_columns(columns: Mapping[str, Sequence[Any]], *, now: int) -> dict[str, list[Any]]:
+    """The same columns with every value checked and converted; ``at`` becomes ``created``.
+
+    Raises InputError that names the row and the column of the first bad value.
+    """
+    for name in columns:
+        if name not in FIELDS and name != "at":
+            raise InputError(f'A memory has no field "{name}". {did_you_mean(name, (*FIELDS, "at"))}')
+    if "text" not in columns:
+        raise InputError("A memory needs a text.")
+    checked: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        if name == "at":
+            checked["created"] = [now if when is None else _instant(when, row) for row, when in enumerate(values)]
+        elif name == "text":
+            checked["text"] = [checked_text(text, where=f"row {row}") for row, text in enumerate(values)]
+        else:
+            checked[name] = _checked(MEMORY[name], values)
+    return checked
+
+
+def checked_text(text: object, *, where: str = "") -> str:
+    """A text that can be stored: not blank, no lone surrogates, at most 1 MB of UTF-8."""
+    at = f" ({where})" if where else ""
+    if not isinstance(text, str):
+        raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
+    if not text or text.isspace():
+        raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The text holds a lone surrogate at character {error.start}{at}: "
+            'decode its source as UTF-8, or clean it with text.encode("utf-8", "replace").decode().'
+        ) from None
+    if size > MAX_TEXT_BYTES:
+        raise InputError(f"The text has {size:,} bytes{at}; a memory holds at most {MAX_TEXT_BYTES:,}. Split it.")
+    return text
+
+
+def _instant(when: Any, row: int) -> int:
+    try:
+        return to_micros(when)
+    except InputError as error:
+        raise InputError(f"Row {row}, field at: {error}") from None
+
+
+def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
+    default = column.default
+    name, storage = column.name, column.storage
+    if storage == "word":
+        for row, value in enumerate(values):
+            if value is not None and value not in column.words:
+                raise InputError(f"Row {row}: {UnknownName(name, value, column.words)}")
+        return [default if value is None else value for value in values]
+    if storage == "num":
+        return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]
+    if storage == "bool":
+        for row, value in enumerate(values):
+            if value is not None and not isinstance(value, bool):
+                raise InputError(f"Row {row}: {name} is true or false, not {value!r}.")
+        return [default if value is None else value for value in values]
+    if storage == "list":
+        return [_strings(name, value, row) for row, value in enumerate(values)]
+    for row, value in enumerate(values):
+        if value is not None:
+            _name(name, value, row)
+    return list(values)
+
+
+def _number(column: Column, value: Any, row: int) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"Row {row}: {column.name} is a finite number, not {value!r}.")
+    if not column.low <= value <= column.high:
+        raise InputError(f"Row {row}: {column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")
+    return float(value)
+
+
+def _name(field: str, value: Any, row: int) -> str:
+    if not isinstance(value, str) or not value or len(value) > 1000:
+        raise InputError(f"Row {row}: {field} is a string of 1 to 1000 characters, not {value!r:.60}.")
+    return checked_text(value, where=f"row {row}, field {field}")
+
+
+def _strings(name: str, value: Any, row: int) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InputError(f"Row {row}: {name} is a list of strings, not {value!r:.60}.")
+    return [_name(name, item, row) for item in value] or None

@@ -1,0 +1,31 @@
+"""Packs, slots, settings, features and the versions of policies.
+
+``load_pack`` reads a pack; ``SLOTS``, ``FEATURES`` and ``SETTINGS`` declare what one may hold; ``VersionLog`` folds
+which policies a lab has used.
+"""
+
+from memlab.policies._features import FEATURES, Feature
+from memlab.policies._packs import DEFAULT_PACK, Pack, load_pack, pack_from_sources, pack_names, pack_source
+from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
+from memlab.policies._slots import SLOTS, Slot, slot_named
+from memlab.policies._versions import PolicyDiff, Version, VersionLog
+
+__all__ = [
+    "DEFAULT_PACK",
+    "FEATURES",
+    "SETTINGS",
+    "SLOTS",
+    "Feature",
+    "Pack",
+    "PolicyDiff",
+    "SettingValue",
+    "Slot",
+    "Version",
+    "VersionLog",
+    "checked_setting",
+    "load_pack",
+    "pack_from_sources",
+    "pack_names",
+    "pack_source",
+    "slot_named",
+]

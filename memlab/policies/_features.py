@@ -1,0 +1,118 @@
+"""Every feature that a policy may read, declared once.
+
+The checker, the errors, the documentation and the slates read this table; ``memlab.recall`` computes what it
+says. ``fingerprint`` changes with the definition, and with the embedder or the pack's settings where the value
+depends on them: a logged feature may be re-used only where its fingerprint is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from memlab.schema import KINDS, PROVENANCES, SCOPES, VISIBILITIES
+
+__all__ = ["FEATURES", "Feature"]
+
+Stage = Literal["memory", "query", "spread"]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A named value of one candidate.
+
+    ``stage``: ``memory`` needs the memory and the time alone, ``query`` the question too, ``spread`` exists only
+    after spreading. ``depends`` names what, besides the formula, decides the value: the embedder, settings or slots.
+    """
+
+    name: str
+    type: Literal["num", "bool", "str"]
+    stage: Stage
+    formula: str
+    unit: str = ""
+    range: str = ""
+    depends: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    version: int = 1
+
+    def fingerprint(self, given: dict[str, str]) -> str:
+        """A hash of the definition and of what it depends on, ``given`` by name."""
+        parts = [self.name, self.type, self.formula, str(self.version)]
+        parts += [f"{name}={given[name]}" for name in self.depends]
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+_BM25 = ("bm25-k1", "bm25-b")
+
+FEATURES: dict[str, Feature] = {
+    feature.name: feature
+    for feature in (
+        # what the question and the memory have in common
+        Feature("similarity", "num", "query", "cosine of the question and the memory", "", "-1..1", ("embedder",)),
+        Feature("lexical", "num", "query", "BM25 of the memory's words", "", ">= 0", _BM25),
+        Feature("coverage", "num", "query", "share of the question's idf mass found in the memory", "share", "0..1"),
+        Feature("session-lexical", "num", "query", "BM25 of the whole session as one document", "", ">= 0", _BM25),
+        Feature(
+            "before-coverage", "num", "query", "coverage of the memory just before in the session", "share", "0..1"
+        ),
+        Feature("names-speaker", "bool", "query", "the question contains a name of who said it"),
+        Feature("names-other", "bool", "query", "the question names a speaker, but not who said this"),
+        Feature("same-session", "bool", "query", "it comes from the session that asks"),
+        Feature("same-branch", "bool", "query", "it has no branch, or the one that asks"),
+        # the shape of the memory
+        Feature("asks", "bool", "memory", "its text holds a question mark"),
+        Feature("answers", "bool", "memory", "the memory just before in its session asks"),
+        Feature("length", "num", "memory", "its number of words", "words", ">= 0"),
+        # what spreading found
+        Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", ("seed-score",)),
+        Feature(
+            "received",
+            "num",
+            "spread",
+            "what arrived over edges; 0 for none",
+            "",
+            ">= 0",
+            ("seed-score", "spread", "seeds", "spread-steps", "spread-threshold", "spread-combine"),
+        ),
+        Feature(
+            "activation",
+            "num",
+            "spread",
+            "activation after spreading, its own as a seed included",
+            "",
+            "",
+            ("seed-score", "spread", "seeds", "spread-steps", "spread-threshold", "spread-combine"),
+        ),
+        Feature(
+            "hops",
+            "num",
+            "spread",
+            "edges from the nearest seed; 0 for a direct candidate",
+            "edges",
+            ">= 0",
+            ("seeds",),
+        ),
+        Feature(
+            "session-seed", "num", "spread", "greatest seed-score of its session in the pool", "", "", ("seed-score",)
+        ),
+        # time and use
+        Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),
+        Feature("idle-days", "num", "memory", "time since it was last recalled, or created", "days", ">= 0"),
+        Feature("recency", "num", "memory", "0.5 ^ (idle-days / half-life)", "share", "0..1", ("half-life",)),
+        Feature("access", "num", "memory", "how often it was recalled", "count", ">= 0"),
+        Feature("success", "num", "memory", "feedback of success so far", "count", ">= 0"),
+        Feature("fail", "num", "memory", "feedback of failure so far", "count", ">= 0"),
+        # what was said of it when it was stored
+        Feature("importance", "num", "memory", "how much it matters", "share", "0..1"),
+        Feature("confidence", "num", "memory", "how sure it is", "share", "0..1"),
+        Feature("strength", "num", "memory", "vividness when last recalled", "percent", "0..100"),
+        Feature("emotional-weight", "num", "memory", "how much feeling it carries", "percent", "0..100"),
+        Feature("recency-weight", "num", "memory", "how much its own recency may add", "share", "0..1"),
+        Feature("pinned", "bool", "memory", "kept fresh whatever its age"),
+        Feature("kind", "str", "memory", "what sort of memory it is", words=KINDS),
+        Feature("scope", "str", "memory", "how far it reaches", words=SCOPES),
+        Feature("provenance", "str", "memory", "how it came to be known", words=PROVENANCES),
+        Feature("visibility", "str", "memory", "who may see it", words=VISIBILITIES),
+    )
+}

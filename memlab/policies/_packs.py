@@ -1,0 +1,162 @@
+"""A pack: a named set of policies and settings, complete once what it inherits is filled in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
+from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
+from memlab.policies._slots import SLOTS, slot_named
+
+__all__ = ["DEFAULT_PACK", "Pack", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
+
+DEFAULT_PACK = "memlab"
+_FOLDER = Path(__file__).parent / "packs"
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Policies by slot and settings by name. ``hash`` covers all of them and the dialect's version.
+
+    ``sources`` are the texts it was read from, its own first and then what it inherits.
+    """
+
+    name: str
+    doc: str
+    policies: Mapping[str, Policy]
+    settings: Mapping[str, SettingValue]
+    sources: tuple[str, ...]
+    hash: str
+
+    def with_policy(self, slot: str, policy: Policy) -> Pack:
+        """This pack with another policy in one slot."""
+        policies = {**self.policies, slot: policy}
+        return replace(self, policies=MappingProxyType(policies), hash=_pack_hash(policies, self.settings))
+
+    def unit(self, slot: str) -> float:
+        """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
+        policy = self.policies[slot]
+        for adapter in SLOTS[slot].adapters:
+            if adapter.input in policy.inputs:
+                return adapter.per_unit
+        return 1.0
+
+    def count(self, setting: str) -> int:
+        return int(self.settings[setting])
+
+    def number(self, setting: str) -> float:
+        return float(self.settings[setting])
+
+    def __repr__(self) -> str:
+        return f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>"
+
+
+def pack_names() -> tuple[str, ...]:
+    """The packs that come with memlab."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.hy")))
+
+
+def pack_source(name: str) -> str:
+    """The text of a pack that comes with memlab."""
+    path = _FOLDER / f"{name}.hy"
+    if name not in pack_names():
+        raise UnknownName("pack", name, pack_names())
+    return path.read_text(encoding="utf-8")
+
+
+def load_pack(spec: str | Path | Pack) -> Pack:
+    """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, or by its text.
+
+    >>> load_pack("associative").name
+    'associative'
+    """
+    if isinstance(spec, Pack):
+        return spec
+    text = str(spec)
+    if isinstance(spec, str) and text.lstrip().startswith(("(", ";")):
+        return pack_from_sources((text,))
+    if text.endswith(".hy"):
+        path = Path(spec).expanduser()
+        try:
+            source = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"Cannot read the pack {path}: {error.strerror}.") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"The pack {path} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+        return pack_from_sources((source,), file=str(path))
+    return pack_from_sources((pack_source(text),), file=f"{text}.hy")
+
+
+def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
+    """The pack that these texts make, the first one on top; what the last inherits comes with memlab."""
+    texts = list(sources)
+    read = [read_pack(text, file=file if index == 0 else None) for index, text in enumerate(texts)]
+    while (parent := _parent(read[-1])) is not None:
+        if any(pack.name == parent for pack in read):
+            raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
+        texts.append(pack_source(parent))
+        read.append(read_pack(texts[-1], file=f"{parent}.hy"))
+    return _assembled(tuple(texts), tuple(read), file)
+
+
+def _parent(pack: PackSource) -> str | None:
+    if pack.inherits is not None:
+        return pack.inherits
+    return None if pack.name == DEFAULT_PACK else DEFAULT_PACK
+
+
+def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str | None) -> Pack:
+    policies: dict[str, Policy] = {}
+    settings: dict[str, SettingValue] = {}
+    for depth, source in enumerate(read):
+        where = file if depth == 0 and file else f"{source.name}.hy"
+        for name, setting in source.settings.items():
+            try:
+                settings.setdefault(name, checked_setting(name, setting.value))
+            except InputError as error:
+                raise PolicyError(
+                    str(error), source=texts[depth], line=setting.line, column=setting.column, policy=name, file=where
+                ) from None
+        for slot, form in source.policies.items():
+            if slot not in SLOTS:
+                raise PolicyError(
+                    str(UnknownName("policy slot", slot, SLOTS)),
+                    source=texts[depth],
+                    line=form.line,
+                    column=form.column,
+                    policy=slot,
+                    file=where,
+                )
+            if slot not in policies:
+                policies[slot] = compile_policy(
+                    form, slot_named(slot).signature, name=f"{source.name}/{slot}", helpers=source.helpers, file=where
+                )
+    missing = [name for name in SETTINGS if name not in settings] + [name for name in SLOTS if name not in policies]
+    if missing:
+        raise InputError(f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided.")
+    return Pack(
+        read[0].name,
+        read[0].doc,
+        MappingProxyType(policies),
+        MappingProxyType(settings),
+        texts,
+        _pack_hash(policies, settings),
+    )
+
+
+@lru_cache(maxsize=256)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
+    parts = [f"dialect {DIALECT}"]
+    parts += [f"{slot} {policies[slot].hash}" for slot in sorted(policies)]
+    parts += [f"{name} {settings[name]!r}" for name in sorted(settings)]
+    return _digest("\n".join(parts))

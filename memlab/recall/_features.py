@@ -1,0 +1,173 @@
+"""The features of candidates, computed by column for the rows that need them and only once each.
+
+``memlab.policies.FEATURES`` says what each name means; this module computes it. Nothing here weighs or decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.clock import DAY
+from memlab.memory import State
+from memlab.policies import Pack
+from memlab.recall._question import Asked
+from memlab.schema import RELATIONS
+
+__all__ = ["Candidates"]
+
+_NEXT = RELATIONS.index("next")
+_LN2 = math.log(2.0)
+_MS_A_DAY = 86_400_000.0
+
+Rows = NDArray[np.int64]
+Values = NDArray[Any]
+
+
+class Candidates:
+    """Some rows of a state under one question, with features on demand. Rows are ascending."""
+
+    def __init__(self, state: State, pack: Pack, asked: Asked, rows: Rows) -> None:
+        self.state, self.pack, self.asked, self.rows = state, pack, asked, rows
+        self._known: dict[str, Values] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Values:
+        values = self._known.get(name)
+        if values is None:
+            values = self._known[name] = _COMPUTE[name](self)
+        return values
+
+    def give(self, name: str, values: Values) -> None:
+        """Set a feature that an earlier stage of the pipeline decided."""
+        self._known[name] = values
+
+    def columns(self, names: tuple[str, ...]) -> dict[str, Values]:
+        return {name: self[name] for name in names}
+
+    # -- one method for each family ---------------------------------------------------------------------------
+
+    def _number(self, column: str) -> Values:
+        return np.asarray(self.state.numbers[column].values[self.rows])
+
+    def _word(self, column: str) -> Values:
+        return self.state.names[column].objects(self.rows)
+
+    def _days_since(self, column: str) -> Values:
+        elapsed = (self.asked.at - self._number(column)) / DAY
+        return np.asarray(np.maximum(elapsed, 0.0))
+
+    def before(self) -> Rows:
+        """The row just before each one in its session; -1 where none is."""
+        if "before" not in self._known:
+            self._known["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
+        return self._known["before"]
+
+    def contexts(self) -> NDArray[np.int32]:
+        return self.state.contexts.codes[self.rows]
+
+    def recency(self) -> Values:
+        policy = self.pack.policies["half-life"]
+        base = self.pack.number("base-half-life")
+        given: dict[str, Callable[[], Values]] = {
+            "base-half-days": lambda: np.full(len(self), base),
+            "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
+            "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
+            "energy": lambda: np.ones(len(self)),
+        }
+        columns = {name: given[name]() if name in given else self[name] for name in policy.inputs}
+        if not columns:
+            columns = {"base-half-days": np.full(len(self), base)}
+        half, nulls = policy.arrays(columns, order=self.rows)
+        half = half / self.pack.unit("half-life")
+        if nulls is not None:
+            half = np.where(nulls, np.nan, half)
+        with np.errstate(all="ignore"):
+            return np.asarray(np.exp(-_LN2 * self["idle-days"] / half))
+
+    def names_speaker(self) -> Values:
+        codes = self.state.names["speaker"].codes[self.rows]
+        return np.isin(codes, self.asked.named) if len(self.asked.named) else np.zeros(len(self), dtype=np.bool_)
+
+    def answers(self) -> Values:
+        before = self.before()
+        return np.asarray((before >= 0) & self.state.asks.values[np.maximum(before, 0)])
+
+    def before_coverage(self) -> Values:
+        rows = self.before()
+        covered: Values = self.asked.coverage(np.maximum(rows, 0))
+        return np.asarray(np.where(rows >= 0, covered, 0.0))
+
+    def same_branch(self) -> Values:
+        branches = self.state.names["branch"]
+        codes = branches.codes[self.rows]
+        return np.asarray((codes == -1) | (codes == branches.code(self.asked.branch)))
+
+    def same_session(self) -> Values:
+        sessions = self.state.names["session"]
+        if self.asked.session is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(sessions.codes[self.rows] == sessions.code(self.asked.session))
+
+    def session_seed(self) -> Values:
+        """The best seed of each session among these rows; a row without a session has its own."""
+        contexts, seeds = self.contexts(), self["seed"]
+        inside = contexts >= 0
+        best = seeds.copy()
+        if inside.any():
+            groups, index = np.unique(contexts[inside], return_inverse=True)
+            top = np.full(len(groups), -np.inf)
+            np.maximum.at(top, index, seeds[inside])
+            best[inside] = top[index]
+        return np.asarray(best)
+
+
+def _plain(column: str) -> Callable[[Candidates], Values]:
+    return lambda pool: pool._number(column)
+
+
+def _words(column: str) -> Callable[[Candidates], Values]:
+    return lambda pool: pool._word(column)
+
+
+_COMPUTE: dict[str, Callable[[Candidates], Values]] = {
+    "similarity": lambda pool: pool.asked.similarity(pool.rows),
+    "lexical": lambda pool: pool.asked.lexical(pool.rows),
+    "coverage": lambda pool: pool.asked.coverage(pool.rows),
+    "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),
+    "before-coverage": Candidates.before_coverage,
+    "names-speaker": Candidates.names_speaker,
+    "names-other": lambda pool: ~pool["names-speaker"] & bool(len(pool.asked.named)),
+    "same-session": Candidates.same_session,
+    "same-branch": Candidates.same_branch,
+    "asks": lambda pool: pool.state.asks.values[pool.rows],
+    "answers": Candidates.answers,
+    "length": lambda pool: pool.state.words.lengths[pool.rows].astype(np.float64),
+    "seed": lambda pool: np.zeros(len(pool)),
+    "received": lambda pool: np.zeros(len(pool)),
+    "activation": lambda pool: pool["seed"] + pool["received"],
+    "hops": lambda pool: np.zeros(len(pool)),
+    "session-seed": Candidates.session_seed,
+    "age-days": lambda pool: pool._days_since("created"),
+    "idle-days": lambda pool: pool._days_since("accessed"),
+    "recency": Candidates.recency,
+    "access": _plain("access"),
+    "success": _plain("success"),
+    "fail": _plain("fail"),
+    "importance": _plain("importance"),
+    "confidence": _plain("confidence"),
+    "strength": _plain("strength"),
+    "emotional-weight": _plain("emotional_weight"),
+    "recency-weight": _plain("recency_weight"),
+    "pinned": _plain("pinned"),
+    "kind": _words("kind"),
+    "scope": _words("scope"),
+    "provenance": _words("provenance"),
+    "visibility": _words("visibility"),
+}

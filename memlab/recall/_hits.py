@@ -1,0 +1,222 @@
+"""What a recall shows: hits that render in a notebook and a terminal, and explain their scores."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+import polars as pl
+
+from memlab.policies import Pack
+from memlab.slates import Slate
+
+if TYPE_CHECKING:
+    from memlab.language import Explanation
+    from memlab.recall._pipeline import Recalled
+
+__all__ = ["Hit", "Hits", "ScoreExplanation"]
+
+
+@dataclass(frozen=True)
+class ScoreExplanation:
+    """Why a hit has its score: additive terms of the policy's live branch that sum to ``score``."""
+
+    memory: int
+    score: float
+    terms: tuple[tuple[str, float], ...]
+    policy: str
+    hash: str
+    features: dict[str, float | bool | str | None]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """``term``, ``value``, in the order of the policy."""
+        return pl.DataFrame(
+            {"term": [text for text, _ in self.terms], "value": [value for _, value in self.terms]},
+            schema={"term": pl.String, "value": pl.Float64},
+        )
+
+    def __repr__(self) -> str:
+        width = max((len(text) for text, _ in self.terms), default=0)
+        lines = [f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"]
+        lines += [f"  {text:<{min(width, 72)}}  {value:+.4f}" for text, value in self.terms]
+        reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
+        return "\n".join([*lines, f"  reads {reads}"])
+
+    def _repr_html_(self) -> str:
+        top = max((abs(value) for _, value in self.terms), default=1.0) or 1.0
+        rows = "".join(
+            f"<tr><td style='text-align:left'><code>{html.escape(text)}</code></td>"
+            f"<td style='text-align:right'>{value:+.4f}</td>"
+            f"<td style='min-width:8em;text-align:left'><div style='height:.8em;width:{100 * abs(value) / top:.1f}%;"
+            f"background:{'#4c78a8' if value >= 0 else '#e45756'}'></div></td></tr>"
+            for text, value in self.terms
+        )
+        reads = ", ".join(
+            f"{html.escape(name)} = {html.escape(_short(value))}" for name, value in self.features.items()
+        )
+        return (
+            f"<div><p>memory {self.memory} scores <b>{self.score:.4f}</b> by {html.escape(self.policy)} "
+            f"<code>[{self.hash[:12]}]</code></p><table>{rows}</table><p style='opacity:.7'>reads {reads}</p></div>"
+        )
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One memory that a recall showed."""
+
+    id: int
+    rank: int
+    score: float
+    text: str
+    kind: str
+    ref: str | None
+    speaker: str | None
+    session: str | None
+    project: str | None
+    decision: int | None
+    _hits: Hits
+
+    def explain(self) -> ScoreExplanation:
+        """The terms of the recall score that sum to this hit's score, and the features that they read."""
+        return self._hits.explain(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.rank}: memory {self.id}, score {self.score:.4f}, {_clip(self.text, 60)!r}>"
+
+
+class Hits(Sequence[Hit]):
+    """The answer of a recall, best first. ``slate`` holds the whole pool with every feature."""
+
+    def __init__(self, slate: Slate, pack: Pack, decision: int | None, recalled: Sequence[Recalled]) -> None:
+        self.slate = slate
+        self.pack = pack
+        self.decision = decision
+        position = {int(memory): index for index, memory in enumerate(slate.ids)}
+        self._position = position
+        self._hits = [
+            Hit(
+                id=memory.id,
+                rank=rank,
+                score=float(slate.scores[position[memory.id]]),
+                text=memory.text,
+                kind=memory.kind,
+                ref=memory.ref,
+                speaker=memory.speaker,
+                session=memory.session,
+                project=memory.project,
+                decision=decision,
+                _hits=self,
+            )
+            for rank, memory in enumerate(recalled, 1)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
+        return self._hits[index]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self._hits)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return self.slate.shown
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """What was shown, best first: rank, memory_id, score, text, kind, ref, speaker, and every feature."""
+        head = pl.DataFrame(
+            {
+                "rank": [hit.rank for hit in self],
+                "memory_id": [hit.id for hit in self],
+                "score": [hit.score for hit in self],
+                "text": [hit.text for hit in self],
+                "ref": [hit.ref for hit in self],
+                "speaker": [hit.speaker for hit in self],
+                "session": [hit.session for hit in self],
+                "project": [hit.project for hit in self],
+            },
+            schema={
+                "rank": pl.Int64,
+                "memory_id": pl.Int64,
+                "score": pl.Float64,
+                "text": pl.String,
+                "ref": pl.String,
+                "speaker": pl.String,
+                "session": pl.String,
+                "project": pl.String,
+            },
+        )
+        return head.join(self.slate.frame.drop("score", "rank"), on="memory_id", how="left", maintain_order="left")
+
+    @cached_property
+    def _aggregates(self) -> pl.DataFrame:
+        return self.pack.policies["recall-score"].aggregates(_typed(self.slate))
+
+    def explain(self, memory: int) -> ScoreExplanation:
+        """Why this candidate has its score; it need not have been shown."""
+        index = self._position[memory]
+        policy = self.pack.policies["recall-score"]
+        row = _typed(self.slate).row(index, named=True)
+        values = {name: row[name] for name in policy.inputs}
+        aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
+        told: Explanation = policy.explain(values, aggregates=aggregates)
+        terms = tuple((term.text, float(term.value)) for term in told.terms)
+        return ScoreExplanation(memory, float(self.slate.scores[index]), terms, policy.name, policy.hash, values)
+
+    def __repr__(self) -> str:
+        pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
+        lines = [f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}"]
+        for hit in self:
+            who = f"{hit.speaker}: " if hit.speaker else ""
+            lines.append(f"{hit.rank:>3}  {hit.score:7.4f}  #{hit.id:<6} {who}{_clip(hit.text, 84)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        top = max((abs(hit.score) for hit in self), default=1.0) or 1.0
+        rows = "".join(
+            f"<tr><td>{hit.rank}</td>"
+            f"<td style='text-align:right'>{hit.score:.4f}"
+            f"<div style='height:3px;background:#4c78a8;width:{100 * max(0.0, hit.score) / top:.1f}%'></div></td>"
+            f"<td>{hit.id}</td><td style='text-align:left'>{html.escape(hit.speaker or '')}</td>"
+            f"<td style='text-align:left;white-space:normal'>{html.escape(_clip(hit.text, 300))}</td>"
+            f"<td style='text-align:left'>{html.escape(hit.kind)}</td></tr>"
+            for hit in self
+        )
+        return (
+            f"<div><p>{len(self)} of {len(self.slate)} candidates for <i>{html.escape(_clip(self.slate.query, 200))}</i>, "
+            f"pack {html.escape(self.pack.name)} <code>[{self.pack.hash[:12]}]</code></p>"
+            "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+def _typed(slate: Slate) -> pl.DataFrame:
+    """The pool with booleans as booleans and null where the log holds NaN for null."""
+    from memlab.policies import FEATURES
+
+    frame = slate.frame
+    return frame.with_columns(
+        pl.col(name) > 0.5 for name in slate.numbers if name in FEATURES and FEATURES[name].type == "bool"
+    )
+
+
+def _clip(text: str, most: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def _short(value: float | bool | str | None) -> str:
+    if isinstance(value, float) and not isinstance(value, bool | np.bool_):
+        return f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,209 @@
+"""The road from a question to a slate.
+
+    question -> candidates -> eligible -> seed-score -> spread -> features -> recall-score -> top -> slate
+
+Python finds candidates, carries activation over edges and sorts; what is eligible, what a candidate is worth, and
+what passes over an edge are the pack's policies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.embedding import Embedder
+from memlab.graph import EdgeBatch, spread
+from memlab.memory import State
+from memlab.policies import FEATURES, Pack
+from memlab.recall._features import Candidates
+from memlab.recall._question import Asked, Population, Populations, Question, SpeakerNames
+from memlab.schema import RELATIONS
+from memlab.slates import Slate
+
+__all__ = ["Recalled", "Recaller"]
+
+_CUT = "best by seed + received, ties by id"
+_RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
+_NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type != "str")
+_VERBAL = tuple(name for name, feature in FEATURES.items() if feature.type == "str")
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+
+class Recalled(Protocol):
+    """What a hit shows of its memory."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def ref(self) -> str | None: ...
+    @property
+    def speaker(self) -> str | None: ...
+    @property
+    def session(self) -> str | None: ...
+    @property
+    def project(self) -> str | None: ...
+
+
+class Recaller:
+    """Recalls from states that share an embedder; keeps the populations of recent filters."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._populations = Populations()
+        self._speakers = SpeakerNames()
+        self._fingerprints: dict[str, dict[str, str]] = {}
+
+    def recall(self, state: State, pack: Pack, question: Question, *, limit: int) -> Slate:
+        """The slate of a question; nothing is written."""
+        population = self._populations.get(state, project=question.project, session=question.session)
+        asked = Asked(state, pack, self._embedder, question, population, self._speakers)
+        pool = _pool(state, pack, asked, population)
+        scores = _scores(pack, "recall-score", pool)
+        order = np.lexsort((pool.rows, -scores))[:limit]
+        shown = order[np.isfinite(scores[order])]
+        return Slate(
+            at=question.at,
+            query=question.text,
+            vector=asked.vector.tobytes(),
+            limit=limit,
+            project=question.project,
+            pack=pack.name,
+            pack_hash=pack.hash,
+            policies={slot: policy.hash for slot, policy in pack.policies.items()},
+            settings=dict(pack.settings),
+            fingerprints=self._fingerprints_of(pack),
+            state=state.seq,
+            cut=f"{pack.count('pool')} {_CUT}",
+            sampler="deterministic",
+            ids=pool.rows + 1,
+            scores=scores,
+            numbers={name: np.asarray(pool[name], dtype=np.float64) for name in _NUMERIC},
+            words={name: pool[name].tolist() for name in _VERBAL},
+            shown=tuple((pool.rows[shown] + 1).tolist()),
+        )
+
+    def _fingerprints_of(self, pack: Pack) -> dict[str, str]:
+        known = self._fingerprints.get(pack.hash)
+        if known is None:
+            given = {"embedder": self._embedder.fingerprint}
+            given |= {name: repr(value) for name, value in pack.settings.items()}
+            given |= {slot: policy.hash for slot, policy in pack.policies.items()}
+            known = {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
+            self._fingerprints = {pack.hash: known}
+        return known
+
+
+def _pool(state: State, pack: Pack, asked: Asked, population: Population) -> Candidates:
+    """The candidates that are scored: found by the question or reached by spreading, and eligible."""
+    found = _found(state, pack, asked, population)
+    direct = Candidates(state, pack, asked, found)
+    keep = _eligible(pack, direct)
+    if not keep.all():
+        direct = Candidates(state, pack, asked, found[keep])
+    seed = _scores(pack, "seed-score", direct)
+    if not len(direct) or not pack.count("seeds") or not pack.count("spread-steps"):
+        received = np.zeros(len(direct))
+        rows, hops = direct.rows, np.zeros(len(direct))
+        activation = np.where(np.isfinite(seed), seed, 0.0)
+        seed = activation
+    else:
+        rows, seed, received, activation, hops = _spread(state, pack, asked, population, direct, seed)
+    best = _best(rows, seed + received, pack.count("pool"))
+    pool = Candidates(state, pack, asked, rows[best])
+    for name, values in (("seed", seed), ("received", received), ("activation", activation), ("hops", hops)):
+        pool.give(name, values[best])
+    return pool
+
+
+def _found(state: State, pack: Pack, asked: Asked, population: Population) -> Rows:
+    """The nearest vectors and the best matches of words, by ascending row."""
+    dense, lexical = pack.count("dense-candidates"), pack.count("lexical-candidates")
+    found = [np.empty(0, dtype=np.int64)]
+    if dense and len(population):
+        key = None if population.mask is None else population.key
+        found.append(state.vectors.top(asked.vector, dense, rows=population.rows, key=key)[0])
+    if lexical:
+        found.append(asked.posted[_best(asked.posted, asked.posted_scores, lexical)])
+    return np.unique(np.concatenate(found))
+
+
+def _spread(
+    state: State, pack: Pack, asked: Asked, population: Population, direct: Candidates, seed: Scores
+) -> tuple[Rows, Scores, Scores, Scores, Scores]:
+    """Carry the seeds' activation over edges: rows, seed, received, activation and hops of all that take part."""
+    order = np.lexsort((direct.rows, -seed))[: pack.count("seeds")]
+    order = np.sort(order[np.isfinite(seed[order])])
+    damping = pack.number("damping")
+    policy = pack.policies["spread"]
+
+    def pass_on(batch: EdgeBatch) -> Scores:
+        count = len(batch.weight)
+        given = {
+            "activation": lambda: batch.activation,
+            "weight": lambda: batch.weight,
+            "relation": lambda: _RELATION_WORDS[batch.relation],
+            "depth": lambda: np.full(count, float(batch.depth)),
+            "damping": lambda: np.full(count, damping),
+            "outgoing": lambda: batch.outgoing,
+        }
+        columns = {name: given[name]() for name in policy.inputs} or {"weight": batch.weight}
+        values, nulls = policy.arrays(columns, order=batch.edge)
+        passed = values if nulls is None else np.where(nulls, 0.0, values)
+        if population.mask is not None:
+            passed = np.where(population.mask[batch.target], passed, 0.0)
+        return np.asarray(passed)
+
+    wave = spread(
+        state.edges,
+        direct.rows[order],
+        seed[order],
+        pass_on,
+        steps=pack.count("spread-steps"),
+        threshold=pack.number("spread-threshold"),
+        combine="sum" if pack.settings["spread-combine"] == "sum" else "max",
+        nodes=len(state),
+    )
+    rows = np.union1d(direct.rows, wave.rows)
+    seeds, received, activation = (np.zeros(len(rows)) for _ in range(3))
+    hops = np.full(len(rows), np.inf)
+    at_wave = np.searchsorted(rows, wave.rows)
+    received[at_wave], activation[at_wave], hops[at_wave] = wave.received, wave.activation, wave.hops
+    at_direct = np.searchsorted(rows, direct.rows)
+    finite = np.where(np.isfinite(seed), seed, 0.0)
+    seeds[at_direct], hops[at_direct] = finite, 0.0
+    reached = Candidates(state, pack, asked, rows[hops > 0])
+    if len(reached):
+        reached.give("hops", hops[hops > 0])
+        keep = np.ones(len(rows), dtype=np.bool_)
+        keep[hops > 0] = _eligible(pack, reached)
+        rows, seeds, received, activation, hops = (values[keep] for values in (rows, seeds, received, activation, hops))
+    return rows, seeds, received, activation, hops
+
+
+def _eligible(pack: Pack, pool: Candidates) -> NDArray[np.bool_]:
+    policy = pack.policies["eligible"]
+    values, nulls = policy.arrays(pool.columns(policy.inputs or ("hops",)), order=pool.rows)
+    return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
+
+
+def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
+    """The slot's score of each candidate; NaN and null sort last, as -inf."""
+    policy = pack.policies[slot]
+    values, nulls = policy.arrays(pool.columns(policy.inputs or ("hops",)), order=pool.rows)
+    bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
+    return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)
+
+
+def _best(rows: Rows, scores: Scores, count: int) -> Rows:
+    """Positions of the ``count`` greatest scores, ties to the smaller row, by ascending row."""
+    if len(rows) <= count:
+        return np.arange(len(rows))
+    return np.sort(np.lexsort((rows, -scores))[:count])

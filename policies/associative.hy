@@ -1,0 +1,38 @@
+(pack associative
+  "Spreading activation; what succeeded fades more slowly.")
+
+(setting seeds 10)
+(setting spread-steps 3)
+(setting spread-combine "sum")
+(setting spread-threshold 0.01)
+(setting damping (param :damping 0.7 :low 0 :high 1))
+(setting base-half-life 30)
+
+(defpolicy seed-score [similarity]
+  "Activation starts from what is near the question."
+  (max 0 similarity))
+
+(defpolicy spread [activation weight damping]
+  "A[j] += A[i] * W[i,j] * D."
+  (* activation weight damping))
+
+(defpolicy recall-score
+  (lambda (activation recency importance access success fail)
+    (+ (* 0.4 activation)
+       (* 0.3 recency)
+       (* 0.2 importance)
+       (* 0.1 (/ success (+ success fail 1))))))
+
+(defpolicy half-life
+  (lambda (success fail energy importance recency_ms base_half_ms)
+    (let* ((total (+ success fail 1))
+           (ratio (/ success total))
+           (scale (+ 0.5 (* 1.5 ratio))))
+      (* base_half_ms scale))))
+
+(defpolicy explore
+  (lambda (limit tail_n acts recs imps accs succs fails)
+    (if (> tail_n 2)
+        (let* ((under-explored (filter (lambda (i) (< (nth accs i) 5)) (range 0 (length acts)))))
+          (if (not (empty? under-explored)) (first under-explored) -1))
+        -1)))
