@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,7 +258,7 @@ class Lab:
         if outcome is not None and outcome not in OUTCOMES:
             raise UnknownName("outcome", outcome, OUTCOMES)
         if reward is not None and (
-            isinstance(reward, bool) or not isinstance(reward, int | float) or reward - reward != 0
+            isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward)
         ):
             raise InputError(f"A reward is a finite number, not {reward!r}.")
         refuse(checked_text(source, where="source"), "the source of feedback")
@@ -444,8 +445,8 @@ class Lab:
         if not reembed:
             raise EmbedderMismatch(
                 f"{self._where} holds vectors of {self._state.embedder_name} [{self._state.fingerprint[:12]}], and was "
-                f"opened with {self._embedder.name} [{self._embedder.fingerprint[:12]}]. Open it with the embedder that "
-                "wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
+                f"opened with {self._embedder.name} [{self._embedder.fingerprint[:12]}]. Open it with the embedder "
+                "that wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
             )
         with self._writing() as tx:
             count = len(self._state)

@@ -128,11 +128,11 @@ _PLACEHOLDERS_TEXT = """
     undefined user username value wrong xxxx your-password your_password yourpassword
 """
 _PLACEHOLDERS = frozenset(_PLACEHOLDERS_TEXT.split())
-_PLACEHOLDER = re.compile(r"(?i)\$|[<{(%\[]|\*{3}|\.{3}|x{4}|(?:your|my|the|some|an?|enter|insert|example|dummy)[_\s-]")
+_PLACEHOLDER = re.compile(r"(?i)[$<{(%\[]|\*{3}|\.{3}|x{4}|(?:your|my|the|some|an?|enter|insert|example|dummy)[_\s-]")
 
 
 def _placeholder(value: str) -> bool:
-    return value.lower() in _PLACEHOLDERS or len(set(value)) == 1 or _PLACEHOLDER.match(value) is not None
+    return value.lower() in _PLACEHOLDERS or value == value[0] * len(value) or _PLACEHOLDER.match(value) is not None
 
 
 def _shape(
@@ -164,8 +164,11 @@ def _token(prefix: str, type: str, body: str) -> tuple[str, _Rule]:
     return _shape(prefix, type, rf"{re.escape(prefix)}(?<![A-Za-z0-9_-]{re.escape(prefix)}){body}")
 
 
+_DIGIT = re.compile(r"\d")
+
+
 def _has_digit(value: str) -> bool:
-    return any(character.isdigit() for character in value)
+    return _DIGIT.search(value) is not None
 
 
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -245,6 +248,7 @@ _OPERATOR = r"""\\?["'`*]{0,3}[ \t]{0,3}(?P<op>:[ ]?str(?:ing)?[ ]?=|:=|=>|==?|:
 _VALUE = r"""(?:[bru]?\\?["'`](?P<quoted>[^\s"'`\\]{4,256})\\?["'`]|(?P<bare>[^\s"'`,;&|()\[\]{}<>$\\]{4,256}))"""
 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_"
+_OPENING = frozenset("([{<$")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.:?!]?")
 _PATH = re.compile(r"\.{0,2}/|~|[A-Za-z]:\\|[a-z+]{2,10}://")
 _SYMBOL = re.compile(r"[!@#%^*~+=?](?=.)")
@@ -270,17 +274,14 @@ def _is_password(value: str, match: re.Match[str], text: str) -> bool:
 
 def _is_key(value: str, match: re.Match[str], text: str) -> bool:
     """The value of a name such as token or secret, which code and prose use for much else: it must look random."""
-    if _placeholder(value) or _PATH.match(value):
+    bare = match["bare"] is not None
+    env = bare and match["op"] == "=" and _in_env(match, text)
+    if len(value) < (16 if bare and not env else 8) or _placeholder(value) or _PATH.match(value):
         return False
-    if match["bare"] is not None and _in_code(match, text):
+    if bare and _in_code(match, text):
         return False
-    digits = sum(character.isdigit() for character in value)
-    letters = sum(character.isalpha() for character in value)
-    if match["bare"] is None and len(value) >= 8 and digits >= 2 and letters >= 2:
-        return True
-    if match["op"] == "=" and _in_env(match, text):
-        return len(value) >= 8 and letters >= 2
-    return len(value) >= 16 and digits >= 2 and letters >= 2 and _entropy(value) >= 2.8
+    digits, letters = sum(map(str.isdigit, value[:64])), sum(map(str.isalpha, value[:64]))
+    return letters >= 2 and (env or digits >= 2) and (env or not bare or _entropy(value[:64]) >= 2.8)
 
 
 def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
@@ -299,9 +300,8 @@ def _in_env(match: re.Match[str], text: str) -> bool:
 
 def _in_code(match: re.Match[str], text: str) -> bool:
     """Whether a bare value is a call, a subscript, a generic type, a variable or a dotted name."""
-    return (
-        text[match.end("bare") : match.end("bare") + 1] in set("([{<$") or _DOTTED.fullmatch(match["bare"]) is not None
-    )
+    end = match.end("bare")
+    return text[end : end + 1] in _OPENING or _DOTTED.fullmatch(text, match.start("bare"), end) is not None
 
 
 def _entropy(value: str) -> float:
@@ -314,11 +314,10 @@ def _assigned(name: str, type: str, accept: _Accept) -> tuple[str, _Rule]:
     compiled = re.compile(re.escape(name) + _ENDING + _OPERATOR + _VALUE)
 
     def find(text: str, low: str) -> Iterator[Finding]:
-        position = 0
-        while (match := compiled.search(low, position)) is not None:
-            start, position = match.span("quoted" if match["bare"] is None else "bare")
-            if accept(text[start:position], match, text):
-                yield Finding(type, start, position)
+        for match in compiled.finditer(low):
+            start, end = match.span("quoted" if match["bare"] is None else "bare")
+            if accept(text[start:end], match, text):
+                yield Finding(type, start, end)
 
     return name, find
 
@@ -363,13 +362,13 @@ def _said(text: str, low: str) -> Iterator[Finding]:
 def _random_after(word: str, type: str) -> tuple[str, _Rule]:
     """A long random string within three short words of a telling one: "use the token Zx81..." """
     compiled = re.compile(
-        re.escape(word) + r"s?(?:\s{1,3}[a-z:'\"=(]{1,8}){0,3}[\s:=]{0,3}[\"'`(<]?(?P<value>[\w+/=.~-]{20,256})"
+        re.escape(word)
+        + r"s?(?:\s{1,3}+[a-z:'\"=(]{1,8}+(?=\s)){0,3}[\s:=]{0,3}+[\"'`(<]?(?P<value>[\w+/=.~-]{20,256})"
     )
 
     def accept(value: str) -> bool:
-        digits = sum(character.isdigit() for character in value)
         return (
-            digits >= 3
+            sum(map(str.isdigit, value)) >= 3
             and not value.islower()
             and not value.isupper()
             and not _PATH.match(value)

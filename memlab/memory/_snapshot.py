@@ -53,7 +53,7 @@ def save_snapshot(state: State, folder: Path) -> Path:
             "relation": edges.relation,
             "weight": edges.weight,
             "reinforcements": edges.reinforcements,
-            "created": state.edge_times.values,
+            "created": edges.created,
         }
     ).write_parquet(draft / "edges.parquet", compression="lz4")
     state.vectors.save(draft / "vectors")
@@ -120,9 +120,10 @@ def load_snapshot(path: Path) -> State:
         edges["target"].to_numpy(),
         edges["relation"].to_numpy(),
         edges["weight"].to_numpy(),
+        reinforcements=edges["reinforcements"].to_numpy(),
+        created=edges["created"].to_numpy(),
         nodes=len(memories),
     )
-    state.edge_times.append(edges["created"].to_numpy())
     state.generation = 1
     return state
 

@@ -64,7 +64,6 @@ class State:
         self.contexts = Names()
         self.asks = Numbers(np.bool_)
         self.edges = Edges()
-        self.edge_times = Numbers(np.int64)
         self.vectors = Vectors(1)
         self.words = Words()
         self.generation = 0
@@ -129,8 +128,8 @@ class State:
         relation = np.array([RELATIONS.index(name) for name in column("relation")], dtype=np.int64)
         source = np.asarray(edges["source"], dtype=np.int64) - 1
         target = np.asarray(edges["target"], dtype=np.int64) - 1
-        self.edges.append(source, target, relation, np.asarray(column("weight"), dtype=np.float64), nodes=len(self))
-        self.edge_times.append([event.at] * count)
+        weight = np.asarray(column("weight"), dtype=np.float64)
+        self.edges.append(source, target, relation, weight, created=np.full(count, event.at), nodes=len(self))
 
     def _recall(self, event: Happened) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -175,7 +174,7 @@ class State:
     # -- what the rooms above read ----------------------------------------------------------------------------
 
     def population(self, *, project: str | None, session: str | None) -> NDArray[np.bool_]:
-        """Which rows may take part at all: active, of this project or of none, and of this session where bound to one."""
+        """Which rows may take part at all: active, of this project or none, of this session if bound to one."""
         status = self.names["status"]
         mask: NDArray[np.bool_] = status.codes == status.code("active")
         if project is not None:
@@ -215,7 +214,7 @@ class State:
                 pl.Series("relation", np.array(RELATIONS, dtype=object)[edges.relation].tolist(), dtype=pl.String),
                 pl.Series("weight", edges.weight.copy()),
                 pl.Series("reinforcements", edges.reinforcements.astype(np.float64)),
-                pl.Series("created", self.edge_times.values.copy()).cast(_STAMP),
+                pl.Series("created", edges.created.copy()).cast(_STAMP),
             ]
         )
 

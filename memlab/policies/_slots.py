@@ -25,7 +25,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A policy that reads ``input`` returns ``per_unit`` times our unit (the original decay: milliseconds, not days)."""
+    """A policy that reads ``input`` returns ``per_unit`` for one of our unit (the original decay: ms, not days)."""
 
     input: str
     per_unit: float

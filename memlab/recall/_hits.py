@@ -194,8 +194,8 @@ class Hits(Sequence[Hit]):
             for hit in self
         )
         return (
-            f"<div><p>{len(self)} of {len(self.slate)} candidates for <i>{html.escape(_clip(self.slate.query, 200))}</i>, "
-            f"pack {html.escape(self.pack.name)} <code>[{self.pack.hash[:12]}]</code></p>"
+            f"<div><p>{len(self)} of {len(self.slate)} candidates for "
+            f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} <code>[{self.pack.hash[:12]}]</code></p>"
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )

@@ -1,0 +1,193 @@
+"""Embedders: a name, a fingerprint, and integer vectors.
+
+A vector is scaled so that its largest component is 127 in magnitude, and rounded; a cosine does not see the scale,
+and products of integers are exact in any order. A zero vector (an empty text) stays zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memlab.errors import InputError
+from memlab.embedding._model import Model
+
+__all__ = ["Embedder", "EmbedderSpec", "load_embedder"]
+
+_RULE = b"largest component 127, rounded half to even: 1"
+"""Part of every fingerprint: vectors of another rule are vectors of another embedder."""
+
+_SHIPPED = Path(__file__).parent / "model"
+
+# chosen to differ in length, case, topic and script
+_PROBES = (
+    "The user prefers tabs over spaces.",
+    "When did Ann move to Lisbon?",
+    "def main(): return 42",
+    "deploy failed: connection refused",
+    "Das Treffen ist am Montag.",
+    "rain",
+    "I promised to call my sister before the weekend, and then forgot about it entirely.",
+    "記憶は宝物です。",
+)
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """Turns texts into int8 vectors; made by ``load_embedder``.
+
+    ``fingerprint`` (sha256) tells whose vectors may be compared: it covers weights, tokeniser, settings and the rule
+    of rounding.
+    """
+
+    name: str
+    fingerprint: str
+    dim: int
+    _embed: Callable[[list[str]], ArrayLike] = field(repr=False, compare=False)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
+        """The vectors of ``texts``, an int8 matrix (texts, dim) of components -127..127.
+
+        InputError names the text that is no str or no valid Unicode, or for which a callable gave no vector of
+        ``dim`` finite numbers. A model reads the first ``max_length`` tokens of a text (512 for the shipped one,
+        about 400 words), so a long text costs no more than a page.
+        """
+        if isinstance(texts, str):
+            raise InputError("encode takes a sequence of texts, not one text; pass [text].")
+        checked = [_checked_text(number, text) for number, text in enumerate(texts)]
+        if not checked:
+            return np.zeros((0, self.dim), dtype=np.int8)
+        return _rounded(_checked_vectors(self._embed(checked), checked, self.dim, self.name))
+
+
+EmbedderSpec = None | str | Path | Callable[[list[str]], ArrayLike] | Embedder
+"""What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, or an Embedder."""
+
+
+def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
+    """The embedder that ``spec`` names.
+
+    None is the model that ships with memlab (256 dimensions; its weights are read at the first text). A str or Path
+    is a folder written by model2vec or, only if there is no such folder, a name on the model hub, which needs the
+    network once. A callable takes a list of texts and returns an array (texts, dim).
+
+    A callable is fingerprinted by ``name`` (its qualified name unless given), its dimension, and which component is
+    largest in the vectors of a few fixed texts: rounding noise of a remote service does not move that, another
+    model does.
+
+    InputError: a folder that holds no model, a hub that cannot be reached, a callable that returns something else.
+
+    >>> load_embedder().encode(["tabs or spaces"]).shape
+    (1, 256)
+    """
+    if isinstance(spec, Embedder):
+        return spec
+    if spec is None:
+        return _shipped()
+    if isinstance(spec, str | Path):
+        model = Model.of(spec)
+        return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
+    if callable(spec):
+        return _of_callable(spec, name or getattr(spec, "__qualname__", None) or type(spec).__qualname__)
+    raise InputError(
+        "An embedder is None (the shipped model), a model2vec folder or hub name, or a callable from texts to "
+        f"vectors, not {type(spec).__name__}."
+    )
+
+
+@cache
+def _shipped() -> Embedder:
+    model = Model(_SHIPPED)
+    return _of_model(model, json.loads((_SHIPPED / "config.json").read_bytes())["name"])
+
+
+def _of_model(model: Model, name: str) -> Embedder:
+    digest = hashlib.sha256(_RULE)
+    digest.update(model.digest().encode())
+    return Embedder(name, digest.hexdigest(), model.dim(), model.encode)
+
+
+def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder:
+    probes = list(_PROBES)
+    raw = _checked_vectors(embed(probes), probes, None, name)
+    digest = hashlib.sha256(_RULE)
+    largest = np.abs(raw).argmax(axis=1)
+    signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
+    digest.update(json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode())
+    return Embedder(name, digest.hexdigest(), raw.shape[1], embed)
+
+
+def _checked_text(number: int, text: Any) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"Text {number} is not a str but {type(text).__name__}.")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"Text {number} ({_shown(text)}) is not valid Unicode at position {error.start}: {error.reason}."
+            ) from None
+    return text
+
+
+def _checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
+    """``returned`` as a float matrix (texts, dim); InputError says which text it fails for."""
+    try:
+        raw = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError):
+        raw = _ragged(returned, texts, dim, name)
+    if raw.ndim != 2 or raw.shape[0] != len(texts) or not raw.shape[1]:
+        raise InputError(
+            f"Embedder {name} returned an array {raw.shape} for {len(texts)} texts, the first of them "
+            f"{_shown(texts[0])}; expected ({len(texts)}, {dim or 'dim'})."
+        )
+    if dim is not None and raw.shape[1] != dim:
+        raise InputError(
+            f"Embedder {name} returned {raw.shape[1]} dimensions for text 0 ({_shown(texts[0])}), and {dim} before."
+        )
+    finite = np.isfinite(raw).all(axis=1)
+    if not finite.all():
+        number = int(np.argmin(finite))
+        place = int(np.argmin(np.isfinite(raw[number])))
+        raise InputError(
+            f"Embedder {name} returned {raw[number, place]} in component {place} for text {number} "
+            f"({_shown(texts[number])})."
+        )
+    return raw
+
+
+def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
+    """Name the vector that does not fit the others."""
+    vectors = list(returned) if hasattr(returned, "__iter__") else []
+    for number, vector in enumerate(vectors[: len(texts)]):
+        try:
+            shape = np.asarray(vector, dtype=np.float64).shape
+        except (TypeError, ValueError):
+            shape = None
+        if shape is None or len(shape) != 1 or (dim is not None and shape != (dim,)):
+            what = "no vector of numbers" if shape is None else f"an array {shape}"
+            raise InputError(
+                f"Embedder {name} returned {what} for text {number} ({_shown(texts[number])}); "
+                f"expected {dim or 'as many numbers as for the others'}."
+            )
+        dim = shape[0]
+    raise InputError(f"Embedder {name} returned no array of numbers for {len(texts)} texts.")
+
+
+def _rounded(raw: NDArray[np.float64]) -> NDArray[np.int8]:
+    largest = np.abs(raw).max(axis=1, keepdims=True)
+    # divided first: 127 / largest overflows for the smallest floats
+    shares = np.divide(raw, largest, out=np.zeros_like(raw), where=largest > 0)
+    return np.rint(shares * 127.0).astype(np.int8)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -1,0 +1,96 @@
+"""A model2vec folder: static token vectors, averaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.errors import InputError
+
+__all__ = ["Model"]
+
+_BATCH = 1024
+
+
+class Model:
+    """A folder as model2vec writes it, read at the first text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._static: Any = None
+
+    @classmethod
+    def of(cls, spec: str | Path) -> Model:
+        """The folder, or what the model hub has under that name; InputError if there is no model."""
+        folder = Path(spec)
+        if not folder.is_dir():
+            if folder.exists():
+                raise InputError(f"{folder} is a file; an embedder is the folder in which model2vec saved a model.")
+            folder = _from_hub(str(spec))
+        model = cls(folder)
+        model._load()
+        return model
+
+    def digest(self) -> str:
+        """sha256 over weights, tokeniser and settings."""
+        digest = hashlib.sha256()
+        for path in _files(self.folder):
+            digest.update(path.relative_to(self.folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()
+
+    def dim(self) -> int:
+        return int(self._static.dim) if self._static is not None else _announced_dim(self.folder)
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        """The mean token vector of each text, (texts, dim); zero for a text without a known token."""
+        static = self._load()
+        # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
+        vectors: NDArray[Any] = static.encode(texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False)
+        return vectors.astype(np.float32, copy=False)
+
+    def _load(self) -> Any:
+        with self._lock:
+            if self._static is None:
+                from model2vec import StaticModel
+                from safetensors import SafetensorError
+
+                try:
+                    self._static = StaticModel.from_pretrained(self.folder, force_download=False)
+                except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+                    raise InputError(f"{self.folder} does not hold a model2vec model: {error}") from None
+            return self._static
+
+
+def _files(folder: Path) -> list[Path]:
+    """What decides the vectors, in a fixed order."""
+    wanted = [*folder.rglob("*.safetensors"), *folder.rglob("tokenizer.json"), *folder.rglob("config.json")]
+    return sorted(wanted, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _announced_dim(folder: Path) -> int:
+    """The dimension from the header of the weights, without reading them."""
+    with (folder / "model.safetensors").open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return int(header["embeddings"]["shape"][1])
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json"]))
+    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(
+            f'There is no folder "{name}", and the model hub did not give a model of that name: {reason} '
+            "Pass the folder of a model2vec model, or None for the model that ships with memlab."
+        ) from None

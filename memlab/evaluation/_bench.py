@@ -1,0 +1,219 @@
+"""Packs on labelled conversations: what they find, how fast, and how sure one can be of it.
+
+Every pack meets a lab of its own: a new one on disk, filled through the public API, so that neither the accesses nor
+the feedback of one pack's run can reach another's scores. All conversations live in that lab, each as its own project.
+Questions are asked in the order of the file, those of category 5 last, a day after their conversation ended.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from memlab.clock import ManualClock
+from memlab.errors import DatasetError, InputError
+from memlab.evaluation._baselines import BASELINES
+from memlab.evaluation._intervals import cluster_interval
+from memlab.evaluation._metrics import judge, measure
+from memlab.evaluation._result import ADVERSARIAL, BenchResult, SystemResult
+from memlab.policies import Pack, load_pack, pack_names
+
+if TYPE_CHECKING:
+    from memlab.embedding import EmbedderSpec
+    from memlab.lab import Lab
+
+__all__ = ["bench_locomo"]
+
+_CUTS = (5, 10, 20)
+_ASKED_AFTER = timedelta(days=1)
+
+
+class Asked(Protocol):
+    """A question with its labels."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def category(self) -> int: ...
+    @property
+    def evidence(self) -> Sequence[str]: ...
+
+
+class Held(Protocol):
+    """A conversation: its rows are all that a lab sees."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def end(self) -> datetime: ...
+    def rows(self, *, project: str | None = None) -> Sequence[Mapping[str, Any]]: ...
+
+
+class Labelled(Protocol):
+    """A conversation with what is asked about it, such as ``memlab.ingest.LabelledConversation``."""
+
+    @property
+    def conversation(self) -> Held: ...
+    @property
+    def questions(self) -> Sequence[Asked]: ...
+
+
+def bench_locomo(
+    source: str | Path | Sequence[Labelled],
+    *,
+    packs: Iterable[str | Path | Pack] | None = None,
+    baselines: bool = True,
+    limit: int = 20,
+    dataset: str | None = None,
+    embedder: EmbedderSpec = None,
+    progress: bool = False,
+) -> BenchResult:
+    """Rank packs by what they recall from the conversations of a LoCoMo-format file, or from conversations read before.
+
+    ``packs`` are names, paths or texts; all that come with memlab unless given. ``baselines`` adds BM25 and cosine
+    similarity. ``limit`` is how many memories a recall is asked for, at least 20. Latencies are taken around
+    ``lab.recall``, categories 1-5, and vary from run to run; everything else is the same each time.
+
+    Raises ``DatasetError``, ``UnknownName``, ``PolicyError``, ``InputError``.
+
+    >>> from memlab.evaluation import bench_locomo
+    >>> bench_locomo("locomo10.json", packs=["memlab"]).frame            # doctest: +SKIP
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < max(_CUTS):
+        raise InputError(f"limit is a whole number of at least {max(_CUTS)}, for recall@{max(_CUTS)}; not {limit!r}.")
+    if isinstance(source, str | Path):
+        from memlab.ingest import read_locomo
+
+        dataset = dataset or Path(source).stem
+        source = read_locomo(source)
+    chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
+    if baselines:
+        chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]
+    plan = _Plan.of(source)
+    with _bar(progress, len(chosen) * len(plan.questions)) as step:
+        systems = [_measured(pack, plan, limit, embedder, step) for pack in chosen]
+    systems.sort(key=lambda system: -system.metrics["ndcg@10"])
+    return BenchResult(dataset or "conversations", len(source), plan.main, plan.unjudged, limit, tuple(systems))
+
+
+@dataclass(frozen=True)
+class _Question:
+    text: str
+    project: str
+    at: datetime
+    category: int
+    evidence: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is remembered and asked, once for all packs: main questions first, category 5 after them."""
+
+    conversations: tuple[Held, ...]
+    questions: tuple[_Question, ...]
+    main: int
+    unjudged: int
+
+    @classmethod
+    def of(cls, source: Sequence[Labelled]) -> _Plan:
+        asked = [
+            _Question(
+                question.text,
+                labelled.conversation.name,
+                labelled.conversation.end + _ASKED_AFTER,
+                question.category,
+                frozenset(question.evidence),
+            )
+            for labelled in source
+            for question in labelled.questions
+        ]
+        judged = [question for question in asked if question.evidence]
+        main = [question for question in judged if question.category != ADVERSARIAL]
+        if not main:
+            raise DatasetError("No question of categories 1-4 has evidence: there is nothing to measure.")
+        apart = [question for question in judged if question.category == ADVERSARIAL]
+        held = tuple(labelled.conversation for labelled in source)
+        return cls(held, (*main, *apart), len(main), len(asked) - len(judged))
+
+
+def _measured(pack: Pack, plan: _Plan, limit: int, embedder: EmbedderSpec, step: _Step) -> SystemResult:
+    from memlab.lab import open_lab
+
+    clock = ManualClock(max(held.end for held in plan.conversations))
+    with (
+        tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder,
+        open_lab(Path(folder) / "lab", pack=pack, embedder=embedder, clock=clock) as lab,
+    ):
+        rate = _filled(lab, plan)
+        rankings, seconds = _asked(lab, plan.questions, limit, step)
+    return _scored(pack, plan, rankings, seconds, rate)
+
+
+def _filled(lab: Lab, plan: _Plan) -> float:
+    """Remember every conversation, a batch each; turns a second, durable."""
+    batches = [held.rows(project=held.name) for held in plan.conversations]
+    start = perf_counter()
+    for batch in batches:
+        lab.remember_many(batch, chain=True)
+    return sum(len(batch) for batch in batches) / (perf_counter() - start)
+
+
+def _asked(lab: Lab, questions: Sequence[_Question], limit: int, step: _Step) -> tuple[list[list[str]], list[float]]:
+    rankings, seconds = [], []
+    for question in questions:
+        start = perf_counter()
+        hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at)
+        seconds.append(perf_counter() - start)
+        rankings.append([hit.ref or "" for hit in hits[:limit]])
+        step(1)
+    return rankings, seconds
+
+
+def _scored(
+    pack: Pack, plan: _Plan, rankings: Sequence[Sequence[str]], seconds: Sequence[float], rate: float
+) -> SystemResult:
+    judged = judge(rankings, [question.evidence for question in plan.questions], depth=max(_CUTS))
+    names = [f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in _CUTS] + [
+        "mrr@10",
+        "ndcg@10",
+    ]
+    values = {name: measure(judged, name) for name in names}
+    category = np.array([question.category for question in plan.questions])
+    clusters = [question.project for question in plan.questions[: plan.main]]
+    p50, p95 = np.percentile(np.array(seconds) * 1000, [50, 95])
+    return SystemResult(
+        pack.name,
+        pack.hash,
+        {name: float(found[: plan.main].mean()) for name, found in values.items()},
+        {
+            int(one): {name: float(found[category == one].mean()) for name, found in values.items()}
+            for one in np.unique(category)
+        },
+        {int(one): int((category == one).sum()) for one in np.unique(category)},
+        {name: cluster_interval(found[: plan.main], clusters) for name, found in values.items()},
+        {"p50": round(float(p50), 3), "p95": round(float(p95), 3)},
+        round(rate, 1),
+    )
+
+
+class _Step(Protocol):
+    def __call__(self, n: float) -> object: ...
+
+
+@contextmanager
+def _bar(shown: bool, total: int) -> Iterator[_Step]:
+    if not shown:
+        yield lambda n: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, unit="recall", leave=False) as bar:
+        yield bar.update

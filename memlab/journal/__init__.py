@@ -1,0 +1,11 @@
+"""The journal: everything that happens to a lab, in one order, durable once acknowledged.
+
+It knows nothing of memories. It keeps events (a kind and a body), the texts and vectors that events refer to by id,
+slates joined to an event, policy sources by hash, and named values.
+"""
+
+from memlab.journal._event import Event
+from memlab.journal._journal import Journal
+from memlab.journal._transaction import Transaction
+
+__all__ = ["Event", "Journal", "Transaction"]

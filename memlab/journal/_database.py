@@ -1,0 +1,217 @@
+"""The database file: its schema, its creation in one step, its connections, and what SQLite's errors mean here."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
+
+__all__ = [
+    "FILE",
+    "LOCK",
+    "Mode",
+    "Synchronous",
+    "check",
+    "connect",
+    "create",
+    "in_memory",
+    "make_directory",
+    "present",
+    "translated",
+]
+
+FILE, LOCK = "journal.db", "lock"
+_DRAFT = "journal.db.new"
+
+APPLICATION = 0x6D656D6C  # "meml"
+VERSION = 1
+
+Synchronous = Literal["OFF", "NORMAL", "FULL"]
+Mode = Literal["rw", "ro", "immutable"]
+
+_SCHEMA = """
+CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE payload (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE embedder (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE);
+CREATE TABLE vector (
+    embedder INTEGER NOT NULL, first_id INTEGER NOT NULL, count INTEGER NOT NULL, dim INTEGER NOT NULL,
+    data BLOB NOT NULL, PRIMARY KEY (embedder, first_id)
+) WITHOUT ROWID;
+CREATE TABLE slate (seq INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE source (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+def in_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.executescript(_SCHEMA)
+    return connection
+
+
+def make_directory(folder: Path) -> None:
+    """Make ``folder``, and its parents, durably."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for parent in missing:
+            _sync(parent.parent)
+    except OSError as error:
+        raise _refused(folder, error) from None
+
+
+def create(folder: Path) -> None:
+    """Make the directory ``folder`` a lab unless it is one; under the writer's lock.
+
+    The database is written and synced under another name, then renamed, so ``journal.db`` is never half made.
+    """
+    if present(folder):
+        return
+    draft = folder / _DRAFT
+    try:
+        for leftover in folder.glob(f"{_DRAFT}*"):
+            leftover.unlink()
+        with translated(folder), contextlib.closing(_open(draft, "rwc")) as connection:
+            connection.executescript(
+                f"PRAGMA synchronous=FULL; BEGIN; {_SCHEMA} PRAGMA application_id={APPLICATION}; "
+                f"PRAGMA user_version={VERSION}; COMMIT; PRAGMA journal_mode=WAL;"
+            )
+        _sync(draft)
+        draft.rename(folder / FILE)
+        _sync(folder)
+    except OSError as error:
+        raise _refused(folder, error) from None
+
+
+def present(folder: Path) -> bool:
+    """Whether ``folder`` holds a lab; False if one can be made there, NotALab if neither."""
+    try:
+        if not folder.exists():
+            return False
+        if not folder.is_dir():
+            raise NotALab(f"{folder} is a file. A lab is a directory: give another path.")
+        names = {entry.name for entry in folder.iterdir()}
+    except PermissionError as error:
+        raise LabError(f"{folder} cannot be read: {error.strerror}.") from None
+    if FILE in names:
+        return True
+    if f"{FILE}-wal" in names:
+        raise DamagedLab(f"{folder} has a write-ahead log and no {FILE}. Restore the lab from a copy.")
+    others = sorted(name for name in names if name != LOCK and not name.startswith(_DRAFT))
+    if others:
+        raise NotALab(
+            f"{folder} is a directory with other contents ({others[0]}, ...) and no {FILE}. Give another path."
+        )
+    return False
+
+
+def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
+    """A connection to a database that exists. Only ``mode="rw"`` may write."""
+    connection = _open(path, mode, timeout)
+    if mode == "rw":
+        # wal_autocheckpoint would checkpoint in the middle of a commit; fullfsync is what makes macOS keep the promise
+        connection.executescript("PRAGMA wal_autocheckpoint=0; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;")
+    return connection
+
+
+def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
+    option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?{option}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+    )
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    """NotALab, NewerLab or DamagedLab unless the open database is a whole one of ours.
+
+    All is asked of SQLite: to open and close the file beside it would drop this process's POSIX locks on it.
+    """
+    if path.stat().st_size == 0:
+        raise DamagedLab(f"{path} is empty: it was truncated. Restore the lab from a copy.")
+    connection.execute("BEGIN")
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        wal = path.with_name(f"{FILE}-wal")
+        # pages that are still in the log need not be in the file; SQLite checks those when it reads them
+        whole = path.stat().st_size >= pages * page_size or (wal.exists() and wal.stat().st_size > 0)
+    finally:
+        connection.execute("COMMIT")
+    if application != APPLICATION:
+        raise NotALab(f"{path} is an SQLite database of something else than memlab. Give another path.")
+    if version > VERSION:
+        raise NewerLab(
+            f"{path.parent} has format {version}, written by a later memlab; this one reads up to {VERSION}. "
+            "Upgrade memlab."
+        )
+    if not whole:
+        raise DamagedLab(
+            f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. Restore the lab from a copy."
+        )
+
+
+@contextlib.contextmanager
+def translated(folder: Path | None) -> Iterator[None]:
+    """Raise what SQLite reports as an error of memlab's tree."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _meaning(error, folder or Path("the lab in memory")) from error
+
+
+def _meaning(error: sqlite3.Error, where: Path) -> LabError | InputError:
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    restore = "Restore the lab from a copy."
+    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
+        return DamagedLab(f"{where}: {FILE} is damaged ({error}). {restore}")
+    if primary is None or primary == sqlite3.SQLITE_ERROR:
+        # a table that is missing, text that is not UTF-8
+        return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {restore}")
+    if primary == sqlite3.SQLITE_FULL:
+        return LabError(f"{where}: the disk is full. Nothing of this write was kept; free some space and repeat it.")
+    if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        return ReadOnlyLab(f"{where} cannot be written ({error}). Open it with read_only=True.")
+    if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return LabBusy(f"{where} is locked by a program that is not memlab ({error}). Close it and try again.")
+    if primary == sqlite3.SQLITE_CONSTRAINT:
+        return InputError(f"{where}: an id or key that was to be written exists already ({error}).")
+    if primary == sqlite3.SQLITE_TOOBIG:
+        return InputError(f"{where}: a text, vector block or slate is larger than SQLite's limit of 1 GB.")
+    name = getattr(error, "sqlite_errorname", "unknown")
+    return LabError(f"{where}: SQLite failed with {name} ({error}).")
+
+
+_SHORT_READ = sqlite3.SQLITE_IOERR_SHORT_READ
+
+
+def _refused(folder: Path, error: OSError) -> LabError:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return ReadOnlyLab(f"No lab can be created at {folder}: {error.strerror}. Give a path that can be written.")
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return LabError(f"No lab can be created at {folder}: the disk is full.")
+    if error.errno in {errno.ENOTDIR, errno.EEXIST}:
+        return NotALab(f"No lab can be created at {folder}: part of the path is a file.")
+    return LabError(f"No lab can be created at {folder}: {error.strerror}.")
+
+
+def _sync(path: Path) -> None:
+    """Make a file's bytes, or the names in a directory, durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if hasattr(fcntl, "F_FULLFSYNC"):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,253 @@
+"""The graph as a register machine over NumPy arrays: for a few hundred candidates, where a Polars query's fixed cost
+rules.
+
+The graph becomes a flat list of closures, each of which reads and writes numbered registers. Which registers can hold
+nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of
+inputs that came with nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlab.errors import InputError, UnknownName
+from memlab.language._aggregate import Slates, aggregate
+from memlab.language._dag import Node, reachable
+from memlab.language._primitives import PRIMITIVES
+
+__all__ = ["ArrayProgram", "Column"]
+
+Column = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike | None]
+Registers = list[Any]
+Step = Callable[[Registers, Registers], None]
+
+_DTYPES: dict[str, Any] = {"num": np.float64, "bool": np.bool_, "str": None}
+_BLANK: dict[str | None, Any] = {"num": np.nan, "bool": False, "str": "", None: np.nan}
+_PER_SLATE = ("slate-min", "slate-max", "slate-mean")
+
+
+class ArrayProgram:
+    """``run`` gives (values, nulls): one value a row, and a mask or none when nothing is null."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.nodes = reachable(root)
+        self.slot = {node.index: i for i, node in enumerate(self.nodes)}
+        self.inputs = [
+            (i, str(n.value), str(n.value).replace("-", "_"), _DTYPES[str(n.type)], n.type == "str")
+            for i, n in enumerate(self.nodes)
+            if n.op == "input"
+        ]
+        constants = [n.value if n.constant and n.value is not None else _BLANK[n.type] for n in self.nodes]
+        self.values: Registers = [*constants, None]
+        self.masks: Registers = [True if n.constant and n.value is None else None for n in self.nodes]
+        self.root_slot = self.slot[root.index]
+        self.computed = root.op not in ("input", "const") and root.type != "str"
+        self.programs: dict[int, list[Step]] = {}
+        self.aggregates = any(n.op.startswith("slate-") or n.op == "min-max" for n in self.nodes)
+
+    def run(
+        self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        values, masks = self.values.copy(), self.masks.copy()
+        size, nullable, bit = -1, 0, 1
+        for i, name, snake, dtype, text in self.inputs:
+            column: Any = columns.get(name)
+            if column is None:
+                column = columns.get(snake)
+                if column is None:
+                    raise UnknownName("column", name, columns)
+            if type(column) is tuple:
+                column, mask = column
+                if mask is not None:
+                    mask = np.asarray(mask, np.bool_)
+                    if mask.any():
+                        masks[i] = mask
+                        nullable |= bit
+            array = np.asarray(column) if text else np.asarray(column, dtype)
+            values[i] = array
+            if size < 0:
+                size = len(array)
+            elif len(array) != size:
+                raise InputError(f"Column {name} has {len(array)} rows, and another has {size}.")
+            bit += bit
+        if size < 0:
+            size = _size(columns, order)
+        program = self.programs.get(nullable)
+        if program is None:
+            program = self.programs[nullable] = self.compile(nullable)
+        if self.aggregates:
+            if order is not None and len(order) != size:
+                raise InputError(f"order has {len(order)} rows, and the columns have {size}.")
+            values[-1] = Slates(size, order=None if order is None else np.asarray(order))
+        if size:
+            with np.errstate(all="ignore"):
+                for step in program:
+                    step(values, masks)
+        result, mask = values[self.root_slot], masks[self.root_slot]
+        if mask is not None:
+            mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
+        if self.computed and size and type(result) is np.ndarray and result.shape == (size,):
+            return result, mask
+        dtype = _DTYPES[str(self.root.type)]
+        return np.array(np.broadcast_to(np.asarray(result, dtype), size) if size else np.empty(0, dtype)), mask
+
+    def compile(self, nullable: int) -> list[Step]:
+        """The steps when the inputs whose bits are set hold nulls."""
+        program: list[Step] = []
+        null = [n.constant and n.value is None for n in self.nodes]
+        for position, (i, *_) in enumerate(self.inputs):
+            null[i] = bool(nullable >> position & 1)
+        for i, node in enumerate(self.nodes):
+            args = [self.slot[a.index] for a in node.args]
+            missing = [null[a] for a in args]
+            op = node.op
+            if op in ("input", "const"):
+                continue
+            if op not in PRIMITIVES:
+                null[i] = _null_other(op, missing)
+                program.append(_other(node, i, args, null[i]))
+                continue
+            primitive = PRIMITIVES[op]
+            if primitive.masked is not None and any(missing):
+                null[i] = _null_loose(op, missing)
+                program.append(_masked(primitive.masked, i, args))
+                continue
+            program.append(_plain(_array_function(op, node.args), i, args))
+            if any(missing):
+                null[i] = True
+                program.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
+        return program
+
+
+def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
+    if order is not None:
+        return len(order)
+    for column in columns.values():
+        return len(np.asarray(column[0] if type(column) is tuple else column))
+    raise InputError("A policy without inputs needs a column or an order to know how many rows there are.")
+
+
+def _null_loose(op: str, missing: list[bool]) -> bool:
+    if op in ("min", "max", "if-null"):
+        return all(missing)
+    if op == "clamp":
+        return missing[0]
+    if op == "if":
+        return missing[1] or missing[2]
+    return op != "null?" and any(missing)
+
+
+def _null_other(op: str, missing: list[bool]) -> bool:
+    if op in _PER_SLATE:
+        return True
+    return op in ("in", "min-max", "slate-rank") and any(missing)
+
+
+def _finite(node: Node) -> bool:
+    return node.constant and isinstance(node.value, float) and node.value == node.value
+
+
+def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
+    """The NumPy function, in a shorter form where one side is a constant and so cannot be NaN."""
+    if op == "=" and (_finite(args[0]) or _finite(args[1])):
+        return np.equal
+    if op in ("<", "<="):
+        if _finite(args[1]):
+            return np.less if op == "<" else np.less_equal
+        if _finite(args[0]):
+            opposite = np.greater_equal if op == "<" else np.greater
+            return lambda x, y: np.logical_not(opposite(x, y))
+    if op in ("min", "max") and any(_finite(a) and a.value != 0.0 for a in args):
+        return np.fmin if op == "min" else np.fmax
+    return PRIMITIVES[op].array
+
+
+def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
+    if len(args) == 1:
+        (a,) = args
+
+        def unary(values: Registers, masks: Registers) -> None:
+            values[i] = function(values[a])
+
+        return unary
+    if len(args) == 2:
+        a, b = args
+
+        def binary(values: Registers, masks: Registers) -> None:
+            values[i] = function(values[a], values[b])
+
+        return binary
+    a, b, c = args
+
+    def ternary(values: Registers, masks: Registers) -> None:
+        values[i] = function(values[a], values[b], values[c])
+
+    return ternary
+
+
+def _strict_mask(i: int, args: list[int]) -> Step:
+    if len(args) == 1:
+        (a,) = args
+
+        def alias(values: Registers, masks: Registers) -> None:
+            masks[i] = masks[a]
+
+        return alias
+    first, *rest = args
+
+    def union(values: Registers, masks: Registers) -> None:
+        mask = masks[first]
+        for a in rest:
+            mask = np.logical_or(mask, masks[a]) if masks[a] is not None and mask is not None else mask or masks[a]
+        masks[i] = mask
+
+    return union
+
+
+def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
+    def step(values: Registers, masks: Registers) -> None:
+        values[i], masks[i] = function(*[(values[a], masks[a]) for a in args])
+
+    return step
+
+
+def _other(node: Node, i: int, args: list[int], null: bool) -> Step:
+    """Tables, membership and aggregates."""
+    if node.op == "in":
+        options = frozenset(node.value)
+        (a,) = args
+
+        def member(values: Registers, masks: Registers) -> None:
+            values[i] = np.array([v in options for v in values[a].tolist()], np.bool_)
+            masks[i] = masks[a]
+
+        return member
+    if node.op == "table":
+        words, numbers, default = node.value
+        lookup = dict(zip(words, numbers, strict=True))
+        (a,) = args
+
+        def table(values: Registers, masks: Registers) -> None:
+            found = np.array([lookup.get(v, default) for v in values[a].tolist()], np.float64)
+            values[i] = found if masks[a] is None else np.where(masks[a], default, found)
+
+        return table
+    op = node.op
+
+    def slate(values: Registers, masks: Registers) -> None:
+        slates: Slates = values[-1]
+        if not args:
+            values[i], masks[i] = aggregate(op, None, None, slates)
+            return
+        given, mask = values[args[0]], masks[args[0]]
+        column = np.broadcast_to(np.asarray(given, np.float64), slates.size)
+        values[i], masks[i] = aggregate(
+            op, column, None if mask is None else np.broadcast_to(mask, slates.size), slates
+        )
+
+    return slate

@@ -1,0 +1,374 @@
+"""The forms of the dialect, by the name in front: binding, choice, membership, units, parameters, aggregates.
+
+Both traditions are read: Hy's brackets and pairs, Scheme's parentheses and clauses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from memlab.errors import PolicyNameError, PolicyTypeError
+from memlab.language._check import _AGGREGATES, _ALIASES, _COMPARISONS, _DIRECT, _FOLDS, _UNITS, Checker, Env, Param
+from memlab.language._dag import Node
+from memlab.language._reader import Form, Text
+
+__all__ = ["FORMS", "Definition", "definition"]
+
+Handler = Callable[[Checker, Form, Env, bool], Node]
+_ELSE = ("else", "True", "true")
+
+
+class Definition(NamedTuple):
+    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)`` or ``(defn name [a b] ...)``."""
+
+    kind: str
+    name: str
+    arguments: tuple[Form, ...]
+    doc: str
+    body: Form
+
+
+def definition(form: Form, text: Text) -> Definition:
+    """Takes a definition apart, or says what it lacks."""
+
+    def fail(message: str, at: Form) -> PolicyTypeError:
+        error = text.error(PolicyTypeError, message, at)
+        assert isinstance(error, PolicyTypeError)
+        return error
+
+    kind = {"lambda": "fn", "λ": "fn"}.get(form.head, form.head)
+    shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
+    rest = form.items[1:]
+    name = ""
+    if kind != "fn":
+        if not rest or rest[0].kind != "symbol":
+            raise fail(f"{kind} needs a name: {shape}.", rest[0] if rest else form)
+        name, rest = rest[0].text, rest[1:]
+    if not rest or rest[0].kind not in ("list", "call"):
+        raise fail(f"The arguments are missing: {shape}.", rest[0] if rest else form)
+    arguments, rest = rest[0].items, rest[1:]
+    seen: set[str] = set()
+    for argument in arguments:
+        if argument.kind != "symbol":
+            raise fail("An argument is a name.", argument)
+        if argument.text in seen:
+            raise fail(f"The argument {argument.text} stands here twice; a-b and a_b are one name.", argument)
+        seen.add(argument.text)
+    doc = ""
+    if len(rest) > 1 and rest[0].kind == "str":
+        doc, rest = rest[0].text, rest[1:]
+    if len(rest) != 1:
+        raise fail(
+            f"The body is missing: {shape}." if not rest else "A policy has one expression as its body.",
+            rest[1] if rest else form,
+        )
+    return Definition(kind, name, arguments, doc, rest[0])
+
+
+def bindings(checker: Checker, form: Form) -> Iterator[tuple[Form, Form]]:
+    """The pairs of a let, from ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``."""
+    if len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
+        raise checker.error(f"{form.head} needs bindings: ({form.head} [name value ...] body).", form)
+    items = form.items[1].items
+    if items and items[0].kind in ("list", "call"):
+        for pair in items:
+            if pair.kind not in ("list", "call") or len(pair.items) != 2:
+                raise checker.error("A binding is a name and a value.", pair)
+            yield pair.items[0], pair.items[1]
+        return
+    if len(items) % 2:
+        raise checker.error("The last name of these bindings has no value.", items[-1])
+    yield from zip(items[::2], items[1::2], strict=True)
+
+
+def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    scope: dict[str, object] = dict(env)
+    for name, value in bindings(checker, form):
+        if name.kind != "symbol":
+            raise checker.error("A binding begins with a name.", name)
+        if _ALIASES.get(name.text, name.text) in checker.forms() or name.text in ("else", "true", "false", "null"):
+            raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
+        scope[name.text] = checker.bound(value, scope)
+    if len(form.items) != 3:
+        raise checker.error(f"{form.head} has one expression as its body, and here are {len(form.items) - 2}.", form)
+    return checker.check(form.items[2], scope, tail=tail)
+
+
+def _branches(checker: Checker, tests: list[Node], values: list[Form], env: Env, tail: bool, what: str) -> Node:
+    """Nested ``if`` from tests and one more value than tests."""
+    nodes = checker.unify([checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}")
+    result = nodes[-1]
+    for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
+        result = checker.dag.make("if", test, node, result)
+    return result
+
+
+def _if(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    test, then, otherwise = checker.arity(form, 3, 3)
+    condition = checker.want(test, env, "bool", "if tests")
+    return _branches(checker, [condition], [then, otherwise], env, tail, "if")
+
+
+def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    test, then = checker.arity(form, 2, 2)
+    condition = checker.want(test, env, "bool", "when tests")
+    node = checker.check(then, env, tail=tail)
+    return checker.dag.make("if", condition, node, checker.dag.constant(None, node.type))
+
+
+def _is_clause(checker: Checker, item: Form, env: Env) -> bool:
+    """Whether a form is ``(test value)`` rather than a call."""
+    if item.kind == "list":
+        return len(item.items) == 2
+    if item.kind != "call" or len(item.items) != 2:
+        return False
+    first = item.items[0]
+    return first.kind != "symbol" or first.text in env or first.text in _ELSE or not checker.is_function(first.text)
+
+
+def _pairs(
+    checker: Checker, form: Form, items: tuple[Form, ...], clauses: bool
+) -> tuple[list[tuple[Form, Form]], Form]:
+    """Tests with values, and the value behind ``else``."""
+    if clauses:
+        for item in items:
+            if item.kind not in ("list", "call") or len(item.items) != 2:
+                raise checker.error(f"A clause of {form.head} is a test and a value.", item)
+        pairs = [(item.items[0], item.items[1]) for item in items]
+    else:
+        if len(items) % 2:
+            raise checker.error(f"The last test of {form.head} has no value.", items[-1])
+        pairs = list(zip(items[::2], items[1::2], strict=True))
+    for test, _ in pairs[:-1]:
+        if test.kind == "symbol" and test.text in _ELSE:
+            raise checker.error(f"{test.text} is the last test of {form.head}.", test)
+    if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in _ELSE:
+        raise checker.error(
+            f"{form.head} has no else, and every policy has a value: end it with else and a value.", form
+        )
+    return pairs[:-1], pairs[-1][1]
+
+
+def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    items = checker.arity(form, 1)
+    pairs, otherwise = _pairs(checker, form, items, all(_is_clause(checker, item, env) for item in items))
+    tests = [checker.want(test, env, "bool", "cond tests") for test, _ in pairs]
+    return _branches(checker, tests, [*(value for _, value in pairs), otherwise], env, tail, "cond")
+
+
+def _unquoted(form: Form) -> Form:
+    """A quoted symbol as a string, a quoted list as a list, anything else as it is."""
+    if form.head != "quote" or len(form.items) != 2:
+        return form
+    quoted = form.items[1]
+    if quoted.kind == "symbol":
+        return quoted._replace(kind="str")
+    if quoted.kind in ("list", "call"):
+        return quoted._replace(
+            kind="list", items=tuple(i._replace(kind="str") if i.kind == "symbol" else i for i in quoted.items)
+        )
+    return quoted
+
+
+def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    literal = _unquoted(form)
+    if literal.kind not in ("str", "int", "float"):
+        raise checker.error("Only a name, a number or a string is quoted here.", form)
+    return checker.check(literal, env, tail=tail)
+
+
+def _literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
+    """The keys of one clause of case, or the options behind in."""
+    form = _unquoted(form)
+    keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
+    keys = tuple(k._replace(kind="str") if clause and k.kind == "symbol" else _unquoted(k) for k in keys)
+    for key in keys:
+        if key.kind not in ("str", "int", "float"):
+            raise checker.error("A string or a number is expected here.", key)
+    if not keys:
+        raise checker.error("The list is empty.", form)
+    return keys
+
+
+def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
+    type = subject.type or "str"
+    words: list[str] = []
+    result: Node | None = None
+    for key in keys:
+        if (key.kind == "str") != (type == "str") or type == "bool":
+            what = {"num": "numbers", "str": "strings", "bool": "nothing"}[type]
+            raise checker.error(f"This is compared with {what}.", key)
+        if type == "str":
+            checker.check_word(key, subject)
+            words.append(key.text)
+        else:
+            same = checker.dag.make("=", subject, checker.dag.number(key.number))
+            result = same if result is None else checker.dag.make("or", result, same)
+    return result if result is not None else checker.dag.member(subject, words)
+
+
+def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    value, options = checker.arity(form, 2, 2)
+    if _unquoted(options).kind != "list":
+        raise checker.error(
+            f'{form.head} takes a value and a list of literals: ({form.head} kind ["fact" "event"]).', options
+        )
+    return _member(checker, checker.check(value, env), _literals(checker, options))
+
+
+def _not_in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    return checker.dag.make("not", _in(checker, form, env, tail))
+
+
+def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    value, *options = checker.arity(form, 2)
+    keys = tuple(key for option in options for key in _literals(checker, option))
+    return _member(checker, checker.check(value, env), keys)
+
+
+def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    subject_form, *rest = checker.arity(form, 3)
+    subject = checker.check(subject_form, env)
+    if subject.type == "bool":
+        raise checker.error("case compares strings or numbers; use if.", subject_form)
+    clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
+    pairs, otherwise = _pairs(checker, form, tuple(rest), clauses)
+    keys = [_literals(checker, key, clause=clauses) for key, _ in pairs]
+    forms = [*(value for _, value in pairs), otherwise]
+    nodes = checker.unify([checker.check(v, env, tail=tail) for v in forms], forms, "The branches of case")
+    numbers = [n.value for n in nodes if n.constant and isinstance(n.value, float)]
+    if subject.type == "str" and len(numbers) == len(nodes):
+        # A lookup: 28 comparisons of strings would cost more than the rest of a policy.
+        lookup: dict[str, float] = {}
+        for group, number in zip(keys, numbers[:-1], strict=True):
+            _member(checker, subject, group)
+            for key in group:
+                lookup.setdefault(key.text, number)
+        return checker.dag.table(subject, tuple(lookup), tuple(lookup.values()), numbers[-1])
+    result = nodes[-1]
+    for group, node in zip(reversed(keys), reversed(nodes[:-1]), strict=True):
+        result = checker.dag.make("if", _member(checker, subject, group), node, result)
+    return result
+
+
+def _null_test(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    (value,) = checker.arity(form, 1, 1)
+    return checker.dag.make("null?", checker.check(value, env))
+
+
+def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    arguments = list(checker.arity(form, 2))
+    nodes = checker.unify(
+        [checker.check(a, env, tail=tail) for a in arguments], arguments, f"The values of {form.head}"
+    )
+    result = nodes[-1]
+    for node in reversed(nodes[:-1]):
+        result = checker.dag.make("if-null", node, result)
+    return result
+
+
+def _minus(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    nodes = [checker.want(a, env, "num", "- takes") for a in checker.arity(form, 1)]
+    if len(nodes) == 1:
+        return checker.dag.make("neg", nodes[0])
+    result = nodes[0]
+    for node in nodes[1:]:
+        result = checker.dag.make("-", result, node)
+    return result
+
+
+def _divide(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    nodes = [checker.want(a, env, "num", "/ takes") for a in checker.arity(form, 1)]
+    if len(nodes) == 1:
+        return checker.dag.make("/", checker.dag.number(1.0), nodes[0])
+    result = nodes[0]
+    for node in nodes[1:]:
+        result = checker.dag.make("/", result, node)
+    return result
+
+
+def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    (amount,) = checker.arity(form, 1, 1)
+    times, per = _UNITS[name]
+    node = checker.dag.make("*", checker.want(amount, env, "num", f"{name} takes"), checker.dag.number(times))
+    return checker.dag.make("/", node, checker.dag.number(per))
+
+
+def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """``(param :name default :low a :high b)``: the bounds are inclusive and may be left out."""
+    name, default, *rest = checker.arity(form, 2, 6)
+    if name.kind != "keyword":
+        raise checker.error(
+            "A parameter begins with its name, as a keyword: (param :damping 0.7 :low 0 :high 1).", name
+        )
+    if default.kind not in ("int", "float"):
+        raise checker.error(f"The default of :{name.text} is a number.", default)
+    bounds = {"low": -math.inf, "high": math.inf}
+    if len(rest) % 2:
+        raise checker.error("A bound is :low or :high and a number.", rest[-1])
+    for key, value in zip(rest[::2], rest[1::2], strict=True):
+        if key.kind != "keyword" or key.text not in bounds or value.kind not in ("int", "float"):
+            raise checker.error("A bound is :low or :high and a number.", key)
+        bounds[key.text] = value.number
+    if not bounds["low"] <= default.number <= bounds["high"]:
+        raise checker.error(f"The default of :{name.text} is outside its own bounds.", default)
+    chosen = checker.overrides.get(name.text, default.number)
+    param = Param(name.text, default.number, bounds["low"], bounds["high"], chosen)
+    if checker.params.setdefault(name.text, param) != param:
+        raise checker.error(f":{name.text} is declared twice, with another default or other bounds.", name)
+    return checker.dag.number(chosen)
+
+
+def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    if not checker.signature.aggregates:
+        raise checker.error(
+            f"{name} ranges over a slate, and {checker.signature.slot} sees one item at a time.", form.items[0]
+        )
+    (value,) = checker.arity(form, 1, 1)
+    return checker.dag.aggregate(name, checker.want(value, env, "num", f"{name} takes"))
+
+
+def _function_value(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    raise checker.error(
+        "Functions are no values of the dialect; a helper is written (defn name [arguments] body).", form
+    )
+
+
+def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    raise checker.error(f"{form.head} stands only at the top of a file.", form, PolicyNameError)
+
+
+def _operator(method: Callable[[Checker, str, Form, Env], Node], name: str) -> Handler:
+    return lambda checker, form, env, tail: method(checker, name, form, env)
+
+
+FORMS: dict[str, Handler] = {
+    "let": _let,
+    "if": _if,
+    "when": _when,
+    "cond": _cond,
+    "case": _case,
+    "quote": _quote,
+    "in": _in,
+    "not-in": _not_in,
+    "one-of": _one_of,
+    "null?": _null_test,
+    "if-null": _if_null,
+    "-": _minus,
+    "/": _divide,
+    "param": _param,
+    "fn": _function_value,
+    "lambda": _function_value,
+    "defn": _misplaced,
+    "defpolicy": _misplaced,
+    "pack": _misplaced,
+    "setting": _misplaced,
+    **{name: _operator(Checker.direct, name) for name in _DIRECT},
+    **{name: _operator(Checker.fold, name) for name in _FOLDS},
+    **{name: _operator(Checker.compare, name) for name in _COMPARISONS},
+    **{name: partial(_unit, name) for name in _UNITS},
+    **{name: partial(_aggregate, name) for name in _AGGREGATES},
+}

@@ -1,0 +1,108 @@
+"""The source hash: the same for two spellings of one program, another for any other program.
+
+Forms are written out typed and length-prefixed. White space, comments, the document string, brackets against
+parentheses in binders, ``fn`` against ``lambda`` and ``defpolicy``, ``let`` against ``let*``, the spelling of
+strings, quotes and names (``a-b``, ``a_b``), and the names that let and a helper's arguments bind do not count. ``1``
+and ``1.0`` differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping
+
+from memlab.language._dag import constant_key
+from memlab.language._reader import Form
+
+__all__ = ["digest", "helper_hash", "source_hash"]
+
+Scope = Mapping[str, int]
+_SAME = {"lambda": "fn", "λ": "fn", "let*": "let", "True": "true", "False": "false", "None": "null", "nil": "null"}
+
+
+def digest(*parts: bytes | str | float) -> str:
+    """SHA-256 of parts, each with its length."""
+    encoded = [p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else constant_key(p) for p in parts]
+    return hashlib.sha256(b"".join(struct.pack(">I", len(p)) + p for p in encoded)).hexdigest()
+
+
+def source_hash(arguments: tuple[str, ...], body: Form) -> str:
+    """Of a policy: its arguments keep their names, because they are matched by name."""
+    out: list[bytes] = []
+    _emit(body, {}, out)
+    return digest("policy", b"".join(map(_atom, ("s" + a for a in arguments))), b"".join(out))
+
+
+def helper_hash(name: str, arguments: tuple[str, ...], body: Form) -> str:
+    """Of a ``defn``: its arguments are only places."""
+    out: list[bytes] = []
+    _emit(body, {argument: i for i, argument in enumerate(arguments)}, out)
+    return digest("helper", name, str(len(arguments)), b"".join(out))
+
+
+def _atom(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">I", len(data)) + data
+
+
+def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
+    kind = form.kind
+    if kind == "symbol":
+        level = scope.get(form.text)
+        out.append(_atom("s" + _SAME.get(form.text, form.text) if level is None else f"v{level}"))
+    elif kind == "int":
+        out.append(b"i" + struct.pack(">d", form.number))
+    elif kind == "float":
+        out.append(b"f" + struct.pack(">d", form.number))
+    elif kind == "str":
+        out.append(_atom("t" + form.text))
+    elif kind == "keyword":
+        out.append(_atom("k" + form.text))
+    elif form.head == "quote" and len(form.items) == 2:
+        _emit_quoted(form.items[1], out)
+    elif form.head in ("let", "let*") and len(form.items) > 1 and form.items[1].kind in ("list", "call"):
+        _emit_let(form, scope, out)
+    elif form.head in ("fn", "lambda") and len(form.items) > 1 and form.items[1].kind in ("list", "call"):
+        arguments = form.items[1].items
+        level = _next(scope)
+        inner = {**scope, **{a.text: level + i for i, a in enumerate(arguments)}}
+        out.append(b"(" + struct.pack(">I", len(form.items)) + _atom("sfn") + struct.pack(">I", len(arguments)))
+        for item in form.items[2:]:
+            _emit(item, inner, out)
+    else:
+        out.append((b"(" if kind == "call" else b"[") + struct.pack(">I", len(form.items)))
+        for item in form.items:
+            _emit(item, scope, out)
+
+
+def _emit_quoted(form: Form, out: list[bytes]) -> None:
+    if form.kind == "symbol":
+        out.append(_atom("t" + form.text))
+    elif form.kind in ("call", "list"):
+        out.append(b"[" + struct.pack(">I", len(form.items)))
+        for item in form.items:
+            _emit_quoted(item, out)
+    else:
+        _emit(form, {}, out)
+
+
+def _next(scope: Scope) -> int:
+    return 1 + max(scope.values(), default=-1)
+
+
+def _emit_let(form: Form, scope: Scope, out: list[bytes]) -> None:
+    items = form.items[1].items
+    flat = items
+    if items and items[0].kind in ("list", "call"):
+        flat = tuple(part for pair in items for part in pair.items)
+    inner = dict(scope)
+    level = _next(scope)
+    out.append(b"(" + struct.pack(">I", len(form.items)) + _atom("slet") + struct.pack(">I", len(flat)))
+    for name, value in zip(flat[::2], flat[1::2], strict=True):
+        _emit(value, inner, out)
+        # A second binding of one name is a new place.
+        inner[name.text] = level
+        level += 1
+    for item in form.items[2:]:
+        _emit(item, inner, out)

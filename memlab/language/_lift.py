@@ -1,0 +1,176 @@
+"""Policies written for lists, lifted to columns.
+
+Some original policies get a slate as parallel lists (``acts``, ``accs`` ...) and return the index of one item. The
+signature says which feature each list holds (``Signature.lists``) and which arguments are the slate's length
+(``counts``). Then a list is a feature, an index is a row's position in the slate, ``filter`` is a mask, ``nth`` reads
+a column, ``first`` is an aggregate: the least position whose mask is true. The policy becomes a weight for each item:
+1 for the chosen index, 0 for the others; an index outside the slate, such as -1, chooses nothing.
+
+Lists are ``range`` over the whole slate, list arguments, and what ``filter`` and ``map`` make of them. Whatever else
+would need a loop is a ``PolicyTypeError`` that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from memlab.errors import PolicyError
+from memlab.language._check import Checker, Env
+from memlab.language._dag import Node
+from memlab.language._forms import FORMS
+from memlab.language._reader import Form
+
+__all__ = ["Lifter", "Listing"]
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """A list over the slate: for each row an item, and whether the list holds it."""
+
+    item: Node
+    held: Node
+
+
+class Lifter(Checker):
+    """A checker whose names may also stand for lists."""
+
+    @property
+    def index(self) -> Node:
+        """The position of a row in its slate."""
+        return self.dag.aggregate("slate-index")
+
+    def argument(self, name: str) -> object | None:
+        if name in self.signature.lists:
+            feature = self.signature.lists[name]
+            return Listing(
+                self.dag.input(feature, self.signature.inputs[feature].type), self.dag.constant(True, "bool")
+            )
+        if name in self.signature.counts:
+            return self.length(Listing(self.index, self.dag.constant(True, "bool")))
+        return super().argument(name)
+
+    def argument_names(self) -> list[str]:
+        return [*self.signature.lists, *self.signature.counts, *super().argument_names()]
+
+    def result(self, body: Form, env: Env) -> Node:
+        chosen = self.want(body, env, "num", f"{self.signature.slot} returns an index:")
+        here = self.dag.make("=", self.index, chosen)
+        return self.dag.make("if", here, self.dag.number(1.0), self.dag.number(0.0))
+
+    def forms(self) -> Mapping[str, object]:
+        return _LIFTED
+
+    def bound(self, form: Form, env: Env) -> object:
+        return self.listing(form, env) or self.check(form, env)
+
+    def listing(self, form: Form, env: Env) -> Listing | None:
+        """The list that a form denotes, or None if it denotes a value."""
+        if form.kind == "symbol":
+            found = env.get(form.text)
+            return found if isinstance(found, Listing) else None
+        if form.head == "quote" and len(form.items) == 2 and not form.items[1].items:
+            return Listing(self.index, self.dag.constant(False, "bool"))
+        if form.head == "range":
+            return self.range(form, env)
+        if form.head in ("filter", "map"):
+            function, source = self.arity(form, 2, 2)
+            listing = self.a_list(source, env)
+            made = self.apply(function, listing.item, env)
+            if form.head == "map":
+                return Listing(made, listing.held)
+            if made.type != "bool":
+                raise self.error("filter keeps what its function finds true or false; this gives neither.", function)
+            return Listing(listing.item, self.dag.make("and", listing.held, made))
+        if form.head == "if":
+            branches = [self.listing(branch, env) for branch in form.items[2:]]
+            if any(branches):
+                raise self.refusal("a choice between lists", form)
+        return None
+
+    def a_list(self, form: Form, env: Env) -> Listing:
+        listing = self.listing(form, env)
+        if listing is None:
+            raise self.error("A list is expected here: a list argument, range, filter or map.", form)
+        return listing
+
+    def refusal(self, what: str, form: Form) -> PolicyError:
+        """The error of a policy that needs a loop."""
+        return self.error(f"This policy cannot be lifted to columns: {what}. Write it as a weight for each item.", form)
+
+    def apply(self, function: Form, item: Node, env: Env) -> Node:
+        if function.head not in ("fn", "lambda", "λ"):
+            raise self.refusal("the function is not written out as (lambda (i) ...)", function)
+        if len(function.items) != 3 or len(function.items[1].items) != 1 or function.items[1].items[0].kind != "symbol":
+            raise self.refusal("a function with other than one argument", function)
+        return self.check(function.items[2], {**env, function.items[1].items[0].text: item})
+
+    def range(self, form: Form, env: Env) -> Listing:
+        bounds = [self.want(a, env, "num", "range takes") for a in self.arity(form, 1, 2)]
+        size = self.length(Listing(self.index, self.dag.constant(True, "bool")))
+        if bounds[-1] is not size:
+            raise self.refusal("range ends elsewhere than at the length of the slate", form)
+        if len(bounds) == 1:
+            return Listing(self.index, self.dag.constant(True, "bool"))
+        start = bounds[0]
+        if not start.constant or not isinstance(start.value, float) or start.value < 0 or start.value % 1:
+            raise self.refusal("range begins elsewhere than at a constant whole number", form)
+        return Listing(self.index, self.dag.make("<=", start, self.index))
+
+    def where(self, listing: Listing, value: Node) -> Node:
+        """A value where the list holds the row, else null, which aggregates skip."""
+        return self.dag.make("if", listing.held, value, self.dag.constant(None, value.type))
+
+    def length(self, listing: Listing) -> Node:
+        return self.dag.aggregate("slate-count", self.where(listing, self.index))
+
+    def at(self, listing: Listing, position: Node, form: Form) -> Node:
+        """The item of the row at ``position``, for every row of the slate."""
+        if position is self.index:
+            return listing.item
+        if listing.item is self.index:
+            return position
+        if listing.item.type != "num":
+            raise self.refusal("nth reads strings or booleans at a computed place", form)
+        here = self.dag.make("=", self.index, position)
+        return self.dag.aggregate("slate-max", self.where(Listing(self.index, here), listing.item))
+
+    def first(self, form: Form, env: Env) -> Node:
+        listing = self.a_list(self.arity(form, 1, 1)[0], env)
+        position = self.dag.aggregate("slate-min", self.where(listing, self.index))
+        return self.at(listing, position, form)
+
+    def nth(self, form: Form, env: Env) -> Node:
+        source, place = self.arity(form, 2, 2)
+        listing = self.a_list(source, env)
+        if not (listing.held.constant and listing.held.value is True):
+            raise self.refusal("nth of a filtered list", form)
+        return self.at(listing, self.want(place, env, "num", "nth takes as its second argument"), form)
+
+    def count(self, form: Form, env: Env) -> Node:
+        return self.length(self.a_list(self.arity(form, 1, 1)[0], env))
+
+    def is_empty(self, form: Form, env: Env) -> Node:
+        return self.dag.make("=", self.count(form, env), self.dag.number(0.0))
+
+    def lone_list(self, form: Form, env: Env) -> NoReturn:
+        raise self.error("A list stands where a value is expected: length, empty?, first and nth give values.", form)
+
+    def loops(self, form: Form, env: Env) -> NoReturn:
+        raise self.refusal(f"{form.head} goes through a list", form)
+
+
+def _method(name: str) -> Callable[[Lifter, Form, Env, bool], Node]:
+    return lambda lifter, form, env, tail: getattr(lifter, name)(form, env)
+
+
+_LIFTED: dict[str, object] = {
+    **FORMS,
+    **{name: _method("first") for name in ("first", "car")},
+    **{name: _method("count") for name in ("length", "len", "count")},
+    **{name: _method("is_empty") for name in ("empty?",)},
+    "nth": _method("nth"),
+    **{name: _method("lone_list") for name in ("range", "filter", "map")},
+    **{name: _method("loops") for name in ("reduce", "fold", "sort", "argmax", "rest", "cdr", "append", "reverse")},
+}

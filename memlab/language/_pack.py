@@ -1,0 +1,163 @@
+"""A pack's file: settings, policies and helpers, read and not yet checked against any slot.
+
+(pack associative "Spreading activation." :inherits memlab)
+(setting damping (param :damping 0.7 :low 0 :high 1))
+(defn ratio [a b] (/ a (+ a b 1)))
+(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from memlab.errors import PolicyNameError, PolicySyntaxError, PolicyTypeError
+from memlab.language._check import Param
+from memlab.language._forms import definition
+from memlab.language._hash import digest, source_hash
+from memlab.language._library import helper, named
+from memlab.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
+from memlab.language._policy import DIALECT, PolicyForm
+from memlab.language._reader import Form, Text, read_forms
+
+__all__ = ["PackSource", "Setting", "read_pack"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A constant of the pipeline; ``param`` is its declaration when it may be tuned."""
+
+    value: float | str | bool
+    param: Param | None = None
+
+
+@dataclass(frozen=True)
+class PackSource:
+    """A pack as written. ``hash`` covers settings, policies, helpers, the pack inherited and the dialect, not the
+    prose.
+    """
+
+    name: str
+    doc: str
+    inherits: str | None
+    settings: Mapping[str, Setting]
+    policies: Mapping[str, PolicyForm]
+    helpers: tuple[str, ...]
+    hash: str
+    file: str | None = None
+
+
+def read_pack(text: str, *, file: str | None = None) -> PackSource:
+    """Reads a pack's file. Policies are checked later, by ``compile_policy(pack.policies[slot], signature,
+    helpers=pack.helpers)``.
+
+    Raises a ``PolicyError`` with line and column.
+
+    >>> pack = read_pack('(pack tiny "One setting.") (setting seeds 10)')
+    >>> pack.name, pack.settings["seeds"].value
+    ('tiny', 10.0)
+    """
+    source = Text(text, None, file)
+    forms = read_forms(source, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
+    if not forms or forms[0].head != "pack":
+        raise source.error(
+            PolicySyntaxError, 'A pack begins with its name: (pack name "what it is").', forms[0] if forms else None
+        )
+    name, doc, inherits = _header(forms[0], source)
+    settings: dict[str, Setting] = {}
+    policies: dict[str, PolicyForm] = {}
+    helpers = []
+    for form in forms[1:]:
+        if form.head == "setting":
+            key, setting = _setting(form, source)
+            if key in settings:
+                raise source.error(PolicyNameError, f"The setting {key} is given twice.", form)
+            settings[key] = setting
+        elif form.head == "defpolicy":
+            policy = _policy(form, source)
+            if policy.slot in policies:
+                raise source.error(PolicyNameError, f"The policy {policy.slot} is given twice.", form)
+            policies[policy.slot] = policy
+        elif form.head == "defn":
+            helpers.append(helper(form, source))
+        else:
+            raise source.error(PolicySyntaxError, "A pack holds pack, setting, defpolicy and defn.", form)
+    by_name = named(helpers)
+    parts: list[str | float] = [DIALECT, name, inherits or ""]
+    for key, setting in sorted(settings.items()):
+        parts += ["setting", key, type(setting.value).__name__, setting.value]
+    for slot, policy in sorted(policies.items()):
+        parts += ["policy", slot, policy.hash]
+    for key, item in sorted(by_name.items()):
+        parts += ["helper", key, item.hash]
+    return PackSource(
+        name,
+        doc,
+        inherits,
+        MappingProxyType(settings),
+        MappingProxyType(policies),
+        tuple(text[h.form.start : h.form.stop] for h in helpers),
+        digest(*parts),
+        file,
+    )
+
+
+def _header(form: Form, source: Text) -> tuple[str, str, str | None]:
+    shape = '(pack name "what it is" :inherits other)'
+    rest = form.items[1:]
+    if not rest or rest[0].kind != "symbol":
+        raise source.error(PolicySyntaxError, f"A pack begins with its name: {shape}.", form)
+    name, rest = rest[0].text, rest[1:]
+    doc = ""
+    if rest and rest[0].kind == "str":
+        doc, rest = rest[0].text, rest[1:]
+    if not rest:
+        return name, doc, None
+    if len(rest) == 2 and rest[0].kind == "keyword" and rest[0].text == "inherits" and rest[1].kind == "symbol":
+        return name, doc, rest[1].text
+    raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", rest[0])
+
+
+def _setting(form: Form, source: Text) -> tuple[str, Setting]:
+    if len(form.items) != 3 or form.items[1].kind != "symbol":
+        raise source.error(PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form)
+    name, value = form.items[1].text, form.items[2]
+    if value.kind in ("int", "float"):
+        return name, Setting(value.number)
+    if value.kind == "str":
+        return name, Setting(value.text)
+    if value.kind == "symbol" and value.text in ("true", "True", "false", "False"):
+        return name, Setting(value.text in ("true", "True"))
+    if value.head == "param":
+        param = _param(value, source)
+        return name, Setting(param.value, param)
+    raise source.error(
+        PolicyTypeError, "A setting is a number, a string, true, false or (param :name default :low a :high b).", value
+    )
+
+
+def _param(form: Form, source: Text) -> Param:
+    shape = "(param :name default :low a :high b)"
+    items = form.items[1:]
+    if len(items) < 2 or items[0].kind != "keyword" or items[1].kind not in ("int", "float") or len(items) % 2:
+        raise source.error(PolicyTypeError, f"A parameter is {shape}.", form)
+    bounds = {"low": -math.inf, "high": math.inf}
+    for key, value in zip(items[2::2], items[3::2], strict=True):
+        if key.kind != "keyword" or key.text not in bounds or value.kind not in ("int", "float"):
+            raise source.error(PolicyTypeError, f"A parameter is {shape}.", key)
+        bounds[key.text] = value.number
+    default = items[1].number
+    if not bounds["low"] <= default <= bounds["high"]:
+        raise source.error(PolicyTypeError, f"The default of :{items[0].text} is outside its own bounds.", items[1])
+    return Param(items[0].text, default, bounds["low"], bounds["high"], default)
+
+
+def _policy(form: Form, source: Text) -> PolicyForm:
+    parts = definition(form, source)
+    inputs = tuple(a.text for a in parts.arguments)
+    text = source.source[form.start : form.stop]
+    return PolicyForm(
+        parts.name, inputs, parts.doc, text, source.line(form.start), source_hash(inputs, parts.body), form, source
+    )

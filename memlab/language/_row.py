@@ -1,0 +1,121 @@
+"""The graph on one row of Python values, bit for bit what the columns give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from memlab.errors import InputError, UnknownName
+from memlab.language._dag import Node, Value, reachable
+from memlab.language._primitives import AGGREGATES, PRIMITIVES
+from memlab.language._reader import canonical
+
+__all__ = ["RowProgram", "aggregate_name", "row_value"]
+
+Step = Callable[[list[Any]], None]
+
+
+def aggregate_name(node: Node) -> str:
+    """What ``Policy.aggregates`` calls the column of an aggregate: the start of its meaning hash."""
+    return node.digest[:16]
+
+
+def row_value(name: str, value: object, type: str | None) -> Value:
+    """A caller's value as the dialect's: numbers as float, or an ``InputError`` that names the feature."""
+    if value is None:
+        return None
+    if type == "num":
+        if isinstance(value, int | float | np.number | np.bool_):
+            return float(value)
+    elif type == "bool":
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+    elif isinstance(value, str):
+        return str(value)
+    raise InputError(f"{name} is a {type}, and {value!r} is not.")
+
+
+class RowProgram:
+    """``run`` gives the registers of every node; the root's is the last."""
+
+    def __init__(self, root: Node) -> None:
+        self.nodes = reachable(root)
+        self.slot = {node.index: i for i, node in enumerate(self.nodes)}
+        self.template = [n.value if n.constant else None for n in self.nodes]
+        self.inputs = [(i, str(n.value), n.type) for i, n in enumerate(self.nodes) if n.op == "input"]
+        self.aggregates = [(i, aggregate_name(n), n.op) for i, n in enumerate(self.nodes) if n.op in AGGREGATES]
+        self.steps = [
+            _step(n, i, [self.slot[a.index] for a in n.args])
+            for i, n in enumerate(self.nodes)
+            if n.op not in AGGREGATES and n.op not in ("const", "input")
+        ]
+
+    def run(self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None) -> list[Any]:
+        registers: list[Any] = self.template.copy()
+        for i, name, type in self.inputs:
+            if name in values:
+                given = values[name]
+            else:
+                snake = name.replace("-", "_")
+                if snake not in values:
+                    raise UnknownName("value", name, (canonical(v) for v in values))
+                given = values[snake]
+            registers[i] = given if given.__class__ is float and type == "num" else row_value(name, given, type)
+        for i, key, op in self.aggregates:
+            if aggregates is None or key not in aggregates:
+                raise InputError(
+                    f"The policy ranges over its slate ({op}): pass the aggregates of this row, from Policy.aggregates."
+                )
+            value = aggregates[key]
+            registers[i] = None if value is None else float(value)
+        for step in self.steps:
+            step(registers)
+        return registers
+
+
+def _step(node: Node, i: int, args: list[int]) -> Step:
+    if node.op == "in":
+        options = frozenset(node.value)
+        return _unary(lambda x: x in options, i, args[0])
+    if node.op == "table":
+        words, numbers, default = node.value
+        lookup, a = dict(zip(words, numbers, strict=True)), args[0]
+
+        def table(registers: list[Any]) -> None:
+            registers[i] = lookup.get(registers[a], default)
+
+        return table
+    primitive = PRIMITIVES[node.op]
+    function = primitive.scalar
+    if not primitive.strict:
+
+        def loose(registers: list[Any]) -> None:
+            registers[i] = function(*[registers[a] for a in args])
+
+        return loose
+    if len(args) == 1:
+        return _unary(function, i, args[0])
+    if len(args) == 2:
+        a, b = args
+
+        def binary(registers: list[Any]) -> None:
+            x, y = registers[a], registers[b]
+            registers[i] = None if x is None or y is None else function(x, y)
+
+        return binary
+
+    def strict(registers: list[Any]) -> None:
+        given = [registers[a] for a in args]
+        registers[i] = None if None in given else function(*given)
+
+    return strict
+
+
+def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
+    def unary(registers: list[Any]) -> None:
+        x = registers[a]
+        registers[i] = None if x is None else function(x)
+
+    return unary

@@ -1,0 +1,89 @@
+"""What a slot gives to its policies and expects from them: declared by the caller, known by name here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from memlab.errors import InputError
+from memlab.language._reader import canonical
+
+__all__ = ["Input", "Signature", "Type"]
+
+Type = Literal["num", "bool", "str"]
+_TYPES = ("num", "bool", "str")
+
+
+@dataclass(frozen=True)
+class Input:
+    """One feature that a policy may read; ``words`` is its closed vocabulary, if it has one.
+
+    >>> Input("age_days", "num", "Days since it was created.").name
+    'age-days'
+    """
+
+    name: str
+    type: Type = "num"
+    doc: str = ""
+    words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", canonical(self.name))
+        object.__setattr__(self, "words", tuple(self.words))
+        if self.type not in _TYPES:
+            raise InputError(f'Input {self.name} has the type "{self.type}"; a type is num, bool or str.')
+        if self.words and self.type != "str":
+            raise InputError(f"Input {self.name} is {self.type}, and only a str has words.")
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """A slot's contract: the features by name, the type of the result, and whether aggregates of the slate are allowed.
+
+    ``inputs`` may be a mapping or any iterable of ``Input``. ``words`` is the closed vocabulary of a str result.
+    ``lists`` serves policies that were written for lists (see ``_lift``): it maps a list argument to the feature whose
+    values over the slate it holds; ``counts`` names the arguments that hold the slate's length.
+    """
+
+    slot: str
+    inputs: Mapping[str, Input]
+    returns: Type = "num"
+    words: tuple[str, ...] = ()
+    aggregates: bool = False
+    lists: Mapping[str, str] = field(default_factory=dict)
+    counts: tuple[str, ...] = ()
+    _key: tuple[object, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        given = self.inputs.values() if isinstance(self.inputs, Mapping) else self.inputs
+        inputs: dict[str, Input] = {}
+        for item in given:
+            if item.name in inputs:
+                raise InputError(f"Slot {self.slot} declares the input {item.name} twice.")
+            inputs[item.name] = item
+        if self.returns not in _TYPES:
+            raise InputError(f'Slot {self.slot} returns "{self.returns}"; a type is num, bool or str.')
+        lists = {canonical(name): canonical(feature) for name, feature in self.lists.items()}
+        for name, feature in lists.items():
+            if feature not in inputs:
+                raise InputError(f"Slot {self.slot} lifts {name} to {feature}, which is none of its inputs.")
+        counts = tuple(canonical(name) for name in self.counts)
+        for key, value in (
+            ("slot", canonical(self.slot)),
+            ("inputs", MappingProxyType(inputs)),
+            ("words", tuple(self.words)),
+            ("lists", MappingProxyType(lists)),
+            ("counts", counts),
+        ):
+            object.__setattr__(self, key, value)
+        identity = (self.slot, self.returns, self.words, self.aggregates, tuple(lists.items()), counts)
+        object.__setattr__(self, "_key", (*identity, tuple((i.name, i.type, i.words) for i in inputs.values())))
+        object.__setattr__(self, "_hash", hash(self._key))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Signature) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,162 @@
+"""The bench: packs on labelled conversations, each pack in a lab of its own."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+
+import memlab
+from memlab.demo import CONVERSATION
+from memlab.errors import DatasetError, InputError, PolicyError, UnknownName
+from memlab.evaluation import BASELINES, BenchResult, bench_locomo
+from memlab.ingest import Conversation, LabelledConversation, Question, Turn
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+FACTS = {
+    "harbour": ["The ferry to Texel leaves at noon.", "My boat is called Albatross.", "Herring season opens in June."],
+    "kitchen": ["The sourdough needs salt.", "Grandmother's tureen is cracked.", "Saffron is kept in the blue tin."],
+}
+QUESTIONS = {
+    "harbour": ["When does the ferry to Texel leave?", "What is the boat called?", "When does herring season open?"],
+    "kitchen": ["What does the sourdough need?", "What is cracked?", "Where is the saffron kept?"],
+}
+
+
+def labelled(name, *, extra=()):
+    turns = [
+        Turn(f"D1:{number}", "Ida", text, "session_1", START + timedelta(minutes=number))
+        for number, text in enumerate(FACTS[name], 1)
+    ]
+    questions = [Question(text, 1 + at % 2, (f"D1:{at + 1}",)) for at, text in enumerate(QUESTIONS[name])]
+    return LabelledConversation(Conversation(name, tuple(turns)), (*questions, *extra))
+
+
+BOTH = (labelled("harbour"), labelled("kitchen"))
+
+
+@pytest.fixture(scope="module")
+def result():
+    return bench_locomo(BOTH, packs=["memlab", "cascade"], dataset="tiny")
+
+
+def steady(result: BenchResult):
+    """Everything but the clock's readings."""
+    told = result.to_dict()
+    for system in told["systems"]:
+        del system["latency_ms"], system["ingest_per_s"]
+    return told
+
+
+def test_the_json_has_the_agreed_shape(result):
+    told = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert set(told) == {"dataset", "questions", "systems"}
+    assert (told["dataset"], told["questions"]) == ("tiny", 6)
+    assert {system["name"] for system in told["systems"]} == {"memlab", "cascade", *BASELINES}
+    for system in told["systems"]:
+        assert set(system) == {"name", "hash", "metrics", "by_category", "intervals", "latency_ms", "ingest_per_s"}
+        names = {f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in (5, 10, 20)}
+        assert set(system["metrics"]) == set(system["intervals"]) == names | {"mrr@10", "ndcg@10"}
+        assert set(system["by_category"]) == {"1", "2"}
+        assert set(system["by_category"]["1"]) == set(system["metrics"])
+        assert 0 < system["latency_ms"]["p50"] <= system["latency_ms"]["p95"]
+        assert system["ingest_per_s"] > 0
+        assert system["hash"]
+
+
+def test_every_conversation_is_its_own_project(result):
+    # three turns each: whatever is found within five ranks comes from the conversation that was asked about
+    dense = next(system for system in result.systems if system.name == "dense")
+    assert dense.metrics["recall@5"] == 1.0
+
+
+def test_two_runs_give_the_same_numbers(result):
+    assert steady(bench_locomo(BOTH, packs=["memlab", "cascade"], dataset="tiny")) == steady(result)
+
+
+def test_no_packs_run_reaches_anothers_scores(result):
+    alone = bench_locomo(BOTH, packs=["cascade"], baselines=False, dataset="tiny")
+    (expected,) = [system for system in steady(result)["systems"] if system["name"] == "cascade"]
+    assert steady(alone)["systems"] == [expected]
+
+
+def test_category_5_is_asked_last_and_counted_apart(result):
+    trap = Question("What is the ferry called?", 5, ("D1:2",))
+    apart = bench_locomo(
+        [labelled("harbour", extra=[trap]), labelled("kitchen")], packs=["memlab", "cascade"], dataset="tiny"
+    )
+    assert apart.questions == 6
+    for system, before in zip(apart.systems, result.systems, strict=True):
+        assert system.metrics == before.metrics
+        assert system.asked == {1: 4, 2: 2, 5: 1}
+        assert set(system.by_category) == {1, 2, 5}
+
+
+def test_questions_without_evidence_are_left_out_and_counted():
+    open_question = Question("Would Ida like a lighthouse?", 3, ())
+    found = bench_locomo([labelled("harbour", extra=[open_question])], packs=["memlab"], baselines=False)
+    assert (found.questions, found.unjudged) == (3, 1)
+    assert 3 not in found.systems[0].by_category
+    assert "1 without evidence left out" in repr(found)
+
+
+def test_one_conversation_has_no_interval():
+    found = bench_locomo([labelled("kitchen")], packs=["memlab"], baselines=False)
+    assert set(found.systems[0].intervals.values()) == {None}
+
+
+def test_the_frame_has_a_row_for_each_system_and_category(result):
+    frame = result.frame
+    assert frame.height == len(result.systems) * 3
+    whole = frame.filter(pl.col("category").is_null())
+    assert whole["system"].to_list() == [system.name for system in result.systems]
+    assert whole["recall@10"].to_list() == [system.metrics["recall@10"] for system in result.systems]
+    assert whole["ndcg@10"].is_sorted(descending=True)
+    assert frame.filter(pl.col("category") == 1)["questions"].unique().to_list() == [4]
+
+
+def test_it_reads_well_in_a_terminal_and_a_notebook(result):
+    lines = repr(result).splitlines()
+    assert lines[0].startswith("tiny: 6 questions of categories 1-4 on 2 conversations; recall is fractional")
+    assert lines[2].split()[:3] == ["system", "recall@5", "recall@10"]
+    assert max(len(line) for line in lines[2:7]) <= 150
+    assert result._repr_html_().count("<tr>") == 2 * (1 + len(result.systems))
+    assert "&lt;b&gt;" in bench_locomo(BOTH, packs=["memlab"], baselines=False, dataset="<b>")._repr_html_()
+
+
+def test_packs_may_be_paths(tmp_path):
+    path = tmp_path / "mine.hy"
+    path.write_text('(pack mine "Mine.")\n(defpolicy recall-score [similarity] similarity)')
+    found = bench_locomo(BOTH, packs=[path], baselines=False)
+    assert [system.name for system in found.systems] == ["mine"]
+    assert found.systems[0].hash == memlab.load_pack(path).hash
+
+
+def test_a_file_is_read_and_names_the_dataset():
+    found = bench_locomo(CONVERSATION, packs=["memlab"], baselines=False)
+    assert (found.dataset, found.conversations, found.questions) == ("conversation", 1, 36)
+    assert found.systems[0].asked == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
+    assert found.systems[0].metrics["recall@10"] > 0.6
+
+
+@pytest.mark.parametrize("limit", [19, 0, -1, 20.0, True])
+def test_a_limit_that_cannot_measure_recall_at_20_is_refused(limit):
+    with pytest.raises(InputError, match="limit is a whole number of at least 20"):
+        bench_locomo(BOTH, limit=limit)
+
+
+def test_unknown_packs_and_broken_policies_are_refused_before_anything_runs(tmp_path):
+    with pytest.raises(UnknownName, match='There is no pack "memlap"'):
+        bench_locomo(BOTH, packs=["memlap"])
+    broken = tmp_path / "broken.hy"
+    broken.write_text("(pack broken")
+    with pytest.raises(PolicyError):
+        bench_locomo(BOTH, packs=[broken])
+
+
+def test_without_judged_questions_there_is_nothing_to_measure():
+    silent = LabelledConversation(BOTH[0].conversation, (Question("Why?", 5, ("D1:1",)), Question("Who?", 1, ())))
+    with pytest.raises(DatasetError, match="No question of categories 1-4 has evidence"):
+        bench_locomo([silent])
+    with pytest.raises(DatasetError):
+        bench_locomo([])

@@ -1,0 +1,130 @@
+"""The three policies of the associative memory install in their own Scheme spelling, unchanged, and mean what they meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlab.errors import PolicyTypeError
+from memlab.language import Input, Signature, compile_policy
+
+DECAY = (
+    "(lambda (success fail energy importance recency_ms base_half_ms) (let* ((total (+ success fail 1)) "
+    "(ratio (/ success total)) (scale (+ 0.5 (* 1.5 ratio)))) (* base_half_ms scale)))"
+)
+RECALL = (
+    "(lambda (activation recency importance access success fail) (+ (* 0.4 activation) (* 0.3 recency) "
+    "(* 0.2 importance) (* 0.1 (/ success (+ success fail 1)))))"
+)
+EXPLORE = (
+    "(lambda (limit tail_n acts recs imps accs succ fails) (if (> tail_n 2) (let* ((under-explored (filter (lambda (i) "
+    "(< (nth accs i) 5)) (range 0 (length acts))))) (if (not (empty? under-explored)) (first under-explored) -1)) -1))"
+)
+
+HALF_LIFE = Signature(
+    "half-life", [Input(n) for n in ("success", "fail", "energy", "importance", "recency_ms", "base_half_ms")]
+)
+SCORE = Signature(
+    "recall-score", [Input(n) for n in ("activation", "recency", "importance", "access", "success", "fail")]
+)
+LISTS = {
+    "acts": "activation",
+    "recs": "recency",
+    "imps": "importance",
+    "accs": "access",
+    "succ": "success",
+    "fails": "fail",
+}
+TAIL = Signature("explore", [*SCORE.inputs.values(), Input("limit")], lists=LISTS, counts=("tail_n",))
+
+counts = st.integers(0, 1000)
+
+
+@given(counts, counts, st.floats(1, 1e12))
+def test_decay_gives_a_half_life_in_milliseconds(success: int, fail: int, base: float) -> None:
+    row = {"success": success, "fail": fail, "energy": 1, "importance": 0.5, "recency_ms": 0, "base_half_ms": base}
+    expected = base * (0.5 + 1.5 * (success / (success + fail + 1)))
+    assert compile_policy(DECAY, HALF_LIFE).row(row) == expected
+
+
+@given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 1), counts, counts)
+def test_recall_score(activation: float, recency: float, importance: float, success: int, fail: int) -> None:
+    row = {"activation": activation, "recency": recency, "importance": importance, "success": success, "fail": fail}
+    expected = 0.4 * activation + 0.3 * recency + 0.2 * importance + 0.1 * (success / (success + fail + 1))
+    assert compile_policy(RECALL, SCORE).row(row) == pytest.approx(expected, rel=1e-15)
+
+
+def explore(tail_n: int, acts: list[float], accs: list[float]) -> int:
+    """The original, in Python."""
+    if tail_n > 2:
+        under_explored = [i for i in range(len(acts)) if accs[i] < 5]
+        return under_explored[0] if under_explored else -1
+    return -1
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=12))
+def test_exploration_is_lifted_to_a_weight_for_each_item(access: list[int]) -> None:
+    policy = compile_policy(EXPLORE, TAIL)
+    assert policy.inputs == ("access",)
+    chosen = explore(len(access), [0.0] * len(access), [float(a) for a in access])
+    expected = [1.0 if i == chosen else 0.0 for i in range(len(access))]
+
+    weights, nulls = policy.arrays({"access": np.array(access, float)})
+    assert nulls is None
+    assert weights.tolist() == expected
+
+    frame = pl.DataFrame({"access": access, "tail_rank": range(len(access))})
+    assert policy.columns(frame, order="tail_rank").to_list() == expected
+    aggregates = policy.aggregates(frame, order="tail_rank")
+    rows = zip(frame.iter_rows(named=True), aggregates.iter_rows(named=True), strict=True)
+    assert [policy.row(row, aggregates=found) for row, found in rows] == expected
+
+
+def test_many_slates_explore_each_for_itself_in_the_given_order() -> None:
+    frame = pl.DataFrame(
+        {"slate": [1, 1, 1, 2, 2, 2, 3, 3], "tail_rank": [2, 1, 0, 0, 1, 2, 0, 1], "access": [1, 1, 9, 9, 9, 9, 0, 0]}
+    )
+    weights = compile_policy(EXPLORE, TAIL).columns(frame, by="slate", order="tail_rank")
+    assert weights.to_list() == [0, 1, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("(first (range 0 (length acts)))", [1, 0, 0, 0]),
+        ("(nth accs 0)", [0, 0, 1, 0]),
+        ("2", [0, 0, 1, 0]),
+        ("(- (length acts) 1)", [0, 0, 0, 1]),
+        ("(- (length (filter (lambda (i) (> (nth accs i) 2)) (range tail_n))) 1)", [0, 1, 0, 0]),
+        ("(first (filter (lambda (a) (> a 5)) accs))", [0, 0, 0, 0]),
+        ("(if (empty? (filter (lambda (a) (> a 50)) accs)) 3 0)", [0, 0, 0, 1]),
+        ("(first (map (lambda (i) (+ i 1)) (range 0 tail_n)))", [0, 1, 0, 0]),
+        ("(first (filter (lambda (i) (< i 0)) (range 0 tail_n)))", [0, 0, 0, 0]),
+    ],
+)
+def test_what_lifts(body: str, expected: list[float]) -> None:
+    policy = compile_policy(f"(lambda (tail_n acts accs) {body})", TAIL)
+    columns = {"access": np.array([2.0, 7.0, 1.0, 9.0]), "activation": np.zeros(4)}
+    assert policy.arrays(columns)[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("(reduce + accs)", "reduce goes through a list"),
+        ("(first (range 0 5))", "range ends elsewhere"),
+        ("(first (range limit (length acts)))", "range begins elsewhere"),
+        ("(first (filter odd? (range 0 (length acts))))", "is not written out"),
+        ("(nth (filter (lambda (a) (> a 1)) accs) 2)", "nth of a filtered list"),
+        ("(first (if (> limit 1) accs acts))", "choice between lists"),
+        ("accs", "is a list here"),
+        ("(+ 1 (range 0 (length acts)))", "A list stands where a value is expected"),
+        ("(first 3)", "A list is expected"),
+    ],
+)
+def test_what_cannot_be_lifted_says_so(body: str, said: str) -> None:
+    with pytest.raises(PolicyTypeError, match=said):
+        compile_policy(f"(lambda (limit acts accs) {body})", TAIL)

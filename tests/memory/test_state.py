@@ -1,0 +1,128 @@
+"""The fold of any prefix of the journal and then the rest equals the fold of all, snapshots included."""
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memlab.errors import NewerLab
+from memlab.memory import State, load_snapshot, save_snapshot
+from memlab.schema import KINDS, RELATIONS
+
+DIM = 4
+words = st.sampled_from("goat sea bakery tabs spaces deploy review".split())
+
+
+@dataclass
+class Event:
+    seq: int
+    at: int
+    kind: str
+    body: dict[str, Any] = field(default_factory=dict)
+
+
+class Shelf:
+    """Where the fold finds texts and vectors: here, two lists."""
+
+    def __init__(self):
+        self.said = []
+
+    def texts(self, ids):
+        return [self.said[id - 1] for id in ids]
+
+    def vectors(self, fingerprint, *, after_id=0):
+        fresh = self.said[after_id:]
+        if fresh:
+            yield after_id + 1, np.array([[len(text), ord(text[0]) - 97, 1, -3] for text in fresh], dtype=np.int8)
+
+
+@st.composite
+def lives(draw):
+    """A journal that could have happened, and its texts."""
+    shelf = Shelf()
+    events = [Event(1, 0, "embedder", {"fingerprint": "f", "name": "e", "dim": DIM})]
+    for at in range(1, draw(st.integers(1, 12))):
+        known = len(shelf.said)
+        kind = draw(st.sampled_from(["remember", "remember", "link", "recall", "feedback", "status", "use"]))
+        one = st.integers(1, max(known, 1))
+        if kind == "remember":
+            texts = draw(st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=4))
+            count = len(texts)
+            columns = {
+                "kind": draw(st.sampled_from(KINDS) | st.lists(st.sampled_from(KINDS), min_size=count, max_size=count)),
+                "session": draw(st.none() | st.sampled_from("ab")),
+                "importance": draw(st.floats(0, 1)),
+                "tags": [draw(st.none() | st.lists(words, min_size=1, max_size=2)) for _ in texts],
+            }
+            shelf.said += texts
+            body = {"first": known + 1, "count": count, "columns": columns}
+            if known:
+                body["edges"] = {"source": [draw(one)], "target": [known + 1], "relation": "next", "weight": 1.0}
+        elif known == 0 and kind != "use":
+            continue
+        elif kind == "link":
+            source, target = draw(one), draw(one)
+            if source == target:
+                continue
+            relation = draw(st.sampled_from(RELATIONS))
+            body = {"edges": {"source": [source], "target": [target], "relation": relation, "weight": 0.5}}
+        elif kind == "recall":
+            body = {"ids": draw(st.lists(one, max_size=3, unique=True))}
+        elif kind == "feedback":
+            body = {"memory": draw(one), "outcome": draw(st.sampled_from([None, "success", "fail"]))}
+        elif kind == "status":
+            body = {"ids": [draw(one)], "status": draw(st.sampled_from(["active", "forgotten"]))}
+        else:
+            body = {}
+        events.append(Event(len(events) + 1, at * 1000, kind, body))
+    return events, shelf
+
+
+def same(one, two):
+    assert one.seq == two.seq
+    assert one.memories().equals(two.memories())
+    assert one.edge_frame().equals(two.edge_frame())
+    rows = np.arange(len(one))
+    probe = np.array([3, 1, 1, -2], dtype=np.int8)
+    assert np.array_equal(one.vectors.similarity(probe, rows), two.vectors.similarity(probe, rows))
+    assert np.array_equal(one.words.lengths, two.words.lengths)
+    assert np.array_equal(one.asks.values, two.asks.values)
+    for text in ("goat sea", "tabs"):
+        hits = [state.words.hits(state.words.query(text), None) for state in (one, two)]
+        assert np.array_equal(*(np.sort(found.row) for found in hits))
+
+
+@given(lives(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_prefix_and_rest_equal_all(life, data):
+    events, shelf = life
+    cut = data.draw(st.integers(0, len(events)))
+    whole, parts = State(), State()
+    whole.fold(events, shelf)
+    parts.fold(events[:cut], shelf)
+    parts.fold(events[cut:], shelf)
+    same(whole, parts)
+
+
+@given(lives(), st.data())
+@settings(deadline=None, max_examples=40)
+def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
+    events, shelf = life
+    cut = data.draw(st.integers(1, len(events)))
+    whole, before = State(), State()
+    whole.fold(events, shelf)
+    before.fold(events[:cut], shelf)
+    with tempfile.TemporaryDirectory() as folder:
+        restored = load_snapshot(save_snapshot(before, Path(folder)))
+        restored.fold(events[cut:], shelf)
+        same(whole, restored)
+
+
+def test_an_event_of_a_later_version_is_not_guessed_at():
+    with pytest.raises(NewerLab, match=r'Event 1 is of kind "dreamt"'):
+        State().fold([Event(1, 0, "dreamt")], Shelf())

@@ -1,0 +1,83 @@
+"""Packs: what a file gives, what it inherits, what its hash covers, and how it fails."""
+
+import pytest
+
+from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack, pack_names
+
+SMALL = '(pack small "Nearness alone.")\n(defpolicy recall-score [similarity] similarity)'
+
+
+def test_the_five_systems_and_the_default_are_there():
+    assert {"memlab", "associative", "workbench", "companion", "cascade"} <= set(pack_names())
+
+
+@pytest.mark.parametrize("name", pack_names())
+def test_every_pack_decides_everything(name):
+    pack = load_pack(name)
+    assert pack.policies.keys() == SLOTS.keys()
+    assert pack.settings.keys() == SETTINGS.keys()
+    assert pack.doc
+
+
+def test_what_a_pack_leaves_out_it_inherits_from_the_default():
+    small, default = load_pack(SMALL), load_pack("memlab")
+    assert small.policies["seed-score"].hash == default.policies["seed-score"].hash
+    assert small.policies["recall-score"].hash != default.policies["recall-score"].hash
+    assert small.hash != default.hash
+
+
+def test_the_hash_ignores_spelling_and_covers_settings():
+    spaced = SMALL.replace("[similarity] similarity", "[similarity]\n   ; a comment\n   similarity")
+    changed = SMALL + "\n(setting limit 3)"
+    assert load_pack(spaced).hash == load_pack(SMALL).hash
+    assert load_pack(changed).hash != load_pack(SMALL).hash
+
+
+def test_a_pack_loads_from_a_path(tmp_path):
+    path = tmp_path / "mine.hy"
+    path.write_text(SMALL, encoding="utf-8")
+    assert load_pack(path).hash == load_pack(SMALL).hash
+
+
+def test_an_unknown_name_gets_the_nearest():
+    with pytest.raises(UnknownName, match="Did you mean associative"):
+        load_pack("asociative")
+
+
+def test_a_missing_file_says_so(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.hy.*No such file"):
+        load_pack(tmp_path / "nothing.hy")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(pack p) (setting limitt 3)", "Did you mean limit"),
+        ("(pack p) (setting limit 0)", r"1\.\.10000"),
+        ("(pack p) (setting limit 2.5)", "whole number"),
+        ('(pack p) (setting spread-combine "mean")', "max, sum"),
+        ("(pack p) (defpolicy recal-score [similarity] similarity)", "Did you mean recall-score"),
+        ("(pack p) (defpolicy recall-score [similarty] similarty)", "similarity"),
+        ("(pack p) (defpolicy eligible [similarity] similarity)", "bool"),
+        ("(pack p) (defpolicy spread [similarity] similarity)", "similarity"),
+        ("(pack p) (defpolicy recall-score [similarity] (+ similarity", ""),
+    ],
+)
+def test_a_bad_pack_is_refused_with_a_place(text, message):
+    with pytest.raises(PolicyError, match=message) as caught:
+        load_pack(text)
+    assert caught.value.line == 1
+    assert "^" in str(caught.value)
+
+
+def test_half_life_cannot_read_the_recency_that_it_decides():
+    with pytest.raises(PolicyError, match="recency"):
+        load_pack("(pack p) (defpolicy half-life [recency] recency)")
+
+
+def test_every_feature_says_what_it_is():
+    for name, feature in FEATURES.items():
+        assert feature.name == name
+        assert feature.formula
+        assert all(item == "embedder" or item in SETTINGS or item in SLOTS for item in feature.depends), name
