@@ -25,19 +25,22 @@ if TYPE_CHECKING:
     from memlab.errors import PolicyError as PolicyError
     from memlab.evaluation import bench_locomo as bench_locomo
     from memlab.lab import Lab as Lab
-    from memlab.lab import open_lab as open
+    from memlab.lab import open_lab
     from memlab.lab_results import Memory as Memory
     from memlab.policies import FEATURES as FEATURES
     from memlab.policies import SETTINGS as SETTINGS
     from memlab.policies import SLOTS as SLOTS
     from memlab.policies import Pack as Pack
     from memlab.policies import load_pack as load_pack
-    from memlab.policies import pack_names as packs
+    from memlab.policies import pack_names
     from memlab.recall import Hit as Hit
     from memlab.recall import Hits as Hits
     from memlab.schema import FIELDS as FIELDS
     from memlab.schema import KINDS as KINDS
     from memlab.slates import Slates as Slates
+
+    open = open_lab  # noqa: A001
+    packs = pack_names
 
 _WHERE = {
     "FEATURES": "policies",

@@ -276,7 +276,9 @@ class Lab:
     @property
     def pack(self) -> Pack:
         """The live pack."""
-        return self._versions.pack
+        with self._mutex:
+            self._fold()
+            return self._versions.pack
 
     def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
@@ -285,6 +287,8 @@ class Lab:
     @property
     def policies(self) -> LabPolicies:
         """Install, history, rollback and diff of single policies."""
+        with self._mutex:
+            self._fold()
         return LabPolicies(self._versions, self._write_policy)
 
     def _write_policy(self, kind: str, make: Callable[[], tuple[dict[str, Any], Mapping[str, str]]]) -> None:

@@ -41,17 +41,24 @@ class LabPolicies:
         for slot, policy in chosen.policies.items():
             if self._versions.pack.policies[slot].hash != policy.hash:
                 # A pack that was changed after it was read: its single policies are installed on top.
-                self.install(slot, policy.source, reason=reason)
+                self.install(slot, policy.source, helpers=policy.helpers, reason=reason)
         return self._versions.pack
 
-    def install(self, slot: str, source: str, *, reason: str = "") -> Version:
-        """Put a policy into one slot of the live pack."""
-        policy = compile_policy(source, slot_named(slot).signature, name=slot)
+    def install(self, slot: str, source: str, *, helpers: tuple[str, ...] = (), reason: str = "") -> Version:
+        """Put a policy into one slot of the live pack; ``helpers`` are ``defn`` forms that it calls."""
+        policy = compile_policy(source, slot_named(slot).signature, name=slot, helpers=helpers)
 
         def make() -> tuple[dict[str, Any], Mapping[str, str]]:
             after = self._versions.pack.with_policy(slot, policy)
             hash = _hash(source)
-            body = {"slot": slot, "hash": policy.hash, "source": hash, "pack": after.hash, "reason": reason}
+            body = {
+                "slot": slot,
+                "hash": policy.hash,
+                "source": hash,
+                "helpers": list(helpers),
+                "pack": after.hash,
+                "reason": reason,
+            }
             return body, {hash: source}
 
         self._write("install", make)
@@ -63,7 +70,14 @@ class LabPolicies:
         def make() -> tuple[dict[str, Any], Mapping[str, str]]:
             wanted = self._versions.previous(slot) if to is None else self._versions.version(slot, to)
             hash = _hash(wanted.source)
-            body = {"slot": slot, "hash": wanted.hash, "source": hash, "to": wanted.number, "reason": reason}
+            body = {
+                "slot": slot,
+                "hash": wanted.hash,
+                "source": hash,
+                "helpers": list(wanted.helpers),
+                "to": wanted.number,
+                "reason": reason,
+            }
             return body, {hash: wanted.source}
 
         self._write("rollback", make)

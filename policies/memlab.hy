@@ -1,9 +1,9 @@
 (pack memlab
   "The default: words and vectors, what the turns around say, who said it, and statement before question.")
 
-; Where a number is not explained, findings of the field or the pipeline's cost set it; docs/benchmarks.md holds
-; the measurements. The weights of recall-score were fitted by logistic regression on half of LoCoMo, cross-validated by
-; conversation, and rounded; scores come out roughly between 0 and 1.
+; The weights of recall-score come from experiments/fit_default_pack.py: a logistic regression on half of LoCoMo,
+; cross-validated by conversation, scaled so that the positive weights sum to about 1, and rounded. BM25's k1 and b,
+; the fusion and the damping were measured on the same half; docs/benchmarks.md holds the figures.
 
 (setting limit 10)
 (setting dense-candidates 100)
@@ -31,19 +31,18 @@
   (if (= relation "next") (* damping activation) 0))
 
 (defpolicy recall-score [similarity lexical coverage session-lexical session-seed received before-coverage
-                         names-speaker names-other asks answers]
+                         names-other asks answers]
   "Evidence in the memory, then around it, then who said it and how."
-  (+ (* 0.24 (min-max similarity))        ; it means the same
-     (* 0.16 (min-max lexical))           ; it uses the same rare words
-     (* 0.16 coverage)                    ; and many of the question's words
-     (* 0.19 (min-max session-lexical))   ; its session speaks of it
-     (* 0.12 (min-max session-seed))      ; its session holds a strong candidate
-     (* 0.09 (min-max received))          ; the turn before or after is one
-     (* 0.12 before-coverage)             ; it replies to the question's words
-     (if names-speaker 0.03 0)            ; the question is about who said it
-     (if names-other -0.22 0)             ; the question is about someone else
-     (if asks -0.07 0)                    ; a question seldom holds the answer
-     (if answers 0.04 0)))                ; what follows a question often does
+  (+ (* 0.21 (min-max similarity))        ; it means the same
+     (* 0.15 (min-max lexical))           ; it uses the same rare words
+     (* 0.14 coverage)                    ; and many of the question's words
+     (* 0.14 (min-max session-lexical))   ; its session speaks of it
+     (* 0.18 (min-max session-seed))      ; its session holds a strong candidate
+     (* 0.05 (min-max received))          ; the turn before or after is one
+     (* 0.09 before-coverage)             ; it replies to the question's words
+     (if names-other -0.24 0)             ; the question is about someone else
+     (if asks -0.04 0)                    ; a question seldom holds the answer
+     (if answers 0.05 0)))                ; what follows a question often does
 
 (defpolicy explore [activation]
   "Probe by activation."

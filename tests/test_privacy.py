@@ -161,8 +161,8 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_megabyte_of_hostile_text_takes_less_than_a_fifth_of_a_second(piece: str) -> None:
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
-    # processor time, the best of three: other processes share the machine
-    assert min(_seconds(text) for _ in range(3)) < 0.2
+    # processor time, and up to three attempts: other processes share the machine
+    assert any(_seconds(text) < 0.2 for _ in range(3))
 
 
 def _seconds(text: str) -> float:
@@ -173,8 +173,8 @@ def _seconds(text: str) -> float:
 
 def test_five_thousand_ordinary_turns_take_less_than_fifty_milliseconds() -> None:
     turns = [
-        f"Melanie: I went to the lake with the kids on day {day}, and we painted the sunset together! It was a key moment "
-        "for us, I wouldn't pass on it. What have you been up to lately?"
+        f"Melanie: I went to the lake with the kids on day {day}, and we painted the sunset together! It was a key "
+        "moment for us, I wouldn't pass on it. What have you been up to lately?"
         for day in range(5000)
     ]
     best = float("inf")

@@ -22,13 +22,15 @@ __all__ = ["CONVERSATION", "run_demo"]
 CONVERSATION = Path(__file__).parent / "conversation.json"
 """171 turns in LoCoMo's format, with 39 questions and their evidence; written for memlab."""
 
-QUESTION = "What does Noor drink in the morning now?"
+QUESTION = "Should I offer Noor a coffee in the morning?"
 NOW, ONCE = "D13:1", "D1:9"
 LIMIT = 8
 
 SLOT = "recall-score"
-SOURCE = """(fn [activation age-days]
-  (* activation (pow 0.5 (/ age-days 30))))"""
+SOURCE = """(fn [similarity lexical age-days]
+  (+ (min-max similarity)
+     (min-max lexical)
+     (* 0.6 (pow 0.5 (/ age-days 30)))))"""
 
 
 def run_demo(*, output: str | Path = "memlab-demo.html", quiet: bool = False) -> DemoResult:
@@ -69,6 +71,7 @@ def _tell(say: _Teller, start: float) -> Story:
     )
 
     with open_lab(clock=ManualClock(last + timedelta(days=1))) as lab:
+        lab.embedder.encode(["the first text loads the model"])
         since = perf_counter()
         conversation(lab, talk)
         ingest = perf_counter() - since
@@ -91,9 +94,11 @@ def _tell(say: _Teller, start: float) -> Story:
         say.step("feedback", f"rank {helped.rank} helped, rank {stale.rank} is out of date: both logged")
 
         old = lab.policies[SLOT].source
-        lab.policies.install(SLOT, SOURCE, reason="a month halves what was said")
+        lab.policies.install(SLOT, SOURCE, reason="what is new weighs more")
         after = lab.recall(QUESTION, limit=LIMIT, project=talk.name)
-        say.step("swap", f"{SLOT} is now {' '.join(SOURCE.split())}")
+        say.step("swap", f"{SLOT} is now")
+        for line in SOURCE.splitlines():
+            say(f"    {line}")
         say.moved(before, after)
         lab.policies.rollback(SLOT, reason="end of the demo")
         restored = lab.recall(QUESTION, limit=LIMIT, project=talk.name)

@@ -23,7 +23,7 @@ INK = "#010203"
 GREY = "#8a8f98"
 BLUE = "#3b7dd8"
 ORANGE = "#e07b39"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 10.0,
     "text.color": INK,
@@ -70,7 +70,9 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
     shown = [(when[hit.id], hit.score) for hit in hits]
 
     def draw(axes: Axes) -> None:
-        from matplotlib.dates import DateFormatter, MonthLocator
+        import matplotlib.dates
+
+        dates: Any = matplotlib.dates  # which has no types
 
         axes.scatter(*_columns(pool), s=16, facecolors="none", edgecolors=GREY, linewidths=0.8, label="considered")
         axes.scatter(*_columns(shown), s=30, color=BLUE, label="shown")
@@ -84,8 +86,8 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
                 textcoords="offset points",
                 va="center",
             )
-        axes.xaxis.set_major_locator(MonthLocator())
-        axes.xaxis.set_major_formatter(DateFormatter("1 %B"))
+        axes.xaxis.set_major_locator(dates.MonthLocator())
+        axes.xaxis.set_major_formatter(dates.DateFormatter("1 %B"))
         axes.set_ylabel("score")
         axes.margins(y=0.1)
         axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0, handletextpad=0.3)

@@ -1,7 +1,7 @@
 """From texts to integer vectors, by the model that ships with memlab or any other.
 
-    embedder = load_embedder()                       # no network, no torch
-    embedder.encode(["The user prefers tabs"])       # int8 (1, 256)
+embedder = load_embedder()                       # no network, no torch
+embedder.encode(["The user prefers tabs"])       # int8 (1, 256)
 """
 
 from memlab.embedding._embedder import Embedder, EmbedderSpec, load_embedder

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memlab.errors import InputError
 from memlab.embedding._model import Model
+from memlab.errors import InputError
 
 __all__ = ["Embedder", "EmbedderSpec", "load_embedder"]
 
@@ -186,7 +186,8 @@ def _rounded(raw: NDArray[np.float64]) -> NDArray[np.int8]:
     largest = np.abs(raw).max(axis=1, keepdims=True)
     # divided first: 127 / largest overflows for the smallest floats
     shares = np.divide(raw, largest, out=np.zeros_like(raw), where=largest > 0)
-    return np.rint(shares * 127.0).astype(np.int8)
+    rounded: NDArray[np.int8] = np.rint(shares * 127.0).astype(np.int8)
+    return rounded
 
 
 def _shown(text: str) -> str:

@@ -52,8 +52,10 @@ class Model:
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """The mean token vector of each text, (texts, dim); zero for a text without a known token."""
         static = self._load()
-        # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
-        vectors: NDArray[Any] = static.encode(texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False)
+        # model2vec sets the tokeniser's length limit at every call, which no other thread may be using by then
+        with self._lock:
+            # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
+            vectors: NDArray[Any] = static.encode(texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False)
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
@@ -63,6 +65,9 @@ class Model:
                 from safetensors import SafetensorError
 
                 try:
+                    # the tokenizer's own reader raises a bare Exception for what is no JSON
+                    for path in self.folder.glob("*.json"):
+                        json.loads(path.read_bytes())
                     self._static = StaticModel.from_pretrained(self.folder, force_download=False)
                 except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                     raise InputError(f"{self.folder} does not hold a model2vec model: {error}") from None
@@ -84,7 +89,7 @@ def _announced_dim(folder: Path) -> int:
 
 def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json"]))

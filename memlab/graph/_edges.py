@@ -55,7 +55,8 @@ class Edges:
     """``len(edges)`` edges, appended; an edge's number is its place in that order.
 
     >>> edges = Edges()
-    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3)
+    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
+    [0, 1]
     >>> crossed = edges.crossings(np.array([1]))
     >>> crossed.neighbour.tolist(), crossed.outgoing.tolist()
     ([0, 2], [False, True])
@@ -154,7 +155,7 @@ class Edges:
         return np.arange(start, stop)
 
     def reinforce(self, edges: ArrayLike, weight: ArrayLike) -> None:
-        """Give each of these different edges a new weight 0-1 and count one reinforcement; InputError changes nothing."""
+        """Give each of these edges a new weight 0-1 and count one reinforcement; on InputError nothing changes."""
         numbers = _whole("edge", edges)
         weights = _filled("weight", np.asarray(weight, dtype=np.float64), numbers.size)
         if numbers.ndim != 1 or (len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)):
@@ -171,7 +172,11 @@ class Edges:
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each row, in either direction."""
         wanted = _whole("row", rows)
-        return np.sum([side.count(wanted)[1] for pair in self._sides() for side in pair], axis=0, dtype=np.int64)
+        degree = np.zeros(len(wanted), dtype=np.int64)
+        for pair in self._sides():
+            for side in pair:
+                degree += side.count(wanted)[1]
+        return degree
 
     def crossings(self, rows: ArrayLike) -> Crossings:
         """Every edge that leaves or enters ``rows``, once for each end that is among them."""

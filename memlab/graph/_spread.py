@@ -91,7 +91,8 @@ def spread(
     have an energy that is not finite; a policy's answer of the wrong length.
 
     >>> edges = Edges()
-    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3)
+    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
+    [0, 1]
     >>> found = spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3)
     >>> found.rows.tolist(), found.activation.tolist(), found.hops.tolist()
     ([0, 1, 2], [1.0, 0.5, 0.25], [0, 1, 2])

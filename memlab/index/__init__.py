@@ -1,11 +1,11 @@
 """Search over rows 0..n-1: exact neighbours of integer vectors, words with BM25, and an optional Annoy base.
 
-    vectors = Vectors(256); vectors.append(embedder.encode(texts))
-    rows, cosine = vectors.top(embedder.encode(["tabs or spaces"])[0], 10)
+vectors = Vectors(256); vectors.append(embedder.encode(texts))
+rows, cosine = vectors.top(embedder.encode(["tabs or spaces"])[0], 10)
 
-    words = Words(); words.append(texts)
-    hits = words.hits(words.query("tabs or spaces"))
-    rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
+words = Words(); words.append(texts)
+hits = words.hits(words.query("tabs or spaces"))
+rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
 """
 
 from memlab.index._annoy import AnnoyBase, OpenedBase, index_recall, open_or_build

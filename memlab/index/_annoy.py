@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +124,7 @@ def _build(vectors: Vectors, path: Path, rows: int, trees: int) -> dict[str, Any
         "size": draft.stat().st_size,
         "checksum": _digest(draft),
     }
-    os.replace(draft, path)
+    draft.replace(path)
     beside.write_text(json.dumps(header, indent=1) + "\n", encoding="utf-8")
     return header
 

@@ -38,10 +38,12 @@ def bm25(
     _check(k1, b, count, mean_length)
     rows, place = _compact(hits.row, len(lengths))
     _check_count(count, len(rows), "rows")
+    if len(rows) and not mean_length:
+        raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
     weight = idf(_frequency(hits.term, hits.size), count)
-    norm = k1 * (1.0 - b + b * lengths[rows] / mean_length)
+    norm = k1 * (1.0 - b + b * lengths[rows] / (mean_length or 1.0))
     scores = weight[hits.term] * (hits.tf / (hits.tf + norm[place]))
-    return rows, np.bincount(place, weights=scores, minlength=len(rows))
+    return rows, _summed(place, scores, len(rows))
 
 
 def coverage(hits: TermHits, *, count: int) -> tuple[Ints, Scores]:
@@ -52,7 +54,7 @@ def coverage(hits: TermHits, *, count: int) -> tuple[Ints, Scores]:
     rows, place = _compact(hits.row, 0)
     _check_count(count, len(rows), "rows")
     weight, mass = _mass(hits, count)
-    return rows, np.bincount(place, weights=weight[hits.term], minlength=len(rows)) / mass
+    return rows, _summed(place, weight[hits.term], len(rows)) / mass
 
 
 def group_bm25(
@@ -84,7 +86,7 @@ def group_bm25(
     weight = idf(_frequency(term, hits.size), count)
     norm = k1 * (1.0 - b + b * total[codes] / (float(total.sum()) / count))
     scores = weight[term] * (tf / (tf + norm[place]))
-    return codes, np.bincount(place, weights=scores, minlength=len(codes))
+    return codes, _summed(place, scores, len(codes))
 
 
 def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -> tuple[Ints, Scores]:
@@ -94,12 +96,12 @@ def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -
     """
     codes, place, term, _ = _grouped(hits, groups)
     weight, mass = _mass(hits, count)
-    return codes, np.bincount(place, weights=weight[term], minlength=len(codes)) / mass
+    return codes, _summed(place, weight[term], len(codes)) / mass
 
 
 def _compact(keys: Ints, size: int) -> tuple[Ints, Ints]:
     """The different keys, ascending, and the place of each key among them."""
-    top = int(keys.max(initial=-1)) + 1 if not size else size
+    top = size or int(keys.max(initial=-1)) + 1
     if len(keys) * 16 < top:
         unique, place = np.unique(keys, return_inverse=True)
         return unique, place
@@ -120,6 +122,11 @@ def _grouped(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, I
     keys, at = _compact(hits.term[inside] * max(len(codes), 1) + place, 0)
     tf = np.bincount(at, weights=hits.tf[inside], minlength=len(keys)).astype(np.int64)
     return codes, keys % max(len(codes), 1), keys // max(len(codes), 1), tf
+
+
+def _summed(place: Ints, values: Scores, size: int) -> Scores:
+    """The sum of the values at each place, added in the order given."""
+    return np.bincount(place, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
 def _frequency(term: Ints, size: int) -> Ints:

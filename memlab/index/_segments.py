@@ -47,7 +47,8 @@ def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.i
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    shift: NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
+    return np.arange(total) + shift
 
 
 def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:

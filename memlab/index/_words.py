@@ -7,7 +7,6 @@ posted rows are touched.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
 from memlab.index._segments import Segment, merged, segment_of
-from memlab.index._tokens import Tokens, words_of
+from memlab.index._tokens import STOP_WORDS, Tokens, words_of
 
 __all__ = ["Query", "TermHits", "Words"]
 
@@ -62,16 +61,19 @@ class TermHits:
 class Words:
     """The words of ``len(words)`` rows, appended and never changed.
 
-    ``language`` is a Snowball stemmer (None: no stemming). ``stop_words`` are neither indexed nor counted.
+    ``language`` is a Snowball stemmer (None: no stemming). ``stop_words`` are neither indexed nor counted; unless
+    given they are ``STOP_WORDS`` of the language, and none if it has no list; ``()`` keeps every word.
 
     >>> words = Words()
     >>> words.append(["The user prefers tabs", "Spaces are preferred here"])
     >>> hits = words.hits(words.query("who prefers tabs?"))
     >>> hits.row.tolist(), words.lengths.tolist()
-    ([0, 1, 0], [4, 4])
+    ([0, 1, 0], [3, 2])
     """
 
-    def __init__(self, language: str | None = "english", *, stop_words: Iterable[str] = ()) -> None:
+    def __init__(self, language: str | None = "english", *, stop_words: Iterable[str] | None = None) -> None:
+        if stop_words is None:
+            stop_words = STOP_WORDS.get(language or "", ())
         self._tokens = Tokens(language, stop_words)
         self._lengths = np.empty(0, dtype=np.int32)
         self._size = 0
@@ -203,7 +205,7 @@ class Words:
                 rows=base.rows,
                 tf=base.tf,
             )
-        os.replace(draft, path)
+        draft.replace(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Words:

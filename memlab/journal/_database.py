@@ -84,7 +84,7 @@ def create(folder: Path) -> None:
                 f"PRAGMA synchronous=FULL; BEGIN; {_SCHEMA} PRAGMA application_id={APPLICATION}; "
                 f"PRAGMA user_version={VERSION}; COMMIT; PRAGMA journal_mode=WAL;"
             )
-        _sync(draft)
+        _sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
         draft.rename(folder / FILE)
         _sync(folder)
     except OSError as error:

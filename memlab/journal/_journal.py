@@ -254,10 +254,12 @@ class Journal:
             with self._reading:
                 self.closed = True
                 self._reader.close()
-            # the last connection checkpoints and removes the log as it closes, which belongs under the lock
-            if self._writer is not None:
-                with translated(self.path):
-                    self._writer.close()
+            # The last connection checkpoints and removes the log as it closes, which belongs under the lock. One that
+            # never read does not know of the log: let it read; what is damaged has been reported, or will be.
+            if self._writer is not None and self.path is not None:
+                with contextlib.suppress(sqlite3.DatabaseError):
+                    self._writer.execute("PRAGMA schema_version").fetchone()
+                self._writer.close()
 
     def __enter__(self) -> Journal:
         return self

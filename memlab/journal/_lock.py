@@ -17,7 +17,7 @@ from memlab.errors import LabBusy, LabError, ReadOnlyLab
 
 __all__ = ["WriterLock"]
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.01
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.002
 """Seconds between two attempts; a writer holds the lock for about half a millisecond."""
 
 

@@ -281,15 +281,23 @@ class Checker:
             raise self.error(f'"{form.text}" is not {what}. {did_you_mean(form.text, words)}', form)
 
     def vocabulary(self, node: Node) -> tuple[str, ...]:
-        """The words that a string may be, or none if it may be anything."""
-        if node.op == "input":
-            return self.signature.inputs[str(node.value)].words
-        if node.constant:
-            return (node.value,) if isinstance(node.value, str) else ()
-        if node.op in ("if", "if-null"):
-            branches = [self.vocabulary(a) for a in node.args[-2:]]
-            return tuple(dict.fromkeys(branches[0] + branches[1])) if all(branches) else ()
-        return ()
+        """The words that a string may be, or none unless it comes from inputs that declare theirs."""
+        words: dict[str, None] = {}
+        declared = False
+        stack = [node]
+        while stack:
+            node = stack.pop()
+            if node.op == "input" and self.signature.inputs[node.value].words:
+                words |= dict.fromkeys(self.signature.inputs[node.value].words)
+                declared = True
+            elif node.constant:
+                if node.value is not None:
+                    words[str(node.value)] = None
+            elif node.op in ("if", "if-null"):
+                stack.extend(node.args[-2:])
+            else:
+                return ()
+        return tuple(words) if declared else ()
 
     def check_word(self, literal: Form, other: Node) -> None:
         """An error if a literal can never equal ``other``."""

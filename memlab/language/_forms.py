@@ -143,8 +143,8 @@ def _pairs(
             raise checker.error(f"The last test of {form.head} has no value.", items[-1])
         pairs = list(zip(items[::2], items[1::2], strict=True))
     for test, _ in pairs[:-1]:
-        if test.kind == "symbol" and test.text in _ELSE:
-            raise checker.error(f"{test.text} is the last test of {form.head}.", test)
+        if test.kind == "symbol" and test.text == "else":
+            raise checker.error(f"else is the last test of {form.head}.", test)
     if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in _ELSE:
         raise checker.error(
             f"{form.head} has no else, and every policy has a value: end it with else and a value.", form

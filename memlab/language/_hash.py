@@ -61,8 +61,8 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
         out.append(_atom("k" + form.text))
     elif form.head == "quote" and len(form.items) == 2:
         _emit_quoted(form.items[1], out)
-    elif form.head in ("let", "let*") and len(form.items) > 1 and form.items[1].kind in ("list", "call"):
-        _emit_let(form, scope, out)
+    elif (bindings := _flat_bindings(form)) is not None:
+        _emit_let(form, bindings, scope, out)
     elif form.head in ("fn", "lambda") and len(form.items) > 1 and form.items[1].kind in ("list", "call"):
         arguments = form.items[1].items
         level = _next(scope)
@@ -91,15 +91,23 @@ def _next(scope: Scope) -> int:
     return 1 + max(scope.values(), default=-1)
 
 
-def _emit_let(form: Form, scope: Scope, out: list[bytes]) -> None:
+def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
+    """Names and values of a let in turn, or None if it is malformed, which the checker reports."""
+    if form.head not in ("let", "let*") or len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
+        return None
     items = form.items[1].items
-    flat = items
     if items and items[0].kind in ("list", "call"):
-        flat = tuple(part for pair in items for part in pair.items)
+        if any(len(pair.items) != 2 for pair in items):
+            return None
+        items = tuple(part for pair in items for part in pair.items)
+    return None if len(items) % 2 or any(name.kind != "symbol" for name in items[::2]) else items
+
+
+def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
     inner = dict(scope)
     level = _next(scope)
-    out.append(b"(" + struct.pack(">I", len(form.items)) + _atom("slet") + struct.pack(">I", len(flat)))
-    for name, value in zip(flat[::2], flat[1::2], strict=True):
+    out.append(b"(" + struct.pack(">I", len(form.items)) + _atom("slet") + struct.pack(">I", len(bindings)))
+    for name, value in zip(bindings[::2], bindings[1::2], strict=True):
         _emit(value, inner, out)
         # A second binding of one name is a new place.
         inner[name.text] = level

@@ -75,6 +75,11 @@ class Policy:
     def __hash__(self) -> int:
         return hash(self.hash)
 
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """The ``defn`` forms that it was compiled with, used or not: with ``source``, enough to compile it again."""
+        return self._given[2]
+
     @cached_property
     def meaning_hash(self) -> str:
         """A Merkle hash of the graph: equal for two texts that compute the same operations, parameter values

@@ -198,9 +198,6 @@ def _reader_class() -> Callable[[Text, int], Any]:
             c = self.getc()
             if not c:
                 raise self.ended()
-            self.count += 1
-            if self.count > self.limit:
-                raise self.error(f"There are more than {self.limit:,} forms.", start, limit=True)
             handler = self.reader_table.get(c)
             if handler is None:
                 model = self.read_default(c)
@@ -212,7 +209,12 @@ def _reader_class() -> Callable[[Text, int], Any]:
                 self.open.pop()
             else:
                 model = handler(self, c)
-            return None if model is None else self.fill_pos(model, start)
+            if model is None:
+                return None
+            self.count += 1
+            if self.count > self.limit:
+                raise self.error(f"There are more than {self.limit:,} forms.", start, limit=True)
+            return self.fill_pos(model, start)
 
         def parse_forms_until(self, closer: str) -> Iterator[Any]:
             while True:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.language import compile_policy
+from memlab.language import Policy, compile_policy
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
 
@@ -41,6 +41,7 @@ class Version:
     pack: str
     hash: str
     source: str
+    helpers: tuple[str, ...]
     reason: str
 
 
@@ -69,19 +70,31 @@ class VersionLog:
             for slot, policy in self._live.policies.items():
                 seen = self._history[slot]
                 if not seen or seen[-1].hash != policy.hash:
-                    self._record(event, slot, policy.hash, policy.source)
+                    self._record(event, slot, policy)
         elif event.kind in ("install", "rollback"):
             slot = body["slot"]
             policy = compile_policy(
                 source_of(body["source"]), slot_named(slot).signature, name=slot, helpers=tuple(body.get("helpers", ()))
             )
             self._live = self.pack.with_policy(slot, policy)
-            self._record(event, slot, policy.hash, policy.source)
+            self._record(event, slot, policy)
 
-    def _record(self, event: _Event, slot: str, hash: str, source: str) -> None:
+    def _record(self, event: _Event, slot: str, policy: Policy) -> None:
         seen = self._history[slot]
-        reason = event.body.get("reason", "")
-        seen.append(Version(len(seen) + 1, event.seq, event.at, slot, event.kind, self.pack.name, hash, source, reason))
+        seen.append(
+            Version(
+                number=len(seen) + 1,
+                seq=event.seq,
+                at=event.at,
+                slot=slot,
+                action=event.kind,
+                pack=self.pack.name,
+                hash=policy.hash,
+                source=policy.source,
+                helpers=policy.helpers,
+                reason=event.body.get("reason", ""),
+            )
+        )
 
     def versions(self, slot: str) -> tuple[Version, ...]:
         slot_named(slot)

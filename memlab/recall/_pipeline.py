@@ -8,6 +8,7 @@ what passes over an edge are the pack's policies.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -146,7 +147,7 @@ def _spread(
 
     def pass_on(batch: EdgeBatch) -> Scores:
         count = len(batch.weight)
-        given = {
+        given: dict[str, Callable[[], NDArray[Any]]] = {
             "activation": lambda: batch.activation,
             "weight": lambda: batch.weight,
             "relation": lambda: _RELATION_WORDS[batch.relation],
@@ -184,7 +185,8 @@ def _spread(
         reached.give("hops", hops[hops > 0])
         keep = np.ones(len(rows), dtype=np.bool_)
         keep[hops > 0] = _eligible(pack, reached)
-        rows, seeds, received, activation, hops = (values[keep] for values in (rows, seeds, received, activation, hops))
+        rows, seeds, received = rows[keep], seeds[keep], received[keep]
+        activation, hops = activation[keep], hops[keep]
     return rows, seeds, received, activation, hops
 
 

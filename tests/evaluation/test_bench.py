@@ -157,6 +157,6 @@ def test_unknown_packs_and_broken_policies_are_refused_before_anything_runs(tmp_
 def test_without_judged_questions_there_is_nothing_to_measure():
     silent = LabelledConversation(BOTH[0].conversation, (Question("Why?", 5, ("D1:1",)), Question("Who?", 1, ())))
     with pytest.raises(DatasetError, match="No question of categories 1-4 has evidence"):
-        bench_locomo([silent])
+        bench_locomo([silent], packs=["memlab"])
     with pytest.raises(DatasetError):
-        bench_locomo([])
+        bench_locomo([], packs=["memlab"])

@@ -1,7 +1,7 @@
 """Every primitive on every special value: columns and row agree on each bit, arrays agree within 1e-12.
 
-Each argument is a column or a literal, because Polars computes the two differently: this test found that ``x / literal``
-is a multiplication, that ``x + 0`` is no addition, and which of two zeros ``min`` keeps.
+Each argument is a column or a literal, because Polars computes the two differently: ``x / literal`` is a multiplication,
+``x + 0`` is no addition, and of two zeros ``min`` keeps the last.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The three policies of the associative memory install in their own Scheme spelling, unchanged, and mean what they meant."""
+"""The three policies of the associative memory install in their own Scheme spelling, unchanged, and mean the same."""
 
 from __future__ import annotations
 

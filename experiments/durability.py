@@ -1,0 +1,335 @@
+"""Does "acknowledged" mean durable? Kill a writing process at random moments, or cut the power, and look.
+
+    python experiments/durability.py                 # 100 runs of each case; prints a table
+    python experiments/durability.py --runs 10 --seed 7 --case power
+    python experiments/durability.py --workload package.module
+
+A child writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
+directory is opened as it is. After a *power cut* what is opened is the disk that `powercut.c` kept: only bytes that
+were synced (and, in the strict case, only names whose directory was). The two cases without sync are controls: they
+must lose something, or the experiment sees nothing.
+
+A workload is a module with two functions. ``write`` runs until it is killed; ``check`` reports what is missing.
+
+    def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None
+    def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bool) -> Verdict
+
+``acknowledge(number, durable)`` is called after a write returned; ``synchronous`` is FULL, or less for a control.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NoReturn, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.errors import MemlabError
+from memlab.journal import Journal
+from memlab.privacy import Screened
+
+__all__ = ["CASES", "Case", "Tally", "Verdict", "Workload", "build_shim", "run_case", "unsupported"]
+
+Acknowledged = Sequence[tuple[int, bool]]
+
+HERE = Path(__file__).resolve().parent
+LONGEST_LIFE = 0.3
+"""Seconds that a child lives at most after its imports: up to 500 writes, checkpoints and reopenings among them."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``lost``: acknowledged numbers that are not there. ``broken``: what should not be so at all."""
+
+    lost: tuple[int, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+class Workload(Protocol):
+    def write(self, path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None: ...
+    def check(self, path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict: ...
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    cut: Literal["kill", "power", "power, strict"]
+    synchronous: str = "FULL"
+
+    @property
+    def must_lose(self) -> bool:
+        return self.synchronous != "FULL"
+
+
+CASES = (
+    Case("process killed", "kill"),
+    Case("power cut", "power"),
+    Case("power cut, strict", "power, strict"),
+    Case("control: commits unsynced", "power, strict", "NORMAL"),
+    Case("control: nothing synced", "power, strict", "OFF"),
+)
+
+
+@dataclass
+class Tally:
+    """What the runs of one case gave."""
+
+    case: Case
+    runs: int = 0
+    acknowledged: int = 0
+    promised: int = 0
+    lost: int = 0
+    runs_with_loss: int = 0
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def as_it_must_be(self) -> bool:
+        """A control may well leave a broken file; nothing else may lose or break anything."""
+        return self.lost > 0 if self.case.must_lose else not self.lost and not self.broken
+
+    def add(self, acknowledged: Acknowledged, verdict: Verdict) -> None:
+        promised = [number for number, durable in acknowledged if durable or self.case.cut == "kill"]
+        self.runs += 1
+        self.acknowledged += len(acknowledged)
+        self.promised += len(promised)
+        self.lost += len(verdict.lost)
+        self.runs_with_loss += bool(verdict.lost)
+        self.broken += verdict.broken
+
+
+def unsupported() -> str | None:
+    """Why the power cannot be cut here, None if it can."""
+    if not sys.platform.startswith("linux"):
+        return "the power cut needs Linux (LD_PRELOAD and /proc)"
+    if _compiler() is None:
+        return "the power cut needs a C compiler (cc, gcc or clang) for powercut.c"
+    return None
+
+
+def _compiler() -> str | None:
+    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+
+
+def build_shim(folder: Path) -> Path:
+    """Compile powercut.c."""
+    compiler = _compiler()
+    if compiler is None:
+        raise RuntimeError(unsupported())
+    shim = folder / "powercut.so"
+    command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(shim), str(HERE / "powercut.c"), "-ldl", "-lpthread"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return shim
+
+
+def run_case(case: Case, *, runs: int, seed: int, workload: str = "durability", shim: Path | None = None) -> Tally:
+    """``runs`` children one after another; the seed decides what each writes and how long it lives."""
+    chance = random.Random(f"{seed}/{case.name}")
+    tally = Tally(case)
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory(prefix="durability-") as scratch:
+            # realpath: the shim compares paths as the kernel gives them
+            folder = Path(os.path.realpath(scratch))
+            tally.add(*_run(case, folder, chance.randrange(2**32), chance.uniform(0, LONGEST_LIFE), workload, shim))
+    return tally
+
+
+def _run(
+    case: Case, folder: Path, seed: int, life: float, workload: str, shim: Path | None
+) -> tuple[Acknowledged, Verdict]:
+    root, disk, after = folder / "root", folder / "disk", folder / "after"
+    root.mkdir()
+    disk.mkdir()
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE), *sys.path])
+    if case.cut != "kill":
+        environment["LD_PRELOAD"] = str(shim)
+        environment["POWERCUT_ROOT"], environment["POWERCUT_DISK"] = str(root), str(disk)
+        environment["POWERCUT_STRICT"] = str(int(case.cut == "power, strict"))
+    task = json.dumps({"workload": workload, "path": str(root / "lab"), "seed": seed, "synchronous": case.synchronous})
+    command = [sys.executable, str(HERE / "durability.py"), "--child", task]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        ready = child.stdout.readline()
+        time.sleep(life)
+        child.send_signal(signal.SIGKILL)
+        lines, complaint = child.stdout.read(), child.stderr.read().decode()
+    if ready != b"ready\n" or child.returncode != -signal.SIGKILL:
+        raise RuntimeError(f"The writing child ended by itself:\n{complaint}")
+    pairs = [line.split() for line in lines.decode().splitlines()]
+    acknowledged = [(int(number), durable == "1") for number, durable in pairs]
+    if case.cut == "kill":
+        return acknowledged, _load(workload).check(root / "lab", acknowledged, power_cut=False)
+    if not (disk / "active").exists():
+        raise RuntimeError("powercut.so was not loaded into the child.")
+    _restore(disk, after)
+    return acknowledged, _load(workload).check(after / "lab", acknowledged, power_cut=True)
+
+
+def _restore(disk: Path, target: Path) -> None:
+    """The tree that is found after the cut. A name without synced bytes is an empty file; see powercut.c for modes."""
+    target.mkdir()
+    names = disk / "names"
+    for directory, folders, files in os.walk(names):
+        here = target / Path(directory).relative_to(names)
+        folders[:] = [folder for folder in folders if (Path(directory) / folder).stat().st_mode & 0o055]
+        for folder in folders:
+            (here / folder).mkdir()
+        for file in files:
+            data = disk / "data" / (Path(directory) / file).readlink()
+            (here / file).write_bytes(data.read_bytes() if data.exists() else b"")
+
+
+def _load(workload: str) -> Workload:
+    return cast(Workload, importlib.import_module(workload))
+
+
+def _child(task: str) -> NoReturn:
+    given = json.loads(task)
+    workload = _load(given["workload"])
+
+    def acknowledge(number: int, durable: bool) -> None:
+        os.write(1, b"%d %d\n" % (number, durable))
+
+    os.write(1, b"ready\n")
+    workload.write(Path(given["path"]), acknowledge, seed=given["seed"], synchronous=given["synchronous"])
+    raise RuntimeError("The workload must write until it is killed.")
+
+
+# -- the workload of the journal: memories, recalls with a slate, feedback, now and then a reopening -----------------
+
+_DIM = 64
+_FINGERPRINT = "durability"
+
+
+def _text(id: int) -> Screened:
+    return Screened(f"memory {id} " * (1 + id % 200))
+
+
+def _vectors(first: int, count: int) -> NDArray[np.int8]:
+    ids = np.arange(first, first + count)[:, None]
+    return (ids * 31 + np.arange(_DIM) * 7).astype(np.int8)
+
+
+def _slate(seq: int) -> bytes:
+    """20 kB; now and then so much that the log is moved into the database soon."""
+    return random.Random(seq).randbytes(2_000_000 if seq % 20 == 0 else 20_000)
+
+
+def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None:
+    chance = random.Random(seed)
+    id = 1
+    while True:
+        with Journal.open(path, _synchronous=synchronous) as journal:  # type: ignore[arg-type]
+            for _ in range(chance.randrange(1, 100)):
+                if chance.random() < 0.5:
+                    count = chance.choice((1, 1, 1, 50))
+                    with journal.write() as tx:
+                        seq = tx.event("remember", {"first": id, "count": count}, at=id)
+                        tx.payloads(range(id, id + count), [_text(other) for other in range(id, id + count)])
+                        tx.vectors(id, _FINGERPRINT, _vectors(id, count))
+                    acknowledge(seq, True)
+                    id += count
+                else:
+                    with journal.write(durable=False) as tx:
+                        recalled = tx.event("recall", {}, at=id)
+                        tx.slate(recalled, _slate(recalled))
+                    acknowledge(recalled, False)
+                    if chance.random() < 0.3:
+                        with journal.write() as tx:
+                            seq = tx.event("feedback", {"recall": recalled}, at=id)
+                        acknowledge(seq, True)
+
+
+def check(path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict:
+    promised = [number for number, durable in acknowledged if durable or not power_cut]
+    try:
+        with Journal.open(path) as journal:
+            head, broken = journal.head, tuple(_inconsistencies(journal))
+        with closing(sqlite3.connect(path / "journal.db")) as connection:
+            (integrity,) = connection.execute("PRAGMA integrity_check").fetchone()
+    except MemlabError as error:
+        return Verdict(tuple(promised), (f"{type(error).__name__}: {error}",))
+    if integrity != "ok":
+        broken += (f"integrity_check: {integrity}",)
+    return Verdict(tuple(number for number in promised if number > head), broken)
+
+
+def _inconsistencies(journal: Journal) -> list[str]:
+    """Whatever is there must be whole and in one order: no feedback without its recall, no recall without a slate."""
+    found = []
+    slates = dict(journal.slates())
+    vectors = {
+        first + row: matrix[row] for first, matrix in journal.vectors(_FINGERPRINT) for row in range(len(matrix))
+    }
+    for expected, event in enumerate(journal.events(), start=1):
+        if event.seq != expected:
+            found.append(f"event {expected} is missing below {event.seq}")
+            break
+        if event.kind == "recall" and slates.get(event.seq) != _slate(event.seq):
+            found.append(f"the slate of recall {event.seq} is missing or wrong")
+        if event.kind == "remember":
+            first, count = event.body["first"], event.body["count"]
+            ids = range(first, first + count)
+            if journal.texts(ids) != [_text(id) for id in ids]:
+                found.append(f"texts of event {event.seq} are wrong")
+            stored = [vectors[id].tobytes() for id in ids if id in vectors]
+            if b"".join(stored) != _vectors(first, count).tobytes():
+                found.append(f"vectors of event {event.seq} are missing or wrong")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill a writing process, or cut the power, and count what is lost.")
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", default="", help="only cases whose name contains this")
+    parser.add_argument(
+        "--workload", default="durability", help="the module that writes and checks (default: the journal)"
+    )
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child is not None:
+        _child(given.child)
+    print(f"{'case':<28}{'runs':>6}{'acknowledged':>14}{'promised':>10}{'lost':>8}{'runs with loss':>16}{'broken':>8}")
+    good = True
+    with tempfile.TemporaryDirectory(prefix="powercut-") as folder:
+        reason = unsupported()
+        shim = build_shim(Path(folder)) if reason is None else None
+        for case in CASES:
+            if given.case not in case.name:
+                continue
+            if case.cut != "kill" and shim is None:
+                print(f"{case.name:<28}skipped: {reason}")
+                continue
+            tally = run_case(case, runs=given.runs, seed=given.seed, workload=given.workload, shim=shim)
+            good &= tally.as_it_must_be
+            print(
+                f"{case.name:<28}{tally.runs:>6}{tally.acknowledged:>14,}{tally.promised:>10,}{tally.lost:>8,}"
+                f"{tally.runs_with_loss:>16}{len(tally.broken):>8}{'' if tally.as_it_must_be else '   FAILED'}",
+                flush=True,
+            )
+            if not case.must_lose:
+                for problem in tally.broken[:5]:
+                    print(f"    {problem}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

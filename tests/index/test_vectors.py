@@ -1,0 +1,215 @@
+"""Neighbours: equal to exact integer arithmetic in any batch, order, filter and storage."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from memlab.errors import DamagedLab, InputError
+from memlab.index import Vectors
+
+component = st.integers(-127, 127)
+
+
+def matrices(dim, most=30, least=0):
+    return hnp.arrays(np.int8, st.tuples(st.integers(least, most), st.just(dim)), elements=component)
+
+
+def cosine(a, b):
+    """By Python's integers: nothing can round before the root."""
+    dot = sum(int(x) * int(y) for x, y in zip(a, b, strict=True))
+    squares = sum(int(x) ** 2 for x in a) * sum(int(y) ** 2 for y in b)
+    return dot / math.sqrt(squares) if squares else 0.0
+
+
+def ranked(query, matrix, rows, n):
+    order = sorted((-cosine(query, matrix[row]), row) for row in rows)[:n]
+    return [row for _, row in order], [-value for value, _ in order]
+
+
+def stored(*blocks):
+    vectors = Vectors(blocks[0].shape[1])
+    for block in blocks:
+        vectors.append(block)
+    return vectors
+
+
+def random_matrix(rows, dim, seed=0):
+    return np.random.default_rng(seed).integers(-127, 128, (rows, dim), dtype=np.int8)
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from([1, 3, 8]))
+def test_top_is_the_exact_ranking_with_ties_by_row(data, dim):
+    matrix = data.draw(matrices(dim))
+    query = data.draw(hnp.arrays(np.int8, dim, elements=component))
+    n = data.draw(st.integers(0, len(matrix) + 2))
+    vectors = stored(matrix)
+    rows, cosines = vectors.top(query, n)
+    assert (rows.tolist(), cosines.tolist()) == ranked(query, matrix, range(len(matrix)), n)
+    some = np.array(
+        sorted(data.draw(st.sets(st.sampled_from(range(len(matrix)))))) if len(matrix) else [], dtype=np.int64
+    )
+    expected = ranked(query, matrix, some.tolist(), n)
+    for key in (None, "filter", "filter"):
+        rows, cosines = vectors.top(query, n, rows=some, key=key)
+        assert (rows.tolist(), cosines.tolist()) == expected
+
+
+@pytest.mark.parametrize("dim", [256, 1040, 1041, 3072])
+def test_a_cosine_has_the_same_bits_however_it_is_computed(dim):
+    # the worst case: every product is 127 * 127, and a sum in f32 beyond 1,040 of them would round
+    matrix = np.concatenate(
+        [random_matrix(50, dim), np.full((3, dim), 127, dtype=np.int8), -np.full((3, dim), 127, np.int8)]
+    )
+    matrix[-1, 0] = 126
+    vectors = stored(matrix)
+    for query in (matrix[7], matrix[50], matrix[-1]):
+        exact = [cosine(query, row) for row in matrix]
+        assert vectors.similarity(query).tolist() == exact
+        assert vectors.similarity(query, np.arange(len(matrix))[::-1]).tolist() == exact[::-1]
+        assert [vectors.similarity(query, np.array([row]))[0] for row in range(len(matrix))] == exact
+        assert vectors.similarity(np.stack([matrix[0], query]))[1].tolist() == exact
+        assert vectors.view("all but one", np.arange(1, len(matrix))).matrix.shape == (len(matrix) - 1, dim)
+
+
+def test_a_cosine_is_one_for_equal_vectors_and_never_beyond():
+    matrix = random_matrix(500, 96)
+    vectors = stored(matrix)
+    for row in range(0, 500, 50):
+        found = vectors.similarity(matrix[row])
+        assert found[row] == 1.0
+        assert np.abs(found).max() <= 1.0
+        assert vectors.similarity(-matrix[row])[row] == -1.0
+    assert Fraction(float(vectors.similarity(matrix[0], np.array([0]))[0])) == 1
+
+
+def test_with_a_zero_vector_the_cosine_is_zero():
+    matrix = random_matrix(5, 8)
+    matrix[2] = 0
+    vectors = stored(matrix)
+    assert vectors.similarity(matrix[0])[2] == 0.0
+    assert vectors.similarity(np.zeros(8, dtype=np.int8)).tolist() == [0.0] * 5
+    assert vectors.top(np.zeros(8, dtype=np.int8), 3)[0].tolist() == [0, 1, 2]
+
+
+@settings(deadline=None)
+@given(st.lists(matrices(4, most=9), max_size=6), hnp.arrays(np.int8, 4, elements=component), st.integers(0, 6))
+def test_base_and_delta_equal_all_at_once(tmp_path_factory, blocks, query, cut):
+    path = tmp_path_factory.mktemp("vectors") / "vectors"
+    whole = stored(np.concatenate([np.zeros((0, 4), np.int8), *blocks]))
+    early = stored(np.zeros((0, 4), np.int8), *blocks[:cut])
+    early.save(path)
+    grown = Vectors.load(path)
+    for block in blocks[cut:]:
+        grown.append(block)
+    assert len(grown) == len(whole)
+    assert (grown.take() == whole.take()).all()
+    rows = np.arange(len(whole))[::-2]
+    assert grown.similarity(query).tolist() == whole.similarity(query).tolist()
+    assert grown.similarity(query, rows).tolist() == whole.similarity(query, rows).tolist()
+    assert grown.top(query, 5)[0].tolist() == whole.top(query, 5)[0].tolist()
+
+
+class TestViews:
+    def test_a_view_is_kept_extended_and_replaced(self):
+        vectors = stored(random_matrix(40, 8))
+        first = vectors.view("project", np.arange(0, 20, 2))
+        assert vectors.view("project", np.arange(0, 20, 2)).matrix.base is first.matrix.base
+        vectors.append(random_matrix(10, 8, seed=1))
+        longer = vectors.view("project", np.append(np.arange(0, 20, 2), [44, 49]))
+        assert (longer.matrix.astype(np.int8) == vectors.take(longer.rows)).all()
+        other = vectors.view("project", np.arange(5))
+        assert other.rows.tolist() == [0, 1, 2, 3, 4]
+        assert (other.matrix.astype(np.int8) == vectors.take(np.arange(5))).all()
+        # what was handed out before did not change
+        assert (first.matrix.astype(np.int8) == vectors.take(np.arange(0, 20, 2))).all()
+
+    def test_what_is_handed_out_cannot_be_written(self):
+        vectors = stored(random_matrix(10, 8))
+        view = vectors.view("v", np.arange(5))
+        with pytest.raises(ValueError, match="read-only"):
+            view.matrix[0, 0] = 1
+        assert vectors.take().flags.writeable
+
+    def test_the_callers_rows_may_change_afterwards(self):
+        vectors = stored(random_matrix(10, 8))
+        rows = np.arange(5)
+        vectors.view("v", rows)
+        rows[:] = [1, 2, 3, 4, 5]
+        assert (vectors.view("v", rows).matrix.astype(np.int8) == vectors.take(rows)).all()
+
+    def test_kept_views_are_bounded_by_the_vectors_themselves(self):
+        vectors = stored(random_matrix(10_000, 4))
+        for key in range(10):
+            vectors.view(key, np.arange(key, 10_000, 4))
+        assert sum(view.size for view in vectors._views.values()) <= 10_000
+        assert list(vectors._views) == [6, 7, 8, 9]
+
+
+class TestOnDisk:
+    def test_a_saved_file_is_mapped_and_may_be_replaced_while_it_is(self, tmp_path):
+        matrix = random_matrix(100, 16)
+        path = tmp_path / "vectors"
+        stored(matrix).save(path)
+        loaded = Vectors.load(path)
+        loaded.append(matrix[:3])
+        loaded.save(path)
+        assert (loaded.take() == np.concatenate([matrix, matrix[:3]])).all()
+        assert (Vectors.load(path).take() == loaded.take()).all()
+        assert [item.name for item in tmp_path.iterdir()] == ["vectors"]
+
+    def test_none_at_all(self, tmp_path):
+        Vectors(7).save(tmp_path / "vectors")
+        loaded = Vectors.load(tmp_path / "vectors")
+        assert (len(loaded), loaded.dim) == (0, 7)
+        assert loaded.top(np.ones(7, dtype=np.int8), 3)[0].tolist() == []
+
+    @pytest.mark.parametrize("keep", [0, 5, 100, 700, -1])
+    def test_a_truncated_file_is_refused(self, tmp_path, keep):
+        path = tmp_path / "vectors"
+        stored(random_matrix(20, 16)).save(path)
+        path.write_bytes(path.read_bytes()[:keep])
+        with pytest.raises(DamagedLab, match="vectors"):
+            Vectors.load(path)
+
+    def test_a_missing_or_other_file_is_refused(self, tmp_path):
+        with pytest.raises(DamagedLab):
+            Vectors.load(tmp_path / "nothing")
+        np.save(tmp_path / "other.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+        with pytest.raises(DamagedLab):
+            Vectors.load(tmp_path / "other.npy")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "block",
+        [np.zeros((2, 4)), np.zeros((2, 5), np.int8), np.zeros(4, np.int8), np.full((1, 4), -128, np.int8)],
+    )
+    def test_only_int8_rows_of_the_dimension_are_appended(self, block):
+        vectors = Vectors(4)
+        with pytest.raises(InputError):
+            vectors.append(block)
+        assert len(vectors) == 0
+
+    def test_rows_and_queries_are_checked(self):
+        vectors = stored(random_matrix(5, 4))
+        query = np.ones(4, dtype=np.int8)
+        for rows in (np.array([5]), np.array([-1]), np.array([0.5]), np.array([[0]])):
+            with pytest.raises(InputError):
+                vectors.similarity(query, rows)
+        for key in (None, "key"):
+            with pytest.raises(InputError, match="ascending"):
+                vectors.top(query, 2, rows=np.array([3, 1]), key=key)
+        with pytest.raises(InputError, match="int8 vector"):
+            vectors.top(np.ones(4), 2)
+        with pytest.raises(InputError, match="one query"):
+            vectors.top(np.ones((2, 4), dtype=np.int8), 2)
+        with pytest.raises(InputError):
+            vectors.top(query, -1)
+        with pytest.raises(InputError):
+            Vectors(0)
