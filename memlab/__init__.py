@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memlab.schema import KINDS as KINDS
     from memlab.slates import Slates as Slates
 
-    open = open_lab  # noqa: A001
+    open = open_lab
     packs = pack_names
 
 _WHERE = {

@@ -48,7 +48,7 @@ def run_demo(*, output: str | Path = "memlab-demo.html", quiet: bool = False) ->
     html = page(story)
     target.write_text(html, encoding="utf-8")
     seconds = perf_counter() - start
-    say(f"{seconds:.1f} s in all. The page: {target}")
+    say(f"{seconds:.1f} s in all; wrote {target}")
     return DemoResult(
         target,
         seconds,

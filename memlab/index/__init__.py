@@ -10,6 +10,7 @@ rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.len
 
 from memlab.index._annoy import AnnoyBase, OpenedBase, index_recall, open_or_build
 from memlab.index._bm25 import bm25, coverage, group_bm25, group_coverage, idf
+from memlab.index._select import best
 from memlab.index._tokens import STOP_WORDS
 from memlab.index._vectors import Vectors, View
 from memlab.index._words import Query, TermHits, Words
@@ -23,6 +24,7 @@ __all__ = [
     "Vectors",
     "View",
     "Words",
+    "best",
     "bm25",
     "coverage",
     "group_bm25",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.index._select import compact
 from memlab.index._words import TermHits
 
 __all__ = ["bm25", "coverage", "group_bm25", "group_coverage", "idf"]
@@ -36,7 +37,7 @@ def bm25(
     ``lengths`` are ``Words.lengths``; ``count`` and ``mean_length`` describe the rows that were eligible.
     """
     _check(k1, b, count, mean_length)
-    rows, place = _compact(hits.row, len(lengths))
+    rows, place = hits.posted
     _check_count(count, len(rows), "rows")
     if len(rows) and not mean_length:
         raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
@@ -51,7 +52,7 @@ def coverage(hits: TermHits, *, count: int) -> tuple[Ints, Scores]:
 
     A word that no eligible row has counts in the mass: a question is not covered by the half that is known.
     """
-    rows, place = _compact(hits.row, 0)
+    rows, place = hits.posted
     _check_count(count, len(rows), "rows")
     weight, mass = _mass(hits, count)
     return rows, _summed(place, weight[hits.term], len(rows)) / mass
@@ -99,29 +100,22 @@ def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -
     return codes, _summed(place, weight[term], len(codes)) / mass
 
 
-def _compact(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """The different keys, ascending, and the place of each key among them."""
-    top = size or int(keys.max(initial=-1)) + 1
-    if len(keys) * 16 < top:
-        unique, place = np.unique(keys, return_inverse=True)
-        return unique, place
-    # many hits: marking is linear, where unique would sort them
-    marked = np.zeros(top, dtype=np.bool_)
-    marked[keys] = True
-    unique = np.flatnonzero(marked)
-    places = np.empty(top, dtype=np.int64)
-    places[unique] = np.arange(len(unique))
-    return unique, places[keys]
-
-
 def _grouped(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints]:
     """Codes with a hit, and one hit for each pair of group and term, ordered by term: place, term, summed tf."""
     code = groups[hits.row].astype(np.int64)
     inside = code >= 0
-    codes, place = _compact(code[inside], 0)
-    keys, at = _compact(hits.term[inside] * max(len(codes), 1) + place, 0)
-    tf = np.bincount(at, weights=hits.tf[inside], minlength=len(keys)).astype(np.int64)
-    return codes, keys % max(len(codes), 1), keys // max(len(codes), 1), tf
+    codes, place = compact(code[inside])
+    width = max(len(codes), 1)
+    keys = hits.term[inside] * width + place
+    if hits.size * width <= 4 * len(keys) + 1024:
+        # few groups for many hits: one cell for each pair of term and group is cheaper than finding the pairs
+        cells = np.bincount(keys, weights=hits.tf[inside], minlength=hits.size * width)
+        pairs = np.flatnonzero(cells)
+        tf = cells[pairs].astype(np.int64)
+    else:
+        pairs, at = compact(keys)
+        tf = np.bincount(at, weights=hits.tf[inside], minlength=len(pairs)).astype(np.int64)
+    return codes, pairs % width, pairs // width, tf
 
 
 def _summed(place: Ints, values: Scores, size: int) -> Scores:

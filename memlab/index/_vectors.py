@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
 from memlab.index._annoy import AnnoyBase
+from memlab.index._select import best
 
 __all__ = ["Vectors", "View"]
 
@@ -286,16 +287,7 @@ def _dots(matrix: Matrix, query: Matrix) -> Matrix:
 
 def _best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
     """The ``n`` greatest scores by (-score, row); ``rows`` ascend, None is 0..n-1."""
-    if n == 0 or not len(scores):
-        return np.empty(0, dtype=np.int64), np.empty(0)
-    if n < len(scores):
-        cut = np.partition(scores, len(scores) - n)[len(scores) - n]
-        above = np.flatnonzero(scores > cut)
-        level = np.flatnonzero(scores == cut)[: n - len(above)]
-        kept = np.concatenate([above, level])
-    else:
-        kept = np.arange(len(scores))
-    kept = kept[np.lexsort((kept, -scores[kept]))]
+    kept = best(scores, n)
     return (kept if rows is None else rows[kept]), scores[kept]
 
 

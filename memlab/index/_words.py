@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
 from memlab.index._segments import Segment, merged, segment_of
+from memlab.index._select import compact
 from memlab.index._tokens import STOP_WORDS, Tokens, words_of
 
 __all__ = ["Query", "TermHits", "Words"]
@@ -56,6 +58,11 @@ class TermHits:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @cached_property
+    def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows that hold a term, ascending, and the place of each hit's row among them."""
+        return compact(self.row)
 
 
 class Words:

@@ -3,8 +3,11 @@
 A naive expression tree would compute a shared node once for every use, and Polars' own search for common
 subexpressions does not run everywhere. So a node that is used twice, or that sits deep, becomes a column of its own;
 aggregates are computed between stages. The query runs without optimizations: there is nothing left to find, and an
-optimizer that folds literals would change bits. A frame of one row goes through the row program instead, because
-Polars broadcasts columns of length 1 as if they were literals.
+optimizer that folds literals would change bits.
+
+Polars treats a column of length 1 as a literal, and that changes bits too: (1/3)^5 is a product then, and a call of
+``pow`` otherwise. So a frame of one row goes through the row program, and a short one is computed eagerly, because a
+lazy query hands each thread a share of the rows, which may be a single one (seen with 3 rows and 2 threads).
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ _MAX_CHAIN = 24
 _MAX_COMPARISONS = 12
 """A million strings against 12 words: 11 ms by comparisons, 19 by a lookup; against 28: 21 and 11."""
 _FLAGS = pl.QueryOptFlags.none()
+_SHORT = 64 * pl.thread_pool_size()
 _NEEDS_ORDER = ("slate-mean", "slate-rank", "slate-index")
 
 
@@ -102,13 +106,13 @@ class ColumnProgram:
             return pl.Series(name, [RowProgram(self.root).run(given, found)[-1]], dtype=dtype)
         work = self._evaluate(base, frame, by, order, len(self.plain))
         column = pl.col(f"n{self.root.index}").alias(name)
-        return work.select(column).collect(optimizations=_FLAGS).to_series()
+        return _collected(work.select(column)).to_series()
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
         last = max([i + 1 for i, stage in enumerate(self.slates) if stage], default=0)
         work = self._evaluate(self._base(frame), frame, by, order, last)
         names = [pl.col(f"n{n.index}").alias(aggregate_name(n)) for n in self.aggregated]
-        return work.select(names).collect(optimizations=_FLAGS)
+        return _collected(work.select(names))
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The inputs, cast, as materialised columns: Polars would treat a column made from a literal as a literal."""
@@ -116,21 +120,27 @@ class ColumnProgram:
         for node, name, alias in self.inputs:
             series = frame.get_column(find_column(frame, name))
             columns.append(cast(series, node.type, name).alias(alias))
-        return pl.DataFrame(columns) if columns else pl.DataFrame({"rows": np.zeros(frame.height)})
+        return pl.DataFrame(columns).rechunk() if columns else pl.DataFrame({"rows": np.zeros(frame.height)})
 
     def _evaluate(
         self, base: pl.DataFrame, frame: pl.DataFrame, by: str | None, order: str, stages: int
-    ) -> pl.LazyFrame:
-        work = base.lazy()
+    ) -> pl.DataFrame | pl.LazyFrame:
+        short = base.height < _SHORT
+        work: pl.DataFrame | pl.LazyFrame = base if short else base.lazy()
         slates: Slates | None = None
         for plain, aggregates in zip(self.plain[:stages], self.slates[:stages], strict=True):
             if aggregates:
                 slates = slates or slates_of(frame, by, order, self.needs_order)
-                done = work.collect(optimizations=_FLAGS)
-                work = done.with_columns([_aggregate(node, done, slates) for node in aggregates]).lazy()
+                done = _collected(work)
+                done = done.with_columns([_aggregate(node, done, slates) for node in aggregates])
+                work = done if short else done.lazy()
             if plain:
                 work = work.with_columns(plain)
         return work
+
+
+def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    return work if isinstance(work, pl.DataFrame) else work.collect(optimizations=_FLAGS)
 
 
 def find_column(frame: pl.DataFrame, name: str) -> str:

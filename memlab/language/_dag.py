@@ -1,8 +1,9 @@
 """The meaning of a policy: a hash-consed, typed graph of primitives. Equal subexpressions are one node.
 
 The graph is kept canonical, so that every back end sees the same operations: constants are folded with the scalar
-functions, and what Polars rewrites when an operand is a literal is rewritten here first (measured in Polars 2.1:
-``x/c`` runs as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as ``-x``, ``x**0.5`` as ``sqrt``, small powers as products).
+functions, and what Polars rewrites when an operand is a literal is rewritten here first. Measured in Polars 2.1:
+``x/c`` runs as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as ``-x``, ``x**0.5`` as ``sqrt``, ``x**2`` to ``x**9`` as
+products.
 """
 
 from __future__ import annotations
@@ -168,16 +169,18 @@ def _negate(dag: Dag, x: Node) -> Node | None:
 def _power(dag: Dag, x: Node, y: Node) -> Node | None:
     if _is(y, 0.5):
         return dag.make("sqrt", x)
-    if _is(y, 1.0):
+    exponent = y.value if y.constant else None
+    if not isinstance(exponent, float) or exponent not in _SMALL_POWERS:
+        return None
+    return _product(dag, x, int(exponent))
+
+
+def _product(dag: Dag, x: Node, n: int) -> Node:
+    if n == 1:
         return x
-    if _is(y, 2.0):
-        return dag.make("*", x, x)
-    if _is(y, 3.0):
-        return dag.make("*", dag.make("*", x, x), x)
-    if _is(y, 4.0):
-        square = dag.make("*", x, x)
-        return dag.make("*", square, square)
-    return None
+    half = _product(dag, x, n // 2)
+    square = dag.make("*", half, half)
+    return dag.make("*", square, x) if n % 2 else square
 
 
 def _not(dag: Dag, x: Node) -> Node | None:
@@ -221,6 +224,9 @@ def _skip_null(dag: Dag, x: Node, y: Node) -> Node | None:
         return y
     return x if y.constant and y.value is None else None
 
+
+_SMALL_POWERS = frozenset(float(n) for n in range(1, 10))
+"""Polars raises to a literal 2 to 9 by products, and to anything else by ``pow``."""
 
 _REWRITES: dict[str, Callable[..., Node | None]] = {
     "+": _add,

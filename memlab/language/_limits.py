@@ -32,7 +32,7 @@ MAX_NODES = 2_000
 MAX_DEPTH = 100
 """Operations between an input and the result; a chain of 3,000 costs Polars 16 s."""
 
-MAX_STEPS = 20_000
+MAX_STEPS = 8_000
 """Forms visited while helpers are inlined: the fuel that ends an exponential expansion."""
 
 MAX_INTEGER = 2**53

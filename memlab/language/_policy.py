@@ -155,6 +155,7 @@ def compile_policy(
 
     Raises a ``PolicyError`` with line and column, or an ``InputError`` for a parameter's value.
 
+    >>> from memlab.language import Input
     >>> slot = Signature("recall-score", [Input("similarity"), Input("recency")])
     >>> policy = compile_policy("(fn [similarity recency] (+ (* 0.7 similarity) (* 0.3 recency)))", slot)
     >>> policy.row({"similarity": 1.0, "recency": 0.5})

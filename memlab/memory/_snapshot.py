@@ -56,8 +56,8 @@ def save_snapshot(state: State, folder: Path) -> Path:
             "created": edges.created,
         }
     ).write_parquet(draft / "edges.parquet", compression="lz4")
-    state.vectors.save(draft / "vectors")
-    state.words.save(draft / "words")
+    state.vectors.save(draft / "vectors.bin")
+    state.words.save(draft / "words.npz")
     manifest = {
         "format": _FORMAT,
         "seq": state.seq,
@@ -73,6 +73,7 @@ def save_snapshot(state: State, folder: Path) -> Path:
         _sync(item)
     _sync(draft)
     draft.rename(final)
+    _sync(final)
     _sync(folder)
     for older in folder.glob(f"{_PREFIX}*"):
         if older.name < final.name:
@@ -98,8 +99,8 @@ def load_snapshot(path: Path) -> State:
         memories = pl.read_parquet(path / "memories.parquet")
         edges = pl.read_parquet(path / "edges.parquet")
         state = State()
-        state.vectors = Vectors.load(path / "vectors")
-        state.words = Words.load(path / "words")
+        state.vectors = Vectors.load(path / "vectors.bin")
+        state.words = Words.load(path / "words.npz")
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
         raise DamagedLab(f"The snapshot {path.name} cannot be read: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]

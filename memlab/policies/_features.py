@@ -44,6 +44,10 @@ class Feature:
 
 
 _BM25 = ("bm25-k1", "bm25-b")
+_RECENCY = ("half-life", "base-half-life")
+# A seed-score may range over all candidates and read any feature of theirs.
+_SEEDS = ("embedder", *_BM25, *_RECENCY, "dense-candidates", "lexical-candidates", "eligible", "seed-score")
+_SPREAD = (*_SEEDS, "spread", "damping", "seeds", "spread-steps", "spread-threshold", "spread-combine")
 
 FEATURES: dict[str, Feature] = {
     feature.name: feature
@@ -65,7 +69,7 @@ FEATURES: dict[str, Feature] = {
         Feature("answers", "bool", "memory", "the memory just before in its session asks"),
         Feature("length", "num", "memory", "its number of words", "words", ">= 0"),
         # what spreading found
-        Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", ("seed-score",)),
+        Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", _SEEDS),
         Feature(
             "received",
             "num",
@@ -73,7 +77,7 @@ FEATURES: dict[str, Feature] = {
             "what arrived over edges; 0 for none",
             "",
             ">= 0",
-            ("seed-score", "spread", "seeds", "spread-steps", "spread-threshold", "spread-combine"),
+            _SPREAD,
         ),
         Feature(
             "activation",
@@ -82,7 +86,7 @@ FEATURES: dict[str, Feature] = {
             "activation after spreading, its own as a seed included",
             "",
             "",
-            ("seed-score", "spread", "seeds", "spread-steps", "spread-threshold", "spread-combine"),
+            _SPREAD,
         ),
         Feature(
             "hops",
@@ -94,12 +98,18 @@ FEATURES: dict[str, Feature] = {
             ("seeds",),
         ),
         Feature(
-            "session-seed", "num", "spread", "greatest seed-score of its session in the pool", "", "", ("seed-score",)
+            "session-seed",
+            "num",
+            "spread",
+            "greatest seed-score of its session in the pool",
+            "",
+            "",
+            (*_SPREAD, "pool"),
         ),
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),
         Feature("idle-days", "num", "memory", "time since it was last recalled, or created", "days", ">= 0"),
-        Feature("recency", "num", "memory", "0.5 ^ (idle-days / half-life)", "share", "0..1", ("half-life",)),
+        Feature("recency", "num", "memory", "0.5 ^ (idle-days / half-life)", "share", "0..1", _RECENCY),
         Feature("access", "num", "memory", "how often it was recalled", "count", ">= 0"),
         Feature("success", "num", "memory", "feedback of success so far", "count", ">= 0"),
         Feature("fail", "num", "memory", "feedback of failure so far", "count", ">= 0"),

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
 from memlab.graph import EdgeBatch, spread
+from memlab.index import best
 from memlab.memory import State
 from memlab.policies import FEATURES, Pack
 from memlab.recall._features import Candidates
@@ -68,7 +69,7 @@ class Recaller:
         asked = Asked(state, pack, self._embedder, question, population, self._speakers)
         pool = _pool(state, pack, asked, population)
         scores = _scores(pack, "recall-score", pool)
-        order = np.lexsort((pool.rows, -scores))[:limit]
+        order = best(scores, limit)
         shown = order[np.isfinite(scores[order])]
         return Slate(
             at=question.at,
@@ -117,10 +118,11 @@ def _pool(state: State, pack: Pack, asked: Asked, population: Population) -> Can
         seed = activation
     else:
         rows, seed, received, activation, hops = _spread(state, pack, asked, population, direct, seed)
-    best = _best(rows, seed + received, pack.count("pool"))
-    pool = Candidates(state, pack, asked, rows[best])
+    # Rows ascend, so ties by position are ties by id.
+    kept = np.sort(best(seed + received, pack.count("pool")))
+    pool = Candidates(state, pack, asked, rows[kept])
     for name, values in (("seed", seed), ("received", received), ("activation", activation), ("hops", hops)):
-        pool.give(name, values[best])
+        pool.give(name, values[kept])
     return pool
 
 
@@ -129,10 +131,11 @@ def _found(state: State, pack: Pack, asked: Asked, population: Population) -> Ro
     dense, lexical = pack.count("dense-candidates"), pack.count("lexical-candidates")
     found = [np.empty(0, dtype=np.int64)]
     if dense and len(population):
-        key = None if population.mask is None else population.key
+        question = asked.question
+        key = (question.project, question.session)
         found.append(state.vectors.top(asked.vector, dense, rows=population.rows, key=key)[0])
     if lexical:
-        found.append(asked.posted[_best(asked.posted, asked.posted_scores, lexical)])
+        found.append(asked.posted[best(asked.posted_scores, lexical)])
     return np.unique(np.concatenate(found))
 
 
@@ -140,7 +143,7 @@ def _spread(
     state: State, pack: Pack, asked: Asked, population: Population, direct: Candidates, seed: Scores
 ) -> tuple[Rows, Scores, Scores, Scores, Scores]:
     """Carry the seeds' activation over edges: rows, seed, received, activation and hops of all that take part."""
-    order = np.lexsort((direct.rows, -seed))[: pack.count("seeds")]
+    order = best(seed, pack.count("seeds"))
     order = np.sort(order[np.isfinite(seed[order])])
     damping = pack.number("damping")
     policy = pack.policies["spread"]
@@ -202,10 +205,3 @@ def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
     values, nulls = policy.arrays(pool.columns(policy.inputs or ("hops",)), order=pool.rows)
     bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
     return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)
-
-
-def _best(rows: Rows, scores: Scores, count: int) -> Rows:
-    """Positions of the ``count`` greatest scores, ties to the smaller row, by ascending row."""
-    if len(rows) <= count:
-        return np.arange(len(rows))
-    return np.sort(np.lexsort((rows, -scores))[:count])

@@ -42,7 +42,6 @@ class Population:
     Document statistics of BM25 are those of the population, so one project's words say nothing of another's.
     """
 
-    key: tuple[Any, ...]
     mask: NDArray[np.bool_] | None
     rows: Rows
     speakers: NDArray[np.int32]
@@ -64,7 +63,7 @@ class Populations:
             mask = state.population(project=project, session=session)
             rows = np.flatnonzero(mask)
             everything = len(rows) == len(state)
-            found = Population(key, None if everything else mask, rows, np.unique(state.names["speaker"].codes[rows]))
+            found = Population(None if everything else mask, rows, np.unique(state.names["speaker"].codes[rows]))
             self._kept[key] = found
             while len(self._kept) > _POPULATIONS:
                 self._kept.popitem(last=False)

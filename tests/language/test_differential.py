@@ -1,7 +1,7 @@
 """Every primitive on every special value: columns and row agree on each bit, arrays agree within 1e-12.
 
-Each argument is a column or a literal, because Polars computes the two differently: ``x / literal`` is a multiplication,
-``x + 0`` is no addition, and of two zeros ``min`` keeps the last.
+Each argument is a column or a literal, because Polars computes the two differently: ``x / literal`` multiplies,
+``x + 0`` does nothing, and of two zeros ``min`` keeps the last.
 """
 
 from __future__ import annotations
@@ -108,6 +108,14 @@ def test_binary_with_a_literal(op: str) -> None:
     for value in NUMBERS:
         agree(f"(fn [x] ({op} x {literal(value)}))", {"x": NUMBERS}, returning(op))
         agree(f"(fn [x] ({op} {literal(value)} x))", {"x": NUMBERS}, returning(op))
+
+
+def test_constant_powers() -> None:
+    """Polars takes products for some whole exponents, which round differently from ``pow``."""
+    bases = [x * sign for x in np.random.default_rng(0).lognormal(0, 2, 300).tolist() for sign in (1, -1)] + NUMBERS
+    for exponent in [*range(-40, 41), 0.25, -0.5, 1.5, 2.5, 100, 1e300]:
+        agree(f"(fn [x] (pow x {exponent}))", {"x": bases}, SLOT)
+        agree(f"(fn [x] (pow {exponent} x))", {"x": bases}, SLOT)
 
 
 @pytest.mark.parametrize("op", TERNARY)

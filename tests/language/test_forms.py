@@ -223,6 +223,16 @@ def test_a_column_made_from_a_literal_is_no_literal() -> None:
     assert policy.columns(frame).to_list() == [5 / 3, 7 / 3]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 17, 129, 1000, 5000])
+@pytest.mark.parametrize("chunks", [1, 2, 3])
+def test_bits_do_not_depend_on_the_length_of_the_frame(rows: int, chunks: int) -> None:
+    policy = compile_policy("(fn [x y] (pow x y))", SLOT)
+    x, y = [(1 / 3, 1.7, 0.1)[i % 3] for i in range(rows)], [(5.0, 7.0, 3.0, 6.0)[i % 4] for i in range(rows)]
+    frame = pl.DataFrame({"x": x, "y": y})
+    frame = pl.concat([frame[i : i + 1] for i in range(chunks - 1)] + [frame[chunks - 1 :]], rechunk=False)
+    assert policy.columns(frame).to_list() == [math.pow(a, b) for a, b in zip(x, y, strict=True)]
+
+
 def test_a_frame_must_hold_the_inputs_in_their_types() -> None:
     policy = compile_policy("(fn [age-days] age-days)", SLOT)
     with pytest.raises(UnknownName, match=r'no column "age-days". Did you mean age_day'):

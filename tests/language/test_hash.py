@@ -101,6 +101,6 @@ def test_the_version_covers_helpers_and_parameter_values() -> None:
 def test_hashes_are_pinned() -> None:
     """These change only with the dialect's version: logs of older labs name policies by them."""
     found = policy("(fn [x y] (+ (* 0.5 x) (half-life-decay y 30)))")
-    assert found.source_hash[:16] == "SOURCE"
-    assert found.meaning_hash[:16] == "MEANING"
-    assert found.hash[:16] == "VERSION"
+    assert found.source_hash[:16] == "3346accba6c9b300"
+    assert found.meaning_hash[:16] == "1c4a78880c74201f"
+    assert found.hash[:16] == "e1ffb86ca5ba78c2"

@@ -134,8 +134,8 @@ def test_hostile_packs_are_refused(text: str) -> None:
     assert time.perf_counter() - started < 0.3
 
 
-TOKENS = """( ) [ ] { } ' ` ~ ~@ # #_ #* #[[ ]] " \\ ; fn lambda let let* if cond case else param :low :a defn defpolicy in
-    quote x y s + - * / = < and not null? null True 1 -0.0 1e300 . a.b f square eval import __import__ #t é days"""
+TOKENS = """( ) [ ] { } ' ` ~ ~@ # #_ #* #[[ ]] " \\ ; fn lambda let let* if cond case else param :low :a defn defpolicy
+    in quote x y s + - * / = < and not null? null True 1 -0.0 1e300 . a.b f square eval import __import__ #t é days"""
 SOUP = [*TOKENS.split(), " ", "\n", "\x00"]
 
 

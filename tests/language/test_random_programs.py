@@ -17,7 +17,7 @@ from memlab.language import compile_policy
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, program, rows
 
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 
 typed = st.sampled_from(["num", "bool", "str"])

@@ -1,0 +1,155 @@
+"""How quick a lab is: one command, seeded, everything in one run, on a disk.
+
+    python experiments/speed.py                     # synthetic memories, 1,000 to 100,000
+    python experiments/speed.py --locomo locomo-dev5.json
+
+Prints the import time of memlab, the reading of a pack, durable ingestion, reopening, and whole recalls (embedding, policy
+and logging included). The last column compares with the parts that cannot be saved: embedding the question, an exact
+search of the vectors, and one commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import memlab
+from memlab.ingest import conversation, read_locomo
+from memlab.policies import load_pack
+
+# Word ranks after stop words, Zipf-Mandelbrot: the most frequent word stands in some 10% of the sentences.
+_RANKS = np.arange(40_000)
+_SHARE = np.cumsum(1.0 / (_RANKS + 12.0))
+_SHARE /= _SHARE[-1]
+_SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "ai", "or", "en")]
+
+
+def quantiles(seconds: list[float]) -> tuple[float, float]:
+    """p50 and p95 in milliseconds."""
+    return tuple(1000 * float(np.quantile(seconds, q)) for q in (0.5, 0.95))  # type: ignore[return-value]
+
+
+def timed(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def word(rank: int) -> str:
+    """An invented word for each rank, as long as rare words are."""
+    syllables = []
+    rank += 100
+    while rank:
+        rank, part = divmod(rank, len(_SYLLABLES))
+        syllables.append(_SYLLABLES[part])
+    return "".join(syllables)
+
+
+def sentence(dice: random.Random, words: int = 12) -> str:
+    """Twelve content words drawn as they are in text."""
+    drawn = np.searchsorted(_SHARE, [dice.random() for _ in range(words)])
+    return " ".join(word(int(rank)) for rank in drawn).capitalize() + "."
+
+
+def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
+    return [
+        {
+            "text": sentence(dice),
+            "kind": "turn",
+            "speaker": dice.choice(["Ana", "Bo"]),
+            "session": f"s{number // 20}",
+            "project": f"p{number % 4}",
+        }
+        for number in range(count)
+    ]
+
+
+def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[float]:
+    for question, project in questions[:10]:
+        lab.recall(question, project=project)
+    return [timed(lambda q=question, p=project: lab.recall(q, project=p)) for question, project in questions]
+
+
+def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
+    """Milliseconds of what every recall must do: embed, search exactly, commit a slate."""
+    vectors, journal, blob = lab._state.vectors, lab._journal, b"x" * 30_000
+
+    def must(question: str) -> None:
+        vectors.top(lab.embedder.encode([question])[0], 100)
+        with journal.write(durable=False) as tx:
+            tx.slate(tx.event("recall", {"ids": []}, at=0), blob)
+
+    return quantiles([timed(lambda q=question: must(q)) for question, _ in questions])[0]
+
+
+def fresh_import() -> float:
+    """Milliseconds that ``import memlab`` adds to a bare interpreter, best of five."""
+
+    def run(code: str) -> float:
+        return min(timed(lambda: subprocess.run([sys.executable, "-c", code], check=True)) for _ in range(5))
+
+    return 1000 * (run("import memlab") - run("pass"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--locomo", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--seed", type=int, default=7)
+    chosen = parser.parse_args()
+
+    print(f"import memlab            {fresh_import():8.1f} ms")
+    text = Path(memlab.policies.__file__).parent.joinpath("packs", "memlab.hy").read_text()
+    cold = [timed(lambda i=i: load_pack(f"{text}\n; {i}\n")) for i in range(20)]
+    print(f"read and check a pack    {quantiles(cold)[0]:8.1f} ms")
+    with memlab.open() as lab:
+        lab.remember_many(rows(100, random.Random(1)))
+        swaps = [
+            timed(lambda i=i: lab.policies.install("recall-score", f"(fn [similarity] (* {i + 1} similarity))"))
+            for i in range(20)
+        ]
+    print(f"install a policy         {quantiles(swaps)[0]:8.1f} ms\n")
+
+    print(f"{'corpus':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}")
+    with tempfile.TemporaryDirectory() as folder:
+        if chosen.locomo:
+            path = Path(folder) / "locomo.memlab"
+            benchmarks = read_locomo(chosen.locomo)
+            with memlab.open(path) as lab:
+                spent = timed(
+                    lambda: [conversation(lab, b.conversation, project=b.conversation.name) for b in benchmarks]
+                )
+                report("locomo", path, len(lab) / spent, [(q.text, b.conversation.name) for b in benchmarks for q in b.questions])
+        for size in chosen.sizes:
+            dice = random.Random(chosen.seed)
+            path = Path(folder) / f"{size}.memlab"
+            given = rows(size, dice)
+            with memlab.open(path) as lab:
+                lab.remember_many(given[:100], chain=True)
+                spent = timed(
+                    lambda: [lab.remember_many(given[at : at + 2000], chain=True) for at in range(100, size, 2000)]  # noqa: B023
+                )
+            questions: list[tuple[str, str | None]] = [(sentence(dice, 8), None) for _ in range(100)]
+            report(f"{size:,}", path, (size - 100) / spent, questions)
+            report("  one project", path, None, [(question, "p1") for question, _ in questions])
+
+
+def report(name: str, path: Path, rate: float | None, questions: list[tuple[str, str | None]]) -> None:
+    started = time.perf_counter()
+    with memlab.open(path) as lab:
+        opened = time.perf_counter() - started
+        p50, p95 = quantiles(measure(lab, questions))
+        rated = "" if rate is None else f"{rate:,.0f}"
+        print(f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{p50 / parts(lab, questions):>13.1f}")
+
+
+if __name__ == "__main__":
+    main()

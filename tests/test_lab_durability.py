@@ -1,0 +1,41 @@
+"""What a lab acknowledged survives the death of its process and a power cut; without syncing it does not.
+
+Short runs of ``python experiments/durability.py --workload lab_durability``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+durability: Any = importlib.import_module("durability")
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if (reason := durability.unsupported()) is not None:
+        pytest.skip(reason)
+    return durability.build_shim(tmp_path_factory.mktemp("shim"))
+
+
+def check(name: str, runs: int, shim: Path) -> None:
+    [case] = [case for case in durability.CASES if case.name == name]
+    tally = durability.run_case(case, runs=runs, seed=5, workload="lab_durability", shim=shim)
+    assert tally.promised > runs, "the children were killed before they wrote anything"
+    assert tally.as_it_must_be, (tally.lost, tally.broken)
+
+
+@pytest.mark.parametrize("name", ["process killed", "power cut, strict"])
+@pytest.mark.parametrize("runs", [4, pytest.param(100, marks=pytest.mark.slow)])
+def test_nothing_acknowledged_is_lost(name: str, runs: int, shim: Path) -> None:
+    check(name, runs, shim)
+
+
+@pytest.mark.parametrize("runs", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_without_syncing_something_is_lost(runs: int, shim: Path) -> None:
+    check("control: nothing synced", runs, shim)
