@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memlab.evaluation import BenchResult
     from memlab.ingest import LabelledConversation
-    from memlab.recall import Hit, Hits
-    from memlab.recall._hits import ScoreExplanation
+    from memlab.recall import Hit, Hits, ScoreExplanation
 
 __all__ = ["DemoResult", "Story"]
 

@@ -58,7 +58,13 @@ def _walk(
     if op == "if":
         taken = value(args[0]) is True
         branches.append(Branch(render(args[0]), taken))
-        _walk(program, registers, args[1] if taken else args[2], scale, terms, branches)
+        live = args[1] if taken else args[2]
+        if live.op == "const" and isinstance(live.value, float):
+            # a bare number says nothing: the whole choice is the term
+            if live.value != 0.0:
+                terms.append(Term(render(node) if scale == 1.0 else _product(scale, render(node)), scale * live.value))
+        else:
+            _walk(program, registers, live, scale, terms, branches)
     elif op == "if-null":
         _walk(program, registers, args[1] if value(args[0]) is None else args[0], scale, terms, branches)
     elif op in ("+", "-") and value(node) is not None:

@@ -22,7 +22,7 @@ _ELSE = ("else", "True", "true")
 
 
 class Definition(NamedTuple):
-    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)`` or ``(defn name [a b] ...)``."""
+    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)``, ``(defpolicy name (fn ...))`` or ``defn``."""
 
     kind: str
     name: str
@@ -47,6 +47,12 @@ def definition(form: Form, text: Text) -> Definition:
         if not rest or rest[0].kind != "symbol":
             raise fail(f"{kind} needs a name: {shape}.", rest[0] if rest else form)
         name, rest = rest[0].text, rest[1:]
+        bare = rest[1:] if len(rest) == 2 and rest[0].kind == "str" else rest
+        if len(bare) == 1 and bare[0].head in ("fn", "lambda", "λ"):
+            # (defpolicy name (lambda (a b) body)): how Scheme names a function
+            inner = definition(bare[0], text)
+            doc = rest[0].text if len(rest) == 2 else inner.doc
+            return Definition(kind, name, inner.arguments, doc, inner.body)
     if not rest or rest[0].kind not in ("list", "call"):
         raise fail(f"The arguments are missing: {shape}.", rest[0] if rest else form)
     arguments, rest = rest[0].items, rest[1:]

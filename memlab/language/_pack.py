@@ -31,6 +31,9 @@ class Setting:
 
     value: float | str | bool
     param: Param | None = None
+    line: int = 0
+    column: int = 0
+    """Where it stands in the file, from 1."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,16 @@ def _setting(form: Form, source: Text) -> tuple[str, Setting]:
     if len(form.items) != 3 or form.items[1].kind != "symbol":
         raise source.error(PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form)
     name, value = form.items[1].text, form.items[2]
+    at = source.line(form.start), form.start - source.source.rfind("\n", 0, form.start)
     if value.kind in ("int", "float"):
-        return name, Setting(value.number)
+        return name, Setting(value.number, None, *at)
     if value.kind == "str":
-        return name, Setting(value.text)
+        return name, Setting(value.text, None, *at)
     if value.kind == "symbol" and value.text in ("true", "True", "false", "False"):
-        return name, Setting(value.text in ("true", "True"))
+        return name, Setting(value.text in ("true", "True"), None, *at)
     if value.head == "param":
         param = _param(value, source)
-        return name, Setting(param.value, param)
+        return name, Setting(param.value, param, *at)
     raise source.error(
         PolicyTypeError, "A setting is a number, a string, true, false or (param :name default :low a :high b).", value
     )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, slot_named
@@ -120,19 +120,12 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
             try:
                 settings.setdefault(name, checked_setting(name, setting.value))
             except InputError as error:
-                raise PolicyError(
+                raise PolicyTypeError(
                     str(error), source=texts[depth], line=setting.line, column=setting.column, policy=name, file=where
                 ) from None
         for slot, form in source.policies.items():
             if slot not in SLOTS:
-                raise PolicyError(
-                    str(UnknownName("policy slot", slot, SLOTS)),
-                    source=texts[depth],
-                    line=form.line,
-                    column=form.column,
-                    policy=slot,
-                    file=where,
-                )
+                raise form.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form)
             if slot not in policies:
                 policies[slot] = compile_policy(
                     form, slot_named(slot).signature, name=f"{source.name}/{slot}", helpers=source.helpers, file=where

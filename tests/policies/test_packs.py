@@ -59,9 +59,9 @@ def test_a_missing_file_says_so(tmp_path):
         ('(pack p) (setting spread-combine "mean")', "max, sum"),
         ("(pack p) (defpolicy recal-score [similarity] similarity)", "Did you mean recall-score"),
         ("(pack p) (defpolicy recall-score [similarty] similarty)", "similarity"),
-        ("(pack p) (defpolicy eligible [similarity] similarity)", "bool"),
+        ("(pack p) (defpolicy eligible [similarity] similarity)", "true or false"),
         ("(pack p) (defpolicy spread [similarity] similarity)", "similarity"),
-        ("(pack p) (defpolicy recall-score [similarity] (+ similarity", ""),
+        ("(pack p) (defpolicy recall-score [similarity] (+ similarity", "clos|end"),
     ],
 )
 def test_a_bad_pack_is_refused_with_a_place(text, message):
