@@ -3,8 +3,8 @@
     python experiments/speed.py                     # synthetic memories, 1,000 to 100,000
     python experiments/speed.py --locomo locomo-dev5.json
 
-Prints the import time of memlab, the reading of a pack, durable ingestion, reopening, and whole recalls (embedding, policy
-and logging included). The last column compares with the parts that cannot be saved: embedding the question, an exact
+Prints the import time of memlab, the reading of a pack, durable ingestion, reopening, and whole recalls (embedding,
+policy and logging included). The last column compares with the parts that cannot be saved: embedding the question, an exact
 search of the vectors, and one commit.
 """
 
@@ -127,7 +127,9 @@ def main() -> None:
                 spent = timed(
                     lambda: [conversation(lab, b.conversation, project=b.conversation.name) for b in benchmarks]
                 )
-                report("locomo", path, len(lab) / spent, [(q.text, b.conversation.name) for b in benchmarks for q in b.questions])
+                rate = len(lab) / spent
+            asked = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
+            report("locomo", path, rate, asked)
         for size in chosen.sizes:
             dice = random.Random(chosen.seed)
             path = Path(folder) / f"{size}.memlab"
@@ -148,7 +150,8 @@ def report(name: str, path: Path, rate: float | None, questions: list[tuple[str,
         opened = time.perf_counter() - started
         p50, p95 = quantiles(measure(lab, questions))
         rated = "" if rate is None else f"{rate:,.0f}"
-        print(f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{p50 / parts(lab, questions):>13.1f}")
+        ratio = p50 / parts(lab, questions)
+        print(f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{ratio:>13.1f}")
 
 
 if __name__ == "__main__":

@@ -132,7 +132,9 @@ def recall(
     with _existing(lab) as opened:
         hits = opened.recall(query, limit=limit, project=project, session=session)
         told = [hit.explain() for hit in hits] if explain else []
-    rows: list[dict[str, Any]] = [{"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits]
+    rows: list[dict[str, Any]] = [
+        {"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits
+    ]
     for row, explanation in zip(rows, told, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
     report = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "hits": rows}

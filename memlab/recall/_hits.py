@@ -195,7 +195,8 @@ class Hits(Sequence[Hit]):
         )
         return (
             f"<div><p>{len(self)} of {len(self.slate)} candidates for "
-            f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} <code>[{self.pack.hash[:12]}]</code></p>"
+            f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} "
+            f"<code>[{self.pack.hash[:12]}]</code></p>"
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )

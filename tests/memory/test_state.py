@@ -15,7 +15,7 @@ from memlab.memory import State, load_snapshot, save_snapshot
 from memlab.schema import KINDS, RELATIONS
 
 DIM = 4
-words = st.sampled_from("goat sea bakery tabs spaces deploy review".split())
+words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])
 
 
 @dataclass

@@ -97,7 +97,9 @@ def test_similarity_is_a_cosine(pool, lab):
 
 
 def test_another_branch_and_this_session(lab):
-    lab.remember_many([{"text": "a", "branch": "main", "session": "1"}, {"text": "a b"}, {"text": "a", "branch": "fix"}])
+    lab.remember("a", branch="main", session="1")
+    lab.remember("a b")
+    lab.remember("a", branch="fix")
     slate = lab.recall("a", branch="main", session="1", log=False).slate
     assert feature(slate, "same-branch") == {1: 1, 2: 1, 3: 0}
     assert feature(slate, "same-session") == {1: 1, 2: 0, 3: 0}
