@@ -4,8 +4,8 @@
     python experiments/speed.py --locomo locomo-dev5.json
 
 Prints the import time of memlab, the reading of a pack, durable ingestion, reopening, and whole recalls (embedding,
-policy and logging included). The last column compares with the parts that cannot be saved: embedding the question, an exact
-search of the vectors, and one commit.
+policy and logging included). The last column compares with the parts that cannot be saved: embedding the
+question, an exact search of the vectors, and one commit.
 """
 
 from __future__ import annotations

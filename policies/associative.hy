@@ -8,9 +8,9 @@
 (setting damping (param :damping 0.7 :low 0 :high 1))
 (setting base-half-life 30)
 
-(defpolicy seed-score [similarity]
+(defpolicy seed-score [closeness]
   "Activation starts from what is near the question."
-  (max 0 similarity))
+  (max 0 closeness))
 
 (defpolicy spread [activation weight damping]
   "A[j] += A[i] * W[i,j] * D."

@@ -7,13 +7,13 @@
 (setting lexical-candidates 0)
 (setting dense-candidates 10)
 
-(defpolicy eligible [similarity hops]
+(defpolicy eligible [closeness hops]
   "Near enough to be a seed, or reached over edges."
-  (or (> hops 0) (>= similarity (param :near 0.4 :low -1 :high 1))))
+  (or (> hops 0) (>= closeness (param :near 0.4 :low -1 :high 1))))
 
-(defpolicy seed-score [similarity]
+(defpolicy seed-score [closeness]
   "Seeds keep their nearness as score."
-  similarity)
+  closeness)
 
 (defpolicy spread [relation weight depth]
   "The edge's weight, discounted by its distance from the seeds."

@@ -6,19 +6,19 @@
 (setting spread-combine "max")
 (setting lexical-candidates 0)
 
-(defpolicy eligible [similarity hops]
+(defpolicy eligible [closeness hops]
   "Near enough, or linked within two hops to what is."
-  (or (> hops 0) (>= similarity (param :near 0.3 :low -1 :high 1))))
+  (or (> hops 0) (>= closeness (param :near 0.3 :low -1 :high 1))))
 
-(defpolicy seed-score [similarity]
-  similarity)
+(defpolicy seed-score [closeness]
+  closeness)
 
 (defpolicy spread [activation depth]
   "Linked memories within two hops come along."
   (if (<= depth 2) (* 0.5 activation) 0))
 
-(defpolicy recall-score [similarity strength emotional-weight idle-days]
+(defpolicy recall-score [closeness strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
   (let [loss (* (max 2 (- 5 (* 0.03 emotional-weight))) idle-days)
         now (clamp (- strength loss) 0 100)]
-    (+ (* 0.6 similarity) (* 0.4 (/ now 100)))))
+    (+ (* 0.6 closeness) (* 0.4 (/ now 100)))))

@@ -18,6 +18,13 @@
 (setting damping 0.5)
 (setting base-half-life 30)
 
+; One recall in five shows one memory more, drawn from the thirty ranks below: the log can then say what another policy
+; would have been worth, and the ten that were asked for stay as they are.
+(setting probe-rate 0.2)
+(setting probe-depth 30)
+(setting probe-floor 0.5)
+(setting probes 1)
+
 (defpolicy eligible [hops]
   "Everything that the question found or spreading reached."
   (>= hops 0))

@@ -9,9 +9,9 @@
   "What another, unmerged branch taught stays there."
   same-branch)
 
-(defpolicy seed-score [similarity]
+(defpolicy seed-score [closeness]
   "Nearness alone finds the candidates."
-  similarity)
+  closeness)
 
 (defpolicy half-life [kind pinned]
   "Days by kind; conventions, decisions and what people said never fade, nor does what is pinned."
@@ -26,8 +26,8 @@
         ["context" "environment-quirk"] 7
         else 30)))
 
-(defpolicy recall-score [similarity recency access]
+(defpolicy recall-score [closeness recency access]
   "0.6 nearness, 0.25 freshness, 0.15 use up to twenty accesses."
-  (+ (* 0.6 similarity)
+  (+ (* 0.6 closeness)
      (* 0.25 recency)
      (* 0.15 (min (/ access 20) 1))))

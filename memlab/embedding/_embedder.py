@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.embedding._calibration import SHIPPED_KNOTS, Knots, calibrated
 from memlab.embedding._model import Model
 from memlab.errors import InputError
 
@@ -52,6 +53,7 @@ class Embedder:
     fingerprint: str
     dim: int
     _embed: Callable[[list[str]], ArrayLike] = field(repr=False, compare=False)
+    _knots: Knots | None = field(default=None, repr=False, compare=False)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
         """The vectors of ``texts``, an int8 matrix (texts, dim) of components -127..127.
@@ -66,6 +68,13 @@ class Embedder:
         if not checked:
             return np.zeros((0, self.dim), dtype=np.int8)
         return _rounded(_checked_vectors(self._embed(checked), checked, self.dim, self.name))
+
+    def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cosines on the scale of all-MiniLM-L6-v2, for which thresholds are usually written.
+
+        Equal quantiles for the shipped model; any other embedder's cosines as they are.
+        """
+        return calibrated(cosine, self._knots)
 
 
 EmbedderSpec = None | str | Path | Callable[[list[str]], ArrayLike] | Embedder
@@ -106,7 +115,8 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
 @cache
 def _shipped() -> Embedder:
     model = Model(_SHIPPED)
-    return _of_model(model, json.loads((_SHIPPED / "config.json").read_bytes())["name"])
+    embedder = _of_model(model, json.loads((_SHIPPED / "config.json").read_bytes())["name"])
+    return replace(embedder, _knots=SHIPPED_KNOTS)
 
 
 def _of_model(model: Model, name: str) -> Embedder:

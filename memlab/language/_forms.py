@@ -22,7 +22,7 @@ _ELSE = ("else", "True", "true")
 
 
 class Definition(NamedTuple):
-    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)``, ``(defpolicy name (fn ...))``, ``defn``."""
+    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)``, ``(defpolicy name (fn ...))``, a defn."""
 
     kind: str
     name: str

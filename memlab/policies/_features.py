@@ -54,6 +54,15 @@ FEATURES: dict[str, Feature] = {
     for feature in (
         # what the question and the memory have in common
         Feature("similarity", "num", "query", "cosine of the question and the memory", "", "-1..1", ("embedder",)),
+        Feature(
+            "closeness",
+            "num",
+            "query",
+            "similarity on the scale of all-MiniLM-L6-v2: at equal quantiles for the shipped model, else as it is",
+            "",
+            "-1..1",
+            ("embedder",),
+        ),
         Feature("lexical", "num", "query", "BM25 of the memory's words", "", ">= 0", _BM25),
         Feature("coverage", "num", "query", "share of the question's idf mass found in the memory", "share", "0..1"),
         Feature("session-lexical", "num", "query", "BM25 of the whole session as one document", "", ">= 0", _BM25),

@@ -42,6 +42,12 @@ SETTINGS: dict[str, SettingDeclaration] = {
             "arrivals at one memory: the best counts, or their sum",
             words=("max", "sum"),
         ),
+        SettingDeclaration("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
+        SettingDeclaration(
+            "probe-depth", "count", "ranks below the shown ones from which a probe is drawn", 1, 100_000
+        ),
+        SettingDeclaration("probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1),
+        SettingDeclaration("probes", "count", "how many probes such a recall shows", 1, 1000),
         SettingDeclaration("damping", "num", "share of activation that an edge passes on", 0, 1),
         SettingDeclaration("base-half-life", "num", "days, handed to the half-life policy", 1e-6, 1e9),
     )

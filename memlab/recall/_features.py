@@ -138,6 +138,7 @@ def _words(column: str) -> Callable[[Candidates], Values]:
 
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
+    "closeness": lambda pool: pool.asked.closeness(pool["similarity"]),
     "lexical": lambda pool: pool.asked.lexical(pool.rows),
     "coverage": lambda pool: pool.asked.coverage(pool.rows),
     "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),

@@ -113,6 +113,7 @@ class Asked:
         speakers: SpeakerNames,
     ) -> None:
         self.state, self.question, self.population = state, question, population
+        self._embedder = embedder
         self.at, self.session, self.branch = question.at, question.session, question.branch
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
         self.vector: NDArray[np.int8] = embedder.encode([question.text])[0]
@@ -130,6 +131,9 @@ class Asked:
 
     def similarity(self, rows: Rows) -> Scores:
         return self.state.vectors.similarity(self.vector, rows)
+
+    def closeness(self, cosine: Scores) -> Scores:
+        return self._embedder.closeness(cosine)
 
     def lexical(self, rows: Rows) -> Scores:
         return _look_up(self.posted, self.posted_scores, rows)

@@ -49,7 +49,7 @@ class TestWorkbench:
 
     @pytest.mark.parametrize("access", [0, 5, 20, 400])
     def test_recall_score(self, access):
-        got = score("workbench", "recall-score", similarity=0.42, recency=0.5, access=access)
+        got = score("workbench", "recall-score", closeness=0.42, recency=0.5, access=access)
         assert got == pytest.approx(0.6 * 0.42 + 0.25 * 0.5 + 0.15 * min(access / 20, 1))
 
     @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ class TestCompanion:
     def test_recall_score(self, strength, weight, days):
         now = min(100, max(0, strength - max(2, 5 - 0.03 * weight) * days))
         got = score(
-            "companion", "recall-score", similarity=0.5, strength=strength, emotional_weight=weight, idle_days=days
+            "companion", "recall-score", closeness=0.5, strength=strength, emotional_weight=weight, idle_days=days
         )
         assert got == pytest.approx(0.6 * 0.5 + 0.4 * now / 100)
 
-    @pytest.mark.parametrize(("similarity", "hops", "expected"), [(0.3, 0, True), (0.29, 0, False), (0.0, 1, True)])
-    def test_near_enough_or_linked(self, similarity, hops, expected):
-        assert score("companion", "eligible", similarity=similarity, hops=hops) is expected
+    @pytest.mark.parametrize(("closeness", "hops", "expected"), [(0.3, 0, True), (0.29, 0, False), (0.0, 1, True)])
+    def test_near_enough_or_linked(self, closeness, hops, expected):
+        assert score("companion", "eligible", closeness=closeness, hops=hops) is expected
 
 
 class TestCascade:
     """Seeds above 0.4 keep their similarity; an edge scores its weight times 0.7 to its distance."""
 
-    @pytest.mark.parametrize(("similarity", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 2, True)])
-    def test_threshold(self, similarity, hops, expected):
-        assert score("cascade", "eligible", similarity=similarity, hops=hops) is expected
+    @pytest.mark.parametrize(("closeness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 2, True)])
+    def test_threshold(self, closeness, hops, expected):
+        assert score("cascade", "eligible", closeness=closeness, hops=hops) is expected
 
     @pytest.mark.parametrize(
         ("relation", "own", "expected"),

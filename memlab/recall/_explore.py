@@ -1,0 +1,127 @@
+"""What is shown: the best, and now and then a probe from below, with its exact probability.
+
+The head is shown with certainty. At the rate ``probe-rate`` one probe comes from the band, the ``probe-depth`` ranks
+just below the head, with probability ``(1 - floor) * w / sum(w) + floor / n``; the pack's ``explore`` policy gives the
+weights. Its inclusion probability is the rate times that. Several probes are drawn by Gumbel top-k (Kool et al. 2019):
+given the threshold kappa, ``1 - exp(-exp(phi - kappa))`` weighs each item without bias.
+
+The engine owns chance: a counter-based generator, keyed by the lab's seed and the state that the recall has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.index import best
+from memlab.policies import Pack
+from memlab.recall._features import Candidates
+
+__all__ = ["Shown", "choose", "generator"]
+
+Places = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Positions in the pool, best first and probes last, and how likely each candidate was to be among them.
+
+    ``ranks`` run over the whole pool from 1. ``propensity`` is the inclusion probability of each candidate: 1 in the
+    head, 0 where nothing can be shown; with ``kappa``, the weight given that threshold. ``conditional`` holds, for
+    each one shown, its probability given those drawn before it.
+    """
+
+    places: Places
+    ranks: Places
+    propensity: Scores
+    conditional: tuple[float, ...]
+    probes: int
+    sampler: str
+    kappa: float | None = None
+
+
+def generator(seed: int, state: int) -> np.random.Generator:
+    """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, state]))
+
+
+def choose(pack: Pack, pool: Candidates, scores: Scores, *, limit: int, chance: np.random.Generator | None) -> Shown:
+    """The head of ``scores`` and, with ``chance``, what the pack's exploration adds. A score of -inf is never shown."""
+    order = best(scores, len(scores))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    fit = order[np.isfinite(scores[order])]
+    head, band = fit[:limit], fit[limit : limit + pack.count("probe-depth")]
+    propensity = np.zeros(len(scores))
+    propensity[head] = 1.0
+    sure = Shown(head, ranks, propensity, (1.0,) * len(head), 0, "deterministic")
+    rate = pack.number("probe-rate")
+    if chance is None or not rate or not len(band):
+        return sure
+    share = _shares(pack, pool, band, limit)
+    if share is None:
+        return sure
+    count = min(pack.count("probes"), len(band))
+    if count == 1 or len(band) == count:
+        propensity[band] = rate * (share if count == 1 else 1.0)
+        if chance.random() >= rate:
+            return Shown(head, ranks, propensity, sure.conditional, 0, "probe")
+        drawn = np.array([_draw(share, chance)]) if count == 1 else np.arange(count)
+        conditional = share[drawn] if count == 1 else np.ones(count)
+        given = (*sure.conditional, *conditional.tolist())
+        return Shown(np.concatenate([head, band[drawn]]), ranks, propensity, given, count, "probe")
+    showing = chance.random() < rate
+    drawn, kappa = _gumbel_top(share, count, chance)
+    with np.errstate(divide="ignore"):
+        propensity[band] = rate * -np.expm1(-np.exp(np.log(share) - kappa))
+    if not showing:
+        return Shown(head, ranks, propensity, sure.conditional, 0, "gumbel", kappa)
+    given = (*sure.conditional, *_in_order(share, drawn))
+    return Shown(np.concatenate([head, band[drawn]]), ranks, propensity, given, count, "gumbel", kappa)
+
+
+def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | None:
+    """The probability of each of the band as the first probe; None when the policy wants none of them."""
+    policy = pack.policies["explore"]
+    given: dict[str, Callable[[], NDArray[Any]]] = {
+        "limit": lambda: np.full(len(band), float(limit)),
+        "tail-n": lambda: np.full(len(band), float(len(band))),
+    }
+    columns = {name: given[name]() if name in given else pool[name][band] for name in policy.inputs}
+    if not columns:
+        columns = {"limit": given["limit"]()}
+    weights, nulls = policy.arrays(columns, order=np.arange(len(band)))
+    wanted = np.isfinite(weights) & (weights > 0)
+    if nulls is not None:
+        wanted &= ~nulls
+    weights = np.where(wanted, weights, 0.0)
+    total = float(weights.sum())
+    if total <= 0:
+        return None
+    floor = pack.number("probe-floor")
+    return np.asarray((1.0 - floor) * weights / total + floor / len(band))
+
+
+def _draw(share: Scores, chance: np.random.Generator) -> int:
+    edges = np.cumsum(share)
+    return int(min(np.searchsorted(edges, chance.random() * edges[-1], side="right"), len(share) - 1))
+
+
+def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple[Places, float]:
+    """Positions in the order in which they were drawn, and the threshold below which nothing was."""
+    with np.errstate(divide="ignore"):
+        keys = np.log(share) + chance.gumbel(size=len(share))
+    order = best(keys, count + 1)
+    return order[:count], float(keys[order[count]])
+
+
+def _in_order(share: Scores, drawn: Places) -> list[float]:
+    """The probability of each draw given the draws before it, without replacement."""
+    before = np.concatenate([[0.0], np.cumsum(share[drawn])[:-1]])
+    given: list[float] = (share[drawn] / np.maximum(share.sum() - before, share[drawn])).tolist()
+    return given
