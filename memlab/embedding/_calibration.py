@@ -2,7 +2,7 @@
 
 Token vectors that keep half of their common direction rank better, but their cosines crowd: a question and a turn that
 have nothing in common stand at .79, where all-MiniLM-L6-v2 says .10. Thresholds and weights written for such an encoder
-would let everything pass. ``closeness`` maps a cosine of the shipped model to the one that its teacher exceeds as often,
+would let everything pass. ``closeness`` maps a cosine of the shipped model to the one its teacher exceeds as often,
 equal quantiles over 578,185 pairs of a question and a turn (``experiments/calibrate_closeness.py``). It is monotone:
 no ranking by similarity alone changes.
 """

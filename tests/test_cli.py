@@ -1,0 +1,130 @@
+"""Every command: text for people, ``--json`` for programs, and exit statuses that mean something."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import memlab
+from memlab.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words, input=None):
+        return CliRunner().invoke(main, [str(word) for word in words], input=input)
+
+    return call
+
+
+@pytest.fixture
+def told(run):
+    """The parsed JSON of a command that succeeds."""
+
+    def call(*words, input=None):
+        result = run(*words, "--json", input=input)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return call
+
+
+def commands(group=main, path=()):
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), list(commands()), ids=lambda item: " ".join(item) if isinstance(item, tuple) else ""
+)
+def test_every_command_is_documented_and_speaks_json(path, command):
+    assert command.help
+    assert "as_json" in {parameter.name for parameter in command.params}
+
+
+def test_a_day_with_a_lab(told):
+    assert told("remember", "a.memlab", "The bakery opens at six.", "--kind", "fact", "--tag", "town")["id"] == 1
+    told("remember", "a.memlab", "My sister lives in Oslo.")
+    hits = told("recall", "a.memlab", "When does the bakery open?", "--explain")
+    best = hits["hits"][0]
+    assert best["id"] == 1
+    assert sum(term["value"] for term in best["terms"]) == pytest.approx(best["score"])
+    assert told("feedback", "a.memlab", 1, "success")["outcome"] == "success"
+    assert [row["id"] for row in told("list", "a.memlab")] == [1, 2]
+    assert told("show", "a.memlab", 1)["tags"] == ["town"]
+    told("forget", "a.memlab", 1)
+    assert [hit["id"] for hit in told("recall", "a.memlab", "bakery")["hits"]] == [2]
+    told("restore", "a.memlab", 1)
+    stats = told("stats", "a.memlab")
+    assert (stats["memories"], stats["recalls"], stats["feedback"]) == (2, 2, 1)
+
+
+def test_policies_from_the_command_line(told, run, tmp_path):
+    told("remember", "a.memlab", "short")
+    policy = tmp_path / "long.hy"
+    policy.write_text("(fn [length] length)")
+    assert told("use", "a.memlab", "associative")["pack"] == "associative"
+    assert told("policy", "install", "a.memlab", "recall-score", policy)["version"] == 3
+    history = told("policy", "history", "a.memlab", "recall-score")
+    assert [row["action"] for row in history] == ["use", "use", "install"]
+    back = told("policy", "rollback", "a.memlab", "recall-score")
+    assert back["hash"] == history[1]["hash"]
+    assert "recall-score" in run("policy", "show", "associative").output
+
+
+def test_packs_and_files(told, run):
+    names = {pack["name"] for pack in told("packs")}
+    assert names == set(memlab.packs())
+    assert told("policy", "check", "cascade")["hash"] == told("policy", "hash", "cascade")["hash"]
+    assert run("policy", "diff", "memlab", "memlab").exit_code == 0
+    differs = run("policy", "diff", "memlab", "cascade", "--json")
+    assert differs.exit_code == 1
+    assert "recall-score" in json.loads(differs.stdout)["slots"]
+    assert "defpolicy" in run("policy", "show", "cascade", "--slot", "spread").output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("recall", "nowhere.memlab", "x"), "There is no lab at nowhere.memlab"),
+        (("remember", "a.memlab", ""), "The text is empty"),
+        (("remember", "a.memlab", "x", "--kind", "fatc"), "Did you mean fact"),
+        (("recall", "here.memlab", "x", "--limit", "0"), "limit is a whole number"),
+        (("show", "here.memlab", "7"), 'no memory "7"'),
+        (("use", "here.memlab", "cascad"), "Did you mean cascade"),
+        (("policy", "check", "broken.hy"), "line 2, column 26"),
+        (("policy", "check", "absent.hy"), "Cannot read the pack absent.hy"),
+        (("policy", "show", "memlab", "--slot", "recal-score"), "Did you mean recall-score"),
+        (("policy", "history", "here.memlab", "recal-score"), "Did you mean recall-score"),
+        (("bench", "locomo", "broken.json"), "broken.json"),
+        (("list", "thesis"), "thesis"),
+    ],
+)
+def test_a_refusal_is_one_clear_line_and_status_1(run, words, message):
+    run("remember", "here.memlab", "x")
+    Path("broken.hy").write_text("(pack broken)\n(defpolicy recall-score [similarty] similarty)")
+    Path("broken.json").write_text("{")
+    Path("thesis").mkdir()
+    Path("thesis/chapter.txt").write_text("mine")
+    result = run(*words)
+    assert result.exit_code == 1, result.output
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert not Path("a.memlab").exists() or len(memlab.open("a.memlab")) == 0
+
+
+def test_a_wrong_call_has_status_2(run):
+    assert run("recall").exit_code == 2
+    assert run("bench", "locomo").exit_code == 2
+
+
+def test_policy_from_standard_input(told):
+    told("remember", "a.memlab", "x")
+    assert told("policy", "install", "a.memlab", "recall-score", "-", input="(fn [length] length)")["version"] == 2
