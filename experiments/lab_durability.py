@@ -35,8 +35,8 @@ def _open(path: Path, synchronous: str) -> memlab.Lab:
     lab = memlab.open(path, embedder=_embed)
     if synchronous != "FULL":
         # The control of the experiment: the same lab on a journal that does not sync.
-        lab._journal.close()
-        lab._journal = Journal.open(path, _synchronous=synchronous)  # type: ignore[arg-type]
+        lab._store.journal.close()
+        lab._store.journal = Journal.open(path, _synchronous=synchronous)  # type: ignore[arg-type]
     return lab
 
 
@@ -59,7 +59,9 @@ def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, sy
             assert decision is not None
             acknowledge(decision, False)
             continue
-        elif what == "feedback" and len(lab):
+        elif what == "feedback":
+            if not len(lab):
+                continue  # nothing is written, so there is nothing to acknowledge
             lab.feedback(dice.randint(1, len(lab)), dice.choice(["success", "fail"]))
         elif what == "install":
             lab.policies.install("recall-score", dice.choice(POLICIES))
@@ -70,7 +72,7 @@ def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, sy
             lab.close()
             lab = _open(path, synchronous)
             continue
-        acknowledge(lab._journal.head, True)
+        acknowledge(lab._store.journal.head, True)
 
 
 def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bool) -> Verdict:
@@ -78,8 +80,8 @@ def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bo
     promised = [number for number, durable in acknowledged if durable or not power_cut]
     try:
         with memlab.open(path, embedder=_embed) as lab:
-            kinds = {event.seq: event.kind for event in lab._journal.events()}
-            slates = {seq for seq, _ in lab._journal.slates()}
+            kinds = {event.seq: event.kind for event in lab._store.journal.events()}
+            slates = {seq for seq, _ in lab._store.journal.slates()}
             lost = [
                 number
                 for number in promised
@@ -87,9 +89,9 @@ def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bo
             ]
             broken = []
             count = len(lab)
-            if lab.memories["text"].null_count() or len(lab._state.vectors) != count:
+            if lab.memories["text"].null_count() or len(lab._store.state.vectors) != count:
                 broken.append("a memory without its text or vector")
-            if sorted(lab._journal.texts(range(1, count + 1))) != sorted(lab.memories["text"]):
+            if sorted(lab._store.journal.texts(range(1, count + 1))) != sorted(lab.memories["text"]):
                 broken.append("texts that are not those of the journal")
             if count:
                 lab.recall("goat by the sea")

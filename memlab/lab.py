@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,32 +13,18 @@ import polars as pl
 
 from memlab.clock import Clock, When, system_clock, to_micros
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
-from memlab.errors import DamagedLab, EmbedderMismatch, InputError, ReadOnlyLab, UnknownName
-from memlab.journal import Journal, Transaction
+from memlab.errors import InputError, UnknownName
 from memlab.lab_policies import LabPolicies
 from memlab.lab_results import Feedback, Memory, Remembered
-from memlab.memory import (
-    State,
-    as_said,
-    checked_columns,
-    checked_text,
-    columns_of,
-    latest_snapshot,
-    load_snapshot,
-    save_snapshot,
-)
-from memlab.policies import DEFAULT_PACK, Pack, VersionLog, load_pack
+from memlab.memory import State, as_said, checked_columns, checked_text, columns_of
+from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.privacy import refuse, screen, screen_many
 from memlab.recall import Hit, Hits, Question, Recaller
 from memlab.schema import OUTCOMES, RELATIONS
 from memlab.slates import Slates, decode, encode
+from memlab.store import Store
 
 __all__ = ["Lab", "open_lab"]
-
-_SNAPSHOT_EVERY = 20_000
-"""Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
-
-_POLICY_EVENTS = ("use", "install", "rollback")
 
 
 def open_lab(
@@ -81,29 +66,14 @@ class Lab:
         reembed: bool = False,
     ) -> None:
         chosen = load_pack(pack) if pack is not None else None
-        self._embedder: Embedder = load_embedder(embedder)
-        self._clock = clock
-        self._mutex = threading.RLock()
-        self._folder = None if path is None else Path(path).expanduser()
-        self._journal = Journal.open(self._folder, read_only=read_only)
-        self._versions = VersionLog()
-        self._recaller = Recaller(self._embedder)
+        folder = None if path is None else Path(path).expanduser()
+        self._store = Store(folder, load_embedder(embedder), clock, read_only=read_only, reembed=reembed)
+        self._recaller = Recaller(self._store.embedder)
         try:
-            self._state = self._restored()
-            self._snapshot_at = len(self._state)
-            for event in self._journal.events(kinds=_POLICY_EVENTS, upto=self._state.seq):
-                self._versions.fold(event, self._journal.source)
-            self._fold()
-            if not self._state.fingerprint:
-                if read_only:
-                    raise ReadOnlyLab(f"{self._where} is empty: a read-only lab cannot be started.")
-                self._adopt_embedder()
-            elif self._state.fingerprint != self._embedder.fingerprint:
-                self._other_embedder(reembed and not read_only)
-            if chosen is not None or self._versions.empty:
+            if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
         except BaseException:
-            self._journal.close()
+            self._store.journal.close()
             raise
 
     # -- remembering ------------------------------------------------------------------------------------------
@@ -133,26 +103,24 @@ class Lab:
         count = len(next(iter(columns.values()), ()))
         if not count:
             return Remembered(self, range(0), ())
-        now = self._clock()
+        now = self._store.clock()
         columns = checked_columns(columns, now=now)
         screenings = screen_many(columns.pop("text"))
         texts = [screening.text for screening in screenings]
         _refuse_names(columns)
         speakers = columns.get("speaker") or [None] * count
-        vectors = self._embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
-        with self._writing() as tx:
-            first = len(self._state) + 1
+        vectors = self._store.embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
+        with self._store.writing() as tx:
+            first = len(self._store.state) + 1
             ids = range(first, first + count)
             body: dict[str, Any] = {"first": first, "count": count, "columns": _compact(columns)}
             if chain:
                 body["edges"] = self._chain(columns, first, count)
             tx.payloads(ids, texts)
-            tx.vectors(first, self._embedder.fingerprint, vectors)
+            tx.vectors(first, self._store.embedder.fingerprint, vectors)
             tx.event("remember", body, at=now)
-        self._fold()
         findings = tuple((ids[row], found) for row, screening in enumerate(screenings) for found in screening.findings)
-        if self._folder is not None and len(self._state) - self._snapshot_at >= _SNAPSHOT_EVERY:
-            self.snapshot()
+        self._store.snapshot_if_due()
         return Remembered(self, ids, findings)
 
     extend = remember_many
@@ -166,7 +134,7 @@ class Lab:
         ):
             if place[1] is None:
                 continue
-            before = last[place] if place in last else self._state.last_of(*place)
+            before = last[place] if place in last else self._store.state.last_of(*place)
             if before is not None:
                 source.append(before)
                 target.append(first + offset)
@@ -186,13 +154,12 @@ class Lab:
             raise UnknownName("relation", relation, RELATIONS)
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise InputError(f"The weight of an edge lies in 0..1, not {weight!r}.")
-        with self._writing() as tx:
+        with self._store.writing() as tx:
             ends = self._row(source) + 1, self._row(target) + 1
             if ends[0] == ends[1]:
                 raise InputError(f"Memory {ends[0]} cannot be linked to itself.")
             edges = {"source": [ends[0]], "target": [ends[1]], "relation": relation, "weight": float(weight)}
-            tx.event("link", {"edges": edges}, at=self._clock())
-        self._fold()
+            tx.event("link", {"edges": edges}, at=self._store.clock())
 
     def forget(self, memory: Memory | Hit | int) -> None:
         """Take a memory out of every recall; ``restore`` brings it back."""
@@ -203,9 +170,8 @@ class Lab:
         self._set_status(memory, "active")
 
     def _set_status(self, memory: Memory | Hit | int, status: str) -> None:
-        with self._writing() as tx:
-            tx.event("status", {"ids": [self._row(memory) + 1], "status": status}, at=self._clock())
-        self._fold()
+        with self._store.writing() as tx:
+            tx.event("status", {"ids": [self._row(memory) + 1], "status": status}, at=self._store.clock())
 
     # -- recalling --------------------------------------------------------------------------------------------
 
@@ -230,18 +196,18 @@ class Lab:
         wanted = pack.count("limit") if limit is None else limit
         if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
             raise InputError(f"limit is a whole number of at least 1, not {wanted!r}.")
-        now = self._clock() if at is None else to_micros(at)
-        with self._mutex:
-            self._fold()
+        now = self._store.clock() if at is None else to_micros(at)
+        with self._reading() as state:
             question = Question(text, project=project, session=session, branch=branch, at=now)
-            slate = self._recaller.recall(self._state, self.pack, question, limit=wanted)
+            slate = self._recaller.recall(state, self._store.versions.pack, question, limit=wanted)
+            memories = [Memory.of(state, memory - 1) for memory in slate.shown]
             decision = None
-            if log and not self._journal.read_only:
-                with self._journal.write(durable=False) as tx:
-                    decision = tx.event("recall", {"ids": list(slate.shown), "pack": self.pack.hash}, at=now)
+            if log and not self._store.journal.read_only:
+                with self._store.writing(durable=False) as tx:
+                    body = {"ids": list(slate.shown), "pack": slate.pack_hash}
+                    decision = tx.event("recall", body, at=now)
                     tx.slate(decision, encode(slate))
-                self._fold()
-            return Hits(slate, self.pack, decision, [self._memory(memory - 1) for memory in slate.shown])
+            return Hits(slate, self.pack, decision, memories)
 
     def feedback(
         self,
@@ -262,13 +228,12 @@ class Lab:
         ):
             raise InputError(f"A reward is a finite number, not {reward!r}.")
         refuse(checked_text(source, where="source"), "the source of feedback")
-        now = self._clock() if at is None else to_micros(at)
+        now = self._store.clock() if at is None else to_micros(at)
         decision = hit.decision if isinstance(hit, Hit) else None
-        with self._writing() as tx:
+        with self._store.writing() as tx:
             memory = self._row(hit) + 1
             body = {"decision": decision, "memory": memory, "outcome": outcome, "reward": reward, "source": source}
             seq = tx.event("feedback", body, at=now)
-        self._fold()
         return Feedback(seq, decision, memory, outcome, reward, source)
 
     # -- policies ---------------------------------------------------------------------------------------------
@@ -276,9 +241,8 @@ class Lab:
     @property
     def pack(self) -> Pack:
         """The live pack."""
-        with self._mutex:
-            self._fold()
-            return self._versions.pack
+        with self._reading():
+            return self._store.versions.pack
 
     def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
@@ -287,40 +251,36 @@ class Lab:
     @property
     def policies(self) -> LabPolicies:
         """Install, history, rollback and diff of single policies."""
-        with self._mutex:
-            self._fold()
-        return LabPolicies(self._versions, self._write_policy)
+        with self._reading():
+            return LabPolicies(self._store.versions, self._write_policy)
 
     def _write_policy(self, kind: str, make: Callable[[], tuple[dict[str, Any], Mapping[str, str]]]) -> None:
-        with self._writing() as tx:
+        with self._store.writing() as tx:
             body, sources = make()
             for hash, source in sources.items():
                 refuse(source, "a policy")
                 tx.source(hash, source)
-            tx.event(kind, body, at=self._clock())
-        self._fold()
+            tx.event(kind, body, at=self._store.clock())
 
     # -- looking ----------------------------------------------------------------------------------------------
 
     @property
     def memories(self) -> pl.DataFrame:
         """Every memory as a row: a copy."""
-        with self._mutex:
-            self._fold()
-            return self._state.memories()
+        with self._reading() as state:
+            return state.memories()
 
     @property
     def edges(self) -> pl.DataFrame:
         """Every edge as a row: a copy."""
-        with self._mutex:
-            self._fold()
-            return self._state.edge_frame()
+        with self._reading() as state:
+            return state.edge_frame()
 
     @property
     def slates(self) -> Slates:
         """Every logged recall as four lazy frames."""
-        slates = [decode(blob, decision=seq) for seq, blob in self._journal.slates()]
-        rows = [{"at": event.at, **event.body} for event in self._journal.events(kinds=("feedback",))]
+        slates = [decode(blob, decision=seq) for seq, blob in self._store.journal.slates()]
+        rows = [{"at": event.at, **event.body} for event in self._store.journal.events(kinds=("feedback",))]
         stamp = pl.Datetime("us", "UTC")
         feedback = pl.DataFrame(
             rows,
@@ -336,29 +296,25 @@ class Lab:
         return Slates.of(slates, feedback.rename({"memory": "memory_id"}))
 
     def __len__(self) -> int:
-        with self._mutex:
-            self._fold()
-            return len(self._state)
+        with self._reading() as state:
+            return len(state)
 
     def __getitem__(self, memory: int) -> Memory:
-        with self._mutex:
-            self._fold()
-            return self._memory(self._row(memory))
+        with self._reading() as state:
+            return Memory.of(state, self._row(memory))
 
     @property
     def path(self) -> Path | None:
-        return self._folder
+        return self._store.folder
 
     @property
     def embedder(self) -> Embedder:
-        return self._embedder
+        return self._store.embedder
 
     def __repr__(self) -> str:
-        with self._mutex:
-            self._fold()
-            state = self._state
+        with self._reading() as state:
             return (
-                f"<Lab {self._where}: {len(state):,} memories, {len(state.edges):,} edges, "
+                f"<Lab {self._store.where}: {len(state):,} memories, {len(state.edges):,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )
 
@@ -366,23 +322,11 @@ class Lab:
 
     def snapshot(self) -> None:
         """Write the folded state down, so that the next opening is quick. ``close`` does it when there is much new."""
-        if self._folder is None or self._journal.read_only:
-            return
-        with self._mutex:
-            self._fold()
-            save_snapshot(self._state, self._folder / "snapshots")
-            self._snapshot_at = len(self._state)
+        self._store.snapshot()
 
     def close(self) -> None:
         """Write a snapshot if that will save time, and let the journal go."""
-        with self._mutex:
-            if self._journal.closed:
-                return
-            try:
-                if len(self._state) - self._snapshot_at >= _SNAPSHOT_EVERY // 10:
-                    self.snapshot()
-            finally:
-                self._journal.close()
+        self._store.close()
 
     def __enter__(self) -> Lab:
         return self
@@ -394,106 +338,19 @@ class Lab:
 
     # -- within -----------------------------------------------------------------------------------------------
 
-    @property
-    def _where(self) -> str:
-        return "in memory" if self._folder is None else self._folder.name
-
-    def _restored(self) -> State:
-        found = latest_snapshot(self._folder / "snapshots") if self._folder is not None else None
-        if found is None:
-            return State()
-        try:
-            state = load_snapshot(found)
-        except DamagedLab as error:
-            warnings.warn(f"{error} It is rebuilt from the journal, which takes longer.", stacklevel=4)
-            return State()
-        # A journal restored from an older copy is the truth; what a later snapshot knew is not.
-        return state if state.seq <= self._journal.head else State()
-
-    def _writing(self) -> _Writing:
-        return _Writing(self)
-
-    def _fold(self) -> None:
-        with self._mutex:
-            if self._journal.head == self._state.seq:
-                return
-            events = list(self._journal.events(after=self._state.seq))
-            self._state.fold(events, self._journal)
-            for event in events:
-                if event.kind in _POLICY_EVENTS:
-                    self._versions.fold(event, self._journal.source)
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """The state as it is now, under the mutex."""
+        with self._store.mutex:
+            self._store.fold()
+            yield self._store.state
 
     def _row(self, memory: Memory | Hit | int) -> int:
+        state = self._store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
-        if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(self._state):
-            raise UnknownName("memory", id, [f"1 to {len(self._state)}"] if len(self._state) else ())
+        if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):
+            raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
         return id - 1
-
-    def _memory(self, row: int) -> Memory:
-        return Memory.of(self._state, row)
-
-    def _adopt_embedder(self) -> None:
-        with self._writing() as tx:
-            if not self._state.fingerprint:
-                tx.event("embedder", self._embedder_body(), at=self._clock())
-        self._fold()
-
-    def _embedder_body(self) -> dict[str, Any]:
-        return {
-            "fingerprint": self._embedder.fingerprint,
-            "name": self._embedder.name,
-            "dim": self._embedder.dim,
-        }
-
-    def _other_embedder(self, reembed: bool) -> None:
-        if not reembed:
-            raise EmbedderMismatch(
-                f"{self._where} holds vectors of {self._state.embedder_name} [{self._state.fingerprint[:12]}], and was "
-                f"opened with {self._embedder.name} [{self._embedder.fingerprint[:12]}]. Open it with the embedder "
-                "that wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
-            )
-        with self._writing() as tx:
-            count = len(self._state)
-            for first in range(1, count + 1, _SNAPSHOT_EVERY):
-                ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
-                speakers = self._state.names["speaker"]
-                said = [
-                    as_said(text, speakers.at(id - 1)) for id, text in zip(ids, self._journal.texts(ids), strict=True)
-                ]
-                vectors = self._embedder.encode(said)
-                tx.vectors(first, self._embedder.fingerprint, vectors)
-            tx.event("embedder", self._embedder_body(), at=self._clock())
-        self._fold()
-
-
-class _Writing:
-    """The writer's lock and a transaction, with the state folded up to what other processes have written."""
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-
-    def __enter__(self) -> Transaction:
-        self._lab._mutex.acquire()
-        try:
-            self._transaction = self._lab._journal.write(durable=True)
-            tx = self._transaction.__enter__()
-            try:
-                self._lab._fold()
-            except BaseException as error:
-                self._transaction.__exit__(type(error), error, error.__traceback__)
-                raise
-        except BaseException:
-            self._lab._mutex.release()
-            raise
-        return tx
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._transaction.__exit__(kind, error, trace)
-        finally:
-            self._lab._mutex.release()
 
 
 def _compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:

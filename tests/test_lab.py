@@ -34,9 +34,9 @@ class TestRemember:
         )
 
     def test_many_are_one_event(self, lab):
-        before = lab._journal.head
+        before = lab._store.journal.head
         added = lab.remember_many(TALK)
-        assert lab._journal.head == before + 1
+        assert lab._store.journal.head == before + 1
         assert list(added.ids) == [1, 2, 3, 4]
         assert added.frame["text"].to_list() == [turn["text"] for turn in TALK]
 
@@ -88,10 +88,10 @@ class TestRemember:
         ],
     )
     def test_bad_input_names_its_place_and_leaves_nothing(self, lab, fields, message):
-        head = lab._journal.head
+        head = lab._store.journal.head
         with pytest.raises(InputError, match=message):
             lab.remember_many([{"text": "fine"}, fields])
-        assert lab._journal.head == head
+        assert lab._store.journal.head == head
         assert len(lab) == 0
 
 
@@ -143,9 +143,9 @@ class TestRecall:
 
     def test_unlogged_leaves_no_trace(self, lab):
         lab.remember("The bakery opens at six.")
-        head = lab._journal.head
+        head = lab._store.journal.head
         assert lab.recall("bakery", log=False).decision is None
-        assert lab._journal.head == head
+        assert lab._store.journal.head == head
 
     def test_the_same_recall_gives_the_same_bytes(self, trigrams):
         def life():
@@ -154,7 +154,7 @@ class TestRecall:
                 lab.remember_many(TALK, chain=True)
                 lab.feedback(lab.recall("goats")[0], "success")
                 lab.recall("sea and goats")
-                return [blob for _, blob in lab._journal.slates()]
+                return [blob for _, blob in lab._store.journal.slates()]
 
         assert life() == life()
 

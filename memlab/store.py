@@ -1,0 +1,139 @@
+"""The journal of a lab and what is folded from it, kept in step: every verb reads and writes through here."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memlab.clock import Clock
+from memlab.embedding import Embedder
+from memlab.errors import DamagedLab, EmbedderMismatch, ReadOnlyLab
+from memlab.journal import Journal, Transaction
+from memlab.memory import State, as_said, latest_snapshot, load_snapshot, save_snapshot
+from memlab.policies import VersionLog
+
+__all__ = ["Store"]
+
+_SNAPSHOT_EVERY = 20_000
+"""Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
+
+_POLICY_EVENTS = ("use", "install", "rollback")
+
+
+class Store:
+    """One journal, one state, one version log.
+
+    ``state`` and ``versions`` are only read under ``mutex``, after ``fold``. Several threads and processes may each
+    have a store on one folder.
+    """
+
+    def __init__(
+        self, folder: Path | None, embedder: Embedder, clock: Clock, *, read_only: bool = False, reembed: bool = False
+    ) -> None:
+        self.folder, self.embedder, self.clock = folder, embedder, clock
+        self.mutex = threading.RLock()
+        self.journal = Journal.open(folder, read_only=read_only)
+        self.versions = VersionLog()
+        try:
+            self.state = self._restored()
+            self._snapshot_at = len(self.state)
+            for event in self.journal.events(kinds=_POLICY_EVENTS, upto=self.state.seq):
+                self.versions.fold(event, self.journal.source)
+            self.fold()
+            self._match_embedder(reembed=reembed and not read_only)
+        except BaseException:
+            self.journal.close()
+            raise
+
+    @property
+    def where(self) -> str:
+        return "in memory" if self.folder is None else self.folder.name
+
+    def fold(self) -> None:
+        """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
+        with self.mutex:
+            if self.journal.head == self.state.seq:
+                return
+            events = list(self.journal.events(after=self.state.seq))
+            self.state.fold(events, self.journal)
+            for event in events:
+                if event.kind in _POLICY_EVENTS:
+                    self.versions.fold(event, self.journal.source)
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """The writer's lock and a transaction on a state that has seen every event; its own is folded at the end."""
+        with self.mutex:
+            with self.journal.write(durable=durable) as tx:
+                self.fold()
+                yield tx
+            self.fold()
+
+    # -- snapshots --------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> None:
+        """Write the folded state down, so that the next opening is quick."""
+        if self.folder is None or self.journal.read_only:
+            return
+        with self.mutex:
+            self.fold()
+            save_snapshot(self.state, self.folder / "snapshots")
+            self._snapshot_at = len(self.state)
+
+    def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
+        if self.folder is not None and len(self.state) - self._snapshot_at >= after:
+            self.snapshot()
+
+    def close(self) -> None:
+        with self.mutex:
+            if self.journal.closed:
+                return
+            try:
+                self.snapshot_if_due(after=_SNAPSHOT_EVERY // 10)
+            finally:
+                self.journal.close()
+
+    def _restored(self) -> State:
+        found = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
+        if found is None:
+            return State()
+        try:
+            state = load_snapshot(found)
+        except DamagedLab as error:
+            warnings.warn(f"{error} It is rebuilt from the journal, which takes longer.", stacklevel=5)
+            return State()
+        # A journal restored from an older copy is the truth; what a later snapshot knew is not.
+        return state if state.seq <= self.journal.head else State()
+
+    # -- embedders --------------------------------------------------------------------------------------------
+
+    def _match_embedder(self, *, reembed: bool) -> None:
+        if not self.state.fingerprint:
+            if self.journal.read_only:
+                raise ReadOnlyLab(f"{self.where} is empty: a read-only lab cannot be started.")
+            with self.writing() as tx:
+                if not self.state.fingerprint:
+                    tx.event("embedder", self._embedder_body(), at=self.clock())
+        if self.state.fingerprint == self.embedder.fingerprint:
+            return
+        if not reembed:
+            raise EmbedderMismatch(
+                f"{self.where} holds vectors of {self.state.embedder_name} [{self.state.fingerprint[:12]}], and was "
+                f"opened with {self.embedder.name} [{self.embedder.fingerprint[:12]}]. Open it with the embedder "
+                "that wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
+            )
+        with self.writing() as tx:
+            count, speakers = len(self.state), self.state.names["speaker"]
+            for first in range(1, count + 1, _SNAPSHOT_EVERY):
+                ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
+                texts = self.journal.texts(ids)
+                said = [as_said(text, speakers.at(id - 1)) for id, text in zip(ids, texts, strict=True)]
+                tx.vectors(first, self.embedder.fingerprint, self.embedder.encode(said))
+            tx.event("embedder", self._embedder_body(), at=self.clock())
+
+    def _embedder_body(self) -> dict[str, Any]:
+        return {"fingerprint": self.embedder.fingerprint, "name": self.embedder.name, "dim": self.embedder.dim}
