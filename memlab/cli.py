@@ -85,14 +85,15 @@ def bench() -> None:
 def locomo(path: Path | None, packs: tuple[str, ...], download: bool, as_json: bool) -> None:
     """Rank the turns of LoCoMo-format conversations with every pack."""
     from memlab.evaluation import bench_locomo
-    from memlab.ingest import download_locomo
+    from memlab.ingest import download_locomo, read_locomo
 
     if path is None and not download:
         raise click.UsageError("Give the PATH of a LoCoMo file, or --download to fetch the original.")
     where = path or Path("locomo10.json")
     if download:
         download_locomo(where)
-    result = bench_locomo(where, packs=packs or memlab.packs(), progress=not as_json and sys.stderr.isatty())
+    quiet = as_json or not sys.stderr.isatty()
+    result = bench_locomo(read_locomo(where), packs=packs or None, dataset=where.stem, progress=not quiet)
     _show(result.to_dict(), as_json=as_json, text=lambda: repr(result))
 
 

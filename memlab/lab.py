@@ -18,7 +18,7 @@ from memlab.lab_policies import LabPolicies
 from memlab.lab_results import Feedback, Memory, Remembered
 from memlab.memory import State, as_said, checked_columns, checked_text, columns_of
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
-from memlab.privacy import refuse, screen, screen_many
+from memlab.privacy import Finding, refuse, screen, screen_many
 from memlab.recall import Hit, Hits, Question, Recaller
 from memlab.schema import OUTCOMES, RELATIONS
 from memlab.slates import Slates, decode, encode
@@ -102,7 +102,7 @@ class Lab:
         columns = columns_of(rows)
         count = len(next(iter(columns.values()), ()))
         if not count:
-            return Remembered(self, range(0), ())
+            return self._remembered(range(0), ())
         now = self._store.clock()
         columns = checked_columns(columns, now=now)
         screenings = screen_many(columns.pop("text"))
@@ -121,9 +121,12 @@ class Lab:
             tx.event("remember", body, at=now)
         findings = tuple((ids[row], found) for row, screening in enumerate(screenings) for found in screening.findings)
         self._store.snapshot_if_due()
-        return Remembered(self, ids, findings)
+        return self._remembered(ids, findings)
 
     extend = remember_many
+
+    def _remembered(self, ids: range, redacted: tuple[tuple[int, Finding], ...]) -> Remembered:
+        return Remembered(self.__getitem__, lambda: self.memories, ids, redacted)
 
     def _chain(self, columns: Mapping[str, Sequence[Any]], first: int, count: int) -> dict[str, Any]:
         nothing = [None] * count

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, overload
 
-import numpy as np
 import polars as pl
 
 from memlab.clock import from_micros
 
 if TYPE_CHECKING:
-    from memlab.lab import Lab
     from memlab.memory import State
     from memlab.privacy import Finding
 
@@ -70,8 +68,14 @@ class Feedback:
 class Remembered(Sequence[Memory]):
     """The memories that one call added, in order; ``redacted`` lists what the privacy gate replaced."""
 
-    def __init__(self, lab: Lab, ids: range, redacted: tuple[tuple[int, Finding], ...]) -> None:
-        self._lab = lab
+    def __init__(
+        self,
+        get: Callable[[int], Memory],
+        frame: Callable[[], pl.DataFrame],
+        ids: range,
+        redacted: tuple[tuple[int, Finding], ...],
+    ) -> None:
+        self._get, self._frame = get, frame
         self.ids = ids
         self.redacted = redacted
 
@@ -84,18 +88,16 @@ class Remembered(Sequence[Memory]):
     def __getitem__(self, index: slice) -> list[Memory]: ...
     def __getitem__(self, index: int | slice) -> Memory | list[Memory]:
         if isinstance(index, slice):
-            return [self._lab[id] for id in self.ids[index]]
-        return self._lab[self.ids[index]]
+            return [self._get(id) for id in self.ids[index]]
+        return self._get(self.ids[index])
 
     def __iter__(self) -> Iterator[Memory]:
-        return (self._lab[id] for id in self.ids)
+        return (self._get(id) for id in self.ids)
 
     @property
     def frame(self) -> pl.DataFrame:
         """The rows of ``lab.memories`` that were added."""
-        if not self.ids:
-            return self._lab.memories.head(0)
-        return self._lab.memories[np.arange(self.ids.start - 1, self.ids.stop - 1)]
+        return self._frame().slice(self.ids.start - 1 if self.ids else 0, len(self.ids))
 
     def __repr__(self) -> str:
         note = f", {len(self.redacted)} secrets redacted" if self.redacted else ""

@@ -14,15 +14,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-
-if TYPE_CHECKING:
-    from memlab.index._vectors import Vectors
+from memlab.index._vectors import Vectors
 
 __all__ = ["AnnoyBase", "OpenedBase", "index_recall", "open_or_build"]
 

@@ -15,13 +15,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
-from memlab.index._annoy import AnnoyBase
 from memlab.index._select import best
 
 __all__ = ["Vectors", "View"]
@@ -34,6 +33,15 @@ _LEAST_CACHED = 4096
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Matrix = NDArray[np.float32]
+
+
+class Approximate(Protocol):
+    """An index over a prefix of the rows that proposes neighbours; the caller scores them exactly."""
+
+    dim: int
+
+    def __len__(self) -> int: ...
+    def candidates(self, query: NDArray[Any], n: int) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class Vectors:
         self._delta = _Grown(dim)
         self._views: OrderedDict[Hashable, _Grown] = OrderedDict()
         self._lock = Lock()
-        self._annoy: AnnoyBase | None = None
+        self._annoy: Approximate | None = None
 
     def __len__(self) -> int:
         return len(self._base.rows) + self._delta.size
@@ -189,7 +197,7 @@ class Vectors:
             return _best(rows, _cosine(*self._gather(rows), asked, square), n)
         return _best(None, self.similarity(query), n)
 
-    def attach(self, base: AnnoyBase | None) -> None:
+    def attach(self, base: Approximate | None) -> None:
         """Use this Annoy base for unfiltered searches beyond ``annoy_above`` rows; None detaches it."""
         if base is not None and (base.dim != self.dim or len(base) > len(self)):
             raise InputError(

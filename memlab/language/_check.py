@@ -6,7 +6,7 @@ largest size and depth, so an expansion that doubles at every level ends in micr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -102,14 +102,25 @@ def kind_of(type: str | None) -> str:
     return _KINDS[type]
 
 
+Handler = Callable[["Checker", Form, Env, bool], Node]
+"""Checks one form: the checker, the form, what is bound, and whether its value is the policy's."""
+
+
 class Checker:
     """Checks one policy. ``params`` are values that override the defaults; those never met are the caller's to
     report.
     """
 
     def __init__(
-        self, text: Text, signature: Signature, helpers: Mapping[str, Helper], params: Mapping[str, float]
+        self,
+        text: Text,
+        signature: Signature,
+        helpers: Mapping[str, Helper],
+        params: Mapping[str, float],
+        forms: Mapping[str, Handler],
     ) -> None:
+        self.forms = forms
+        """The names that stand in front of a call and are no helpers."""
         self.text, self.signature, self.helpers, self.overrides = text, signature, helpers, params
         self.dag = Dag()
         self.params: dict[str, Param] = {}
@@ -200,13 +211,7 @@ class Checker:
 
     def is_function(self, name: str) -> bool:
         name = _ALIASES.get(name, name)
-        return name in self.forms() or name in self.helpers
-
-    def forms(self) -> Mapping[str, object]:
-        """The names that stand in front of a call and are no helpers."""
-        from memlab.language._forms import FORMS
-
-        return FORMS
+        return name in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
         if not form.items:
@@ -220,9 +225,9 @@ class Checker:
             what = kind_of(bound.type) if isinstance(bound, Node) else "a list"
             raise self.error(f"{name} is {what} here, not a function.", head)
         name = _ALIASES.get(name, name)
-        handler = self.forms().get(name)
+        handler = self.forms.get(name)
         if handler is not None:
-            return handler(self, form, env, tail)  # type: ignore[operator,no-any-return]
+            return handler(self, form, env, tail)
         helper = self.helpers.get(name)
         if helper is not None:
             return self.inline(helper, form, env)
@@ -231,7 +236,7 @@ class Checker:
         if name in self.signature.inputs:
             raise self.error(f"{name} is a feature, not a function.", head)
         raise self.error(
-            f'There is no function "{name}". {did_you_mean(name, [*self.forms(), *self.helpers])}',
+            f'There is no function "{name}". {did_you_mean(name, [*self.forms, *self.helpers])}',
             head,
             PolicyNameError,
         )

@@ -11,13 +11,23 @@ from functools import partial
 from typing import NamedTuple
 
 from memlab.errors import PolicyNameError, PolicyTypeError
-from memlab.language._check import _AGGREGATES, _ALIASES, _COMPARISONS, _DIRECT, _FOLDS, _UNITS, Checker, Env, Param
+from memlab.language._check import (
+    _AGGREGATES,
+    _ALIASES,
+    _COMPARISONS,
+    _DIRECT,
+    _FOLDS,
+    _UNITS,
+    Checker,
+    Env,
+    Handler,
+    Param,
+)
 from memlab.language._dag import Node
 from memlab.language._reader import Form, Text
 
 __all__ = ["FORMS", "Definition", "definition"]
 
-Handler = Callable[[Checker, Form, Env, bool], Node]
 _ELSE = ("else", "True", "true")
 
 
@@ -95,7 +105,7 @@ def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     for name, value in bindings(checker, form):
         if name.kind != "symbol":
             raise checker.error("A binding begins with a name.", name)
-        if _ALIASES.get(name.text, name.text) in checker.forms() or name.text in ("else", "true", "false", "null"):
+        if _ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", "true", "false", "null"):
             raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
         scope[name.text] = checker.bound(value, scope)
     if len(form.items) != 3:

@@ -12,17 +12,16 @@ would need a loop is a ``PolicyTypeError`` that says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from memlab.errors import PolicyError
-from memlab.language._check import Checker, Env
+from memlab.language._check import Checker, Env, Handler
 from memlab.language._dag import Node
 from memlab.language._forms import FORMS
 from memlab.language._reader import Form
 
-__all__ = ["Lifter", "Listing"]
+__all__ = ["LIFTED", "Lifter", "Listing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +57,6 @@ class Lifter(Checker):
         chosen = self.want(body, env, "num", f"{self.signature.slot} returns an index:")
         here = self.dag.make("=", self.index, chosen)
         return self.dag.make("if", here, self.dag.number(1.0), self.dag.number(0.0))
-
-    def forms(self) -> Mapping[str, object]:
-        return _LIFTED
 
     def bound(self, form: Form, env: Env) -> object:
         return self.listing(form, env) or self.check(form, env)
@@ -161,11 +157,11 @@ class Lifter(Checker):
         raise self.refusal(f"{form.head} goes through a list", form)
 
 
-def _method(name: str) -> Callable[[Lifter, Form, Env, bool], Node]:
+def _method(name: str) -> Handler:
     return lambda lifter, form, env, tail: getattr(lifter, name)(form, env)
 
 
-_LIFTED: dict[str, object] = {
+LIFTED: dict[str, Handler] = {
     **FORMS,
     **{name: _method("first") for name in ("first", "car")},
     **{name: _method("count") for name in ("length", "len", "count")},

@@ -17,10 +17,10 @@ from memlab.language._check import Checker, Helper, Param
 from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Node, Value, reachable
 from memlab.language._explain import Explanation, explain
-from memlab.language._forms import Definition, definition
+from memlab.language._forms import FORMS, Definition, definition
 from memlab.language._hash import digest, source_hash
 from memlab.language._library import helper, helpers_of, named
-from memlab.language._lift import Lifter
+from memlab.language._lift import LIFTED, Lifter
 from memlab.language._reader import Form, Text, canonical, read_forms
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
@@ -185,7 +185,13 @@ def _compile(
         shown = source
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
-    checker = (Lifter if signature.lists else Checker)(text, signature, known, dict(params))
+    # a slot that offers lists also takes policies that read one item and give its weight
+    over_lists = any(canonical(name) in signature.lists for name in names)
+    checker: Checker
+    if over_lists:
+        checker = Lifter(text, signature, known, dict(params), LIFTED)
+    else:
+        checker = Checker(text, signature, known, dict(params), FORMS)
     root = checker.result(parts.body, _arguments(checker, parts))
     for parameter, value in params:
         declared = checker.params.get(parameter)

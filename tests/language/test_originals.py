@@ -128,3 +128,9 @@ def test_what_lifts(body: str, expected: list[float]) -> None:
 def test_what_cannot_be_lifted_says_so(body: str, said: str) -> None:
     with pytest.raises(PolicyTypeError, match=said):
         compile_policy(f"(lambda (limit acts accs) {body})", TAIL)
+
+
+def test_a_slot_that_offers_lists_also_takes_a_weight_for_one_item() -> None:
+    slot = Signature("explore", [Input("activation"), Input("access")], lists={"acts": "activation"})
+    policy = compile_policy("(fn [activation access] (/ activation (+ access 1)))", slot)
+    assert policy.row({"activation": 3.0, "access": 2.0}) == 1.0
