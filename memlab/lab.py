@@ -17,11 +17,12 @@ from memlab.errors import InputError, UnknownName
 from memlab.lab_policies import LabPolicies
 from memlab.lab_results import Feedback, Memory, Remembered
 from memlab.memory import State, as_said, checked_columns, checked_text, columns_of
+from memlab.past import Past
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.privacy import Finding, refuse, screen, screen_many
 from memlab.recall import Hit, Hits, Question, Recaller
 from memlab.schema import OUTCOMES, RELATIONS
-from memlab.slates import Slates, decode, encode
+from memlab.slates import Slates, encode
 from memlab.store import Store
 
 __all__ = ["Lab", "open_lab"]
@@ -33,6 +34,7 @@ def open_lab(
     pack: str | Path | Pack | None = None,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
+    seed: int = 0,
     read_only: bool = False,
     reembed: bool = False,
 ) -> Lab:
@@ -42,6 +44,8 @@ def open_lab(
     model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
     is refused, unless ``reembed=True`` embeds every memory anew.
 
+    ``seed`` decides, with what the lab has seen, which probes are drawn.
+
     Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch.
 
     >>> with open_lab() as lab:
@@ -49,7 +53,7 @@ def open_lab(
     ...     lab.recall("tabs or spaces?")[0].text
     'The user prefers tabs'
     """
-    return Lab(path, pack=pack, embedder=embedder, clock=clock, read_only=read_only, reembed=reembed)
+    return Lab(path, pack=pack, embedder=embedder, clock=clock, seed=seed, read_only=read_only, reembed=reembed)
 
 
 class Lab:
@@ -62,13 +66,18 @@ class Lab:
         pack: str | Path | Pack | None = None,
         embedder: EmbedderSpec = None,
         clock: Clock = system_clock,
+        seed: int = 0,
         read_only: bool = False,
         reembed: bool = False,
     ) -> None:
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+            raise InputError(f"A seed is a whole number of at least 0, not {seed!r}.")
         self._store = Store(folder, load_embedder(embedder), clock, read_only=read_only, reembed=reembed)
         self._recaller = Recaller(self._store.embedder)
+        self._past: Past | None = None
+        self._seed = seed
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
@@ -189,10 +198,12 @@ class Lab:
         at: When | None = None,
         log: bool = True,
     ) -> Hits:
-        """The memories that the live pack puts first for ``query``, at most ``limit`` of them.
+        """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
-        ``project`` also admits what belongs to no project. ``at`` is the time of asking. The slate is logged and
-        the memories shown gain an access, unless ``log=False`` or the lab is read-only.
+        A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
+        tell what another policy would have been worth. ``project`` also admits what belongs to no project. ``at`` is
+        the time of asking. The slate is logged and what was shown gains an access, unless ``log=False`` or the lab is
+        read-only; then nothing is explored either.
         """
         text = screen(checked_text(query)).text
         pack = self.pack
@@ -202,10 +213,12 @@ class Lab:
         now = self._store.clock() if at is None else to_micros(at)
         with self._reading() as state:
             question = Question(text, project=project, session=session, branch=branch, at=now)
-            slate = self._recaller.recall(state, self._store.versions.pack, question, limit=wanted)
+            logs = log and not self._store.journal.read_only
+            seed = self._seed if logs else None  # what is not logged teaches nothing, so it explores nothing
+            slate = self._recaller.recall(state, self._store.versions.pack, question, limit=wanted, seed=seed)
             memories = [Memory.of(state, memory - 1) for memory in slate.shown]
             decision = None
-            if log and not self._store.journal.read_only:
+            if logs:
                 with self._store.writing(durable=False) as tx:
                     body = {"ids": list(slate.shown), "pack": slate.pack_hash}
                     decision = tx.event("recall", body, at=now)
@@ -281,22 +294,15 @@ class Lab:
 
     @property
     def slates(self) -> Slates:
-        """Every logged recall as four lazy frames."""
-        slates = [decode(blob, decision=seq) for seq, blob in self._store.journal.slates()]
-        rows = [{"at": event.at, **event.body} for event in self._store.journal.events(kinds=("feedback",))]
-        stamp = pl.Datetime("us", "UTC")
-        feedback = pl.DataFrame(
-            rows,
-            schema={
-                "decision": pl.Int64,
-                "memory": pl.Int64,
-                "outcome": pl.String,
-                "reward": pl.Float64,
-                "source": pl.String,
-                "at": pl.Int64,
-            },
-        ).with_columns(pl.col("at").cast(stamp))
-        return Slates.of(slates, feedback.rename({"memory": "memory_id"}))
+        """Every logged recall and what was said about it, as four lazy frames."""
+        return self._store.slates(lab=self)
+
+    def _recall_at(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame:
+        """The candidates that ``pack`` would have had for a logged decision: what ``evaluate`` re-recalls."""
+        with self._reading():
+            if self._past is None:
+                self._past = Past(self._store.journal, self._recaller)
+            return self._past.recall(int(decision["decision"]), pack).frame
 
     def __len__(self) -> int:
         with self._reading() as state:

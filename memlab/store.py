@@ -9,17 +9,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from memlab.clock import Clock
 from memlab.embedding import Embedder
 from memlab.errors import DamagedLab, EmbedderMismatch, ReadOnlyLab
 from memlab.journal import Journal, Transaction
 from memlab.memory import State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import VersionLog
+from memlab.slates import SlateLog, Slates, decode
 
 __all__ = ["Store"]
 
 _SNAPSHOT_EVERY = 20_000
 """Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
+
+_SEAL_EVERY = 500
+"""Slates in the journal's tail after which they are sealed: decoding that many takes some 50 ms."""
+
+_FEEDBACK = {
+    "decision": pl.Int64,
+    "memory": pl.Int64,
+    "outcome": pl.String,
+    "reward": pl.Float64,
+    "source": pl.String,
+    "at": pl.Int64,
+}
 
 _POLICY_EVENTS = ("use", "install", "rollback")
 
@@ -108,6 +123,31 @@ class Store:
             return State()
         # A journal restored from an older copy is the truth; what a later snapshot knew is not.
         return state if state.seq <= self.journal.head else State()
+
+    # -- slates -----------------------------------------------------------------------------------------------
+
+    def slates(self, *, lab: Any = None) -> Slates:
+        """The log of all recalls: sealed segments, and from the journal what came after them."""
+        log = self._sealed_slates()
+        tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
+        if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
+            with self.mutex, self.journal.write():
+                log.append(tail)
+            tail = []
+        rows = [{"at": event.at, **event.body} for event in self.journal.events(kinds=("feedback",))]
+        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+        return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)
+
+    def _sealed_slates(self) -> SlateLog | None:
+        if self.folder is None:
+            return None
+        log = SlateLog(self.folder / "slates")
+        if log.sealed:
+            last = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed - 1, upto=log.sealed)]
+            if not last or not log.agrees(last[0]):
+                # A journal restored from an older copy has gone another way; it has every slate that counts.
+                log.clear()
+        return log
 
     # -- embedders --------------------------------------------------------------------------------------------
 

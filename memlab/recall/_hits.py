@@ -79,6 +79,8 @@ class Hit:
     session: str | None
     project: str | None
     decision: int | None
+    probe: bool
+    """Shown to learn about it, from below the best."""
     _hits: Hits
 
     def explain(self) -> ScoreExplanation:
@@ -110,6 +112,7 @@ class Hits(Sequence[Hit]):
                 session=memory.session,
                 project=memory.project,
                 decision=decision,
+                probe=memory.id in slate.probes,
                 _hits=self,
             )
             for rank, memory in enumerate(recalled, 1)
@@ -157,17 +160,19 @@ class Hits(Sequence[Hit]):
                 "project": pl.String,
             },
         )
-        return head.join(self.slate.frame.drop("score", "rank"), on="memory_id", how="left", maintain_order="left")
+        return head.join(
+            self.slate.frame.drop("score", "rank", "propensity"), on="memory_id", how="left", maintain_order="left"
+        )
 
     @cached_property
     def _aggregates(self) -> pl.DataFrame:
-        return self.pack.policies["recall-score"].aggregates(_typed(self.slate))
+        return self.pack.policies["recall-score"].aggregates(self.slate.frame)
 
     def explain(self, memory: int) -> ScoreExplanation:
         """Why this candidate has its score; it need not have been shown."""
         index = self._position[memory]
         policy = self.pack.policies["recall-score"]
-        row = _typed(self.slate).row(index, named=True)
+        row = self.slate.frame.row(index, named=True)
         values = {name: row[name] for name in policy.inputs}
         aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
         told: Explanation = policy.explain(values, aggregates=aggregates)
@@ -179,13 +184,14 @@ class Hits(Sequence[Hit]):
         lines = [f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
-            lines.append(f"{hit.rank:>3}  {hit.score:7.4f}  #{hit.id:<6} {who}{_clip(hit.text, 84)}")
+            mark = "?" if hit.probe else " "
+            lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{_clip(hit.text, 84)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         top = max((abs(hit.score) for hit in self), default=1.0) or 1.0
         rows = "".join(
-            f"<tr><td>{hit.rank}</td>"
+            f"<tr><td>{hit.rank}{' probe' if hit.probe else ''}</td>"
             f"<td style='text-align:right'>{hit.score:.4f}"
             f"<div style='height:3px;background:#4c78a8;width:{100 * max(0.0, hit.score) / top:.1f}%'></div></td>"
             f"<td>{hit.id}</td><td style='text-align:left'>{html.escape(hit.speaker or '')}</td>"
@@ -200,16 +206,6 @@ class Hits(Sequence[Hit]):
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )
-
-
-def _typed(slate: Slate) -> pl.DataFrame:
-    """The pool with booleans as booleans and null where the log holds NaN for null."""
-    from memlab.policies import FEATURES
-
-    frame = slate.frame
-    return frame.with_columns(
-        pl.col(name) > 0.5 for name in slate.numbers if name in FEATURES and FEATURES[name].type == "bool"
-    )
 
 
 def _clip(text: str, most: int) -> str:

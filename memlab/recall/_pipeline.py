@@ -19,6 +19,7 @@ from memlab.graph import EdgeBatch, spread
 from memlab.index import best
 from memlab.memory import State
 from memlab.policies import FEATURES, Pack
+from memlab.recall._explore import choose, generator
 from memlab.recall._features import Candidates
 from memlab.recall._question import Asked, Population, Populations, Question, SpeakerNames
 from memlab.schema import RELATIONS
@@ -29,6 +30,7 @@ __all__ = ["Recalled", "Recaller"]
 _CUT = "best by seed + received, ties by id"
 _RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type != "str")
+_FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
 _VERBAL = tuple(name for name, feature in FEATURES.items() if feature.type == "str")
 
 Rows = NDArray[np.int64]
@@ -63,14 +65,15 @@ class Recaller:
         self._speakers = SpeakerNames()
         self._fingerprints: dict[str, dict[str, str]] = {}
 
-    def recall(self, state: State, pack: Pack, question: Question, *, limit: int) -> Slate:
-        """The slate of a question; nothing is written."""
+    def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
+        """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too."""
         population = self._populations.get(state, project=question.project, session=question.session)
         asked = Asked(state, pack, self._embedder, question, population, self._speakers)
         pool = _pool(state, pack, asked, population)
         scores = _scores(pack, "recall-score", pool)
-        order = best(scores, limit)
-        shown = order[np.isfinite(scores[order])]
+        chance = None if seed is None else generator(seed, state.seq)
+        shown = choose(pack, pool, scores, limit=limit, chance=chance)
+        ids = pool.rows + 1
         return Slate(
             at=question.at,
             query=question.text,
@@ -84,12 +87,21 @@ class Recaller:
             fingerprints=self._fingerprints_of(pack),
             state=state.seq,
             cut=f"{pack.count('pool')} {_CUT}",
-            sampler="deterministic",
-            ids=pool.rows + 1,
+            sampler=shown.sampler,
+            ids=ids,
             scores=scores,
             numbers={name: np.asarray(pool[name], dtype=np.float64) for name in _NUMERIC},
             words={name: pool[name].tolist() for name in _VERBAL},
-            shown=tuple((pool.rows[shown] + 1).tolist()),
+            shown=tuple(ids[shown.places].tolist()),
+            seed=None if shown.sampler == "deterministic" else seed,
+            kappa=shown.kappa,
+            ranks=shown.ranks,
+            propensity=shown.propensity,
+            conditional=shown.conditional,
+            probes=tuple(ids[shown.places[len(shown.places) - shown.probes :]].tolist()),
+            session=question.session,
+            branch=question.branch,
+            flags=_FLAGS,
         )
 
     def _fingerprints_of(self, pack: Pack) -> dict[str, str]:

@@ -26,13 +26,14 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, from where, and when (microseconds UTC)."""
+    """What is asked, from where, and when (microseconds UTC); ``vector`` if it was embedded before."""
 
     text: str
     at: int
     project: str | None = None
     session: str | None = None
     branch: str | None = None
+    vector: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class Asked:
         self._embedder = embedder
         self.at, self.session, self.branch = question.at, question.session, question.branch
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
-        self.vector: NDArray[np.int8] = embedder.encode([question.text])[0]
+        given = question.vector
+        self.vector: NDArray[np.int8] = embedder.encode([question.text])[0] if given is None else given
         self._k1, self._b = pack.number("bm25-k1"), pack.number("bm25-b")
         words = state.words
         self.hits: TermHits = words.hits(words.query(question.text), population.mask)

@@ -1,0 +1,16 @@
+"""What recalls leave behind: the slate and its bytes, the four tables of a log, and their sealed segments.
+
+    slates = memlab.Slates.from_wide(pl.read_csv("log.csv"), decision="query_id", item="memory_id",
+                                     shown="rank", reward="clicked", propensity="p", scores=["mine", "theirs"])
+    slates.candidates                                # a Polars LazyFrame
+
+Evaluation needs nothing else; a lab is one way to get a log.
+"""
+
+from memlab.slates._schema import SAMPLERS, TABLES
+from memlab.slates._segments import SlateLog
+from memlab.slates._slate import FORMAT, Slate, decode, encode
+from memlab.slates._tables import Slates
+from memlab.slates._wide import WIDE
+
+__all__ = ["FORMAT", "SAMPLERS", "TABLES", "WIDE", "Slate", "SlateLog", "Slates", "decode", "encode"]

@@ -1,0 +1,69 @@
+"""The columns of the four tables, each declared once."""
+
+from __future__ import annotations
+
+import polars as pl
+
+__all__ = ["CANDIDATES", "DECISIONS", "EXPOSURES", "FEEDBACK", "IDS", "SAMPLERS", "STAMP", "TABLES"]
+
+STAMP = pl.Datetime("us", "UTC")
+
+IDS = ("decision", "memory_id")
+"""Int64 or String, the same in every table; declared as Int64 below."""
+
+SAMPLERS = ("deterministic", "probe", "gumbel", "logged", "unknown")
+"""How what was shown was chosen. ``logged``: by a sampler that is not memlab's, which logged its propensities."""
+
+DECISIONS: dict[str, pl.DataType] = {
+    "decision": pl.Int64(),  # unique
+    "at": STAMP,
+    "query": pl.String(),
+    "cluster": pl.String(),  # what is not independent: project, else session, else the decision itself
+    "limit": pl.Int64(),  # the size of the head
+    "pack": pl.String(),
+    "pack_hash": pl.String(),
+    "state": pl.Int64(),  # the event before the decision
+    "sampler": pl.String(),
+    "seed": pl.Int64(),  # null if deterministic
+    "kappa": pl.Float64(),  # null unless gumbel
+    "cut": pl.String(),  # how the pool was chosen
+    "candidates": pl.Int64(),  # how many
+    "fingerprints": pl.String(),  # a JSON object: feature -> fingerprint
+    "settings": pl.String(),  # a JSON object
+    "format": pl.Int64(),
+    "project": pl.String(),  # with `session`, what a recall needs to be repeated
+    "session": pl.String(),
+}
+
+CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and the score
+    "decision": pl.Int64(),
+    "memory_id": pl.Int64(),
+    "score": pl.Float64(),  # by the logging policy
+    "rank": pl.Int64(),  # 1.. by the logging policy, over the whole pool
+    "propensity": pl.Float64(),  # the probability of being shown; null if unknown
+}
+
+EXPOSURES: dict[str, pl.DataType] = {
+    "decision": pl.Int64(),
+    "position": pl.Int64(),  # 1..
+    "memory_id": pl.Int64(),
+    "propensity": pl.Float64(),
+    "conditional": pl.Float64(),  # given those drawn before; 1 for the head
+    "probe": pl.Boolean(),
+}
+
+FEEDBACK: dict[str, pl.DataType] = {
+    "decision": pl.Int64(),
+    "memory_id": pl.Int64(),
+    "reward": pl.Float64(),
+    "outcome": pl.String(),
+    "at": STAMP,
+    "source": pl.String(),
+}
+
+TABLES: dict[str, dict[str, pl.DataType]] = {
+    "decisions": DECISIONS,
+    "candidates": CANDIDATES,
+    "exposures": EXPOSURES,
+    "feedback": FEEDBACK,
+}

@@ -1,0 +1,228 @@
+"""Sealed slates: immutable Parquet segments beside the journal, which can be deleted at any time.
+
+A segment is a folder ``slates-AFTER-UPTO`` with the three tables of every recall ``AFTER < decision <= UPTO`` and a
+manifest with sizes and checksums. It is written beside, synced and renamed, so it is there whole or not at all. The
+segments of a log follow one another; the first one that is missing or damaged ends it, and what comes after is read
+from the journal until it is sealed anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import polars as pl
+
+from memlab.errors import InputError, ReadOnlyLab
+from memlab.slates._columns import Logged, tables_of
+from memlab.slates._slate import FORMAT, Slate, encode
+
+__all__ = ["SlateLog"]
+
+_PREFIX, _DRAFT, _MANIFEST = "slates-", ".draft-", "manifest.json"
+_TABLES = Logged._fields
+
+# 76,000 candidates with 33 features: 17 MB and 24 ms to read with lz4, 16 MB and 23 ms with zstd, 17 MB and 9 ms with
+# snappy. What compresses is what Parquet's dictionaries have already found.
+_COMPRESSION: Literal["snappy"] = "snappy"
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    format: int
+    after: int
+    upto: int
+    decisions: int
+    last: int  # the CRC of the last slate's bytes
+    sums: dict[str, tuple[int, int]]  # file -> size, CRC
+
+
+@dataclass(frozen=True)
+class _Segment:
+    path: Path
+    manifest: _Manifest
+
+    def table(self, name: str) -> pl.LazyFrame:
+        return pl.scan_parquet(self.path / f"{name}.parquet", glob=False)
+
+
+class SlateLog:
+    """The sealed part of a lab's slates, in ``folder``.
+
+    ``sealed`` is the last decision that it holds, 0 for none: the slates of later decisions are the caller's.
+    ``faults`` says what was found damaged; each is also a warning, and the log ends before it.
+
+    Sealing is for one process at a time, as writing to a lab is; anyone may read meanwhile.
+
+    >>> log = SlateLog(lab.path / "slates")                                                # doctest: +SKIP
+    >>> log.append([decode(blob, decision=seq) for seq, blob in journal.slates(log.sealed)])   # doctest: +SKIP
+    >>> decisions, candidates, exposures = log.scan()                                      # doctest: +SKIP
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self._segments: list[_Segment] = []
+        self._unsound: list[Path] = []
+        self.faults: tuple[str, ...] = ()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """See what other processes have sealed or thrown away; only segments that are new are read."""
+        known = {segment.path: segment.manifest for segment in self._segments}
+        before, self.faults = self.faults, ()
+        self._segments, self._unsound = [], []
+        for path in sorted(self.folder.glob(f"{_PREFIX}*")):
+            if self.faults:
+                self._unsound.append(path)
+                continue
+            try:
+                manifest = _manifest(path)
+                _check_place(manifest, path, self.sealed)
+                if manifest != known.get(path):
+                    _check_files(manifest, path)
+            except _Fault as fault:
+                self.faults = (f"The segment {path.name} {fault}; its slates are read from the journal.",)
+                self._unsound.append(path)
+            else:
+                self._segments.append(_Segment(path, manifest))
+        if self.faults and self.faults != before:
+            warnings.warn(self.faults[0], stacklevel=3)
+
+    @property
+    def sealed(self) -> int:
+        """The last decision of the last sound segment; 0 if there is none."""
+        return self._segments[-1].manifest.upto if self._segments else 0
+
+    def __len__(self) -> int:
+        """How many decisions it holds."""
+        return sum(segment.manifest.decisions for segment in self._segments)
+
+    def append(self, slates: Sequence[Slate]) -> None:
+        """Seal these slates, in the order of their decisions; what is sealed is passed over, what was damaged goes.
+
+        Raises InputError for slates out of order, ReadOnlyLab where the disk refuses.
+        """
+        for one, following in pairwise(slates):
+            if following.decision <= one.decision:
+                raise InputError(f"Slates are sealed by decision: {following.decision} comes after {one.decision}.")
+        self.refresh()
+        after = self.sealed
+        slates = [slate for slate in slates if slate.decision > after]
+        if not slates:
+            return
+        upto = slates[-1].decision
+        final = self.folder / f"{_PREFIX}{after:012d}-{upto:012d}"
+        draft = self.folder / f"{_DRAFT}{os.getpid()}-{final.name}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for path in [*self._unsound, *self.folder.glob(f"{_DRAFT}*")]:
+                shutil.rmtree(path, ignore_errors=True)
+            draft.mkdir()
+            manifest = _write(draft, slates, after, upto)
+            draft.rename(final)
+            _sync(self.folder)
+        except OSError as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise ReadOnlyLab(f"The slates cannot be sealed in {self.folder.name}: {error.strerror}.") from None
+        self._unsound = []
+        self._segments.append(_Segment(final, manifest))
+
+    def scan(self) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
+        """The decisions, candidates and exposures of all sound segments, in the order of decisions.
+
+        A feature that a segment does not have is null in its rows.
+        """
+        decisions, candidates, exposures = (self._scan(name) for name in _TABLES)
+        return decisions, candidates, exposures
+
+    def _scan(self, name: str) -> pl.LazyFrame:
+        if not self._segments:
+            return getattr(tables_of([]), name).lazy()  # type: ignore[no-any-return]
+        return pl.concat([segment.table(name) for segment in self._segments], how="diagonal_relaxed")
+
+    def agrees(self, slate: Slate) -> bool:
+        """Whether ``slate``, the journal's for the decision ``sealed``, is the one that was sealed.
+
+        A journal that was restored from an older copy and went on from there is another one; then ``clear``.
+        """
+        return bool(self._segments) and self._segments[-1].manifest.last == zlib.crc32(encode(slate))
+
+    def clear(self) -> None:
+        """Throw every segment away: the journal has them all."""
+        for path in [*self.folder.glob(f"{_PREFIX}*"), *self.folder.glob(f"{_DRAFT}*")]:
+            shutil.rmtree(path, ignore_errors=True)
+        self._segments, self._unsound, self.faults = [], [], ()
+
+    def __repr__(self) -> str:
+        return f"<SlateLog {self.folder.name}: {len(self):,} decisions in {len(self._segments)} segments>"
+
+
+class _Fault(Exception):
+    """Why a segment is not read."""
+
+
+def _write(draft: Path, slates: Sequence[Slate], after: int, upto: int) -> _Manifest:
+    sums = {}
+    for name, table in zip(_TABLES, tables_of(slates), strict=True):
+        path = draft / f"{name}.parquet"
+        table.write_parquet(path, compression=_COMPRESSION)
+        data = path.read_bytes()
+        sums[path.name] = len(data), zlib.crc32(data)
+        _sync(path)
+    manifest = _Manifest(FORMAT, after, upto, len(slates), zlib.crc32(encode(slates[-1])), sums)
+    path = draft / _MANIFEST
+    path.write_bytes(msgspec.json.encode(manifest))
+    _sync(path)
+    _sync(draft)
+    return manifest
+
+
+def _manifest(path: Path) -> _Manifest:
+    try:
+        data = (path / _MANIFEST).read_bytes()
+        version = msgspec.json.decode(data, type=_Version).format
+        if version != FORMAT:
+            raise _Fault(f"has format {version}, and this version reads {FORMAT}")
+        return msgspec.json.decode(data, type=_Manifest)
+    except OSError as error:
+        raise _Fault(f"cannot be read ({error.strerror})") from None
+    except msgspec.MsgspecError:
+        raise _Fault(f"is damaged in {_MANIFEST}") from None
+
+
+def _check_files(manifest: _Manifest, path: Path) -> None:
+    """Every byte is read, as Parquet by itself does not notice a flipped bit: 15 ms for 76,000 candidates."""
+    for name in _TABLES:
+        file = f"{name}.parquet"
+        try:
+            data = (path / file).read_bytes()
+        except OSError as error:
+            raise _Fault(f"cannot be read ({file}: {error.strerror})") from None
+        if manifest.sums.get(file) != (len(data), zlib.crc32(data)):
+            raise _Fault(f"is damaged in {file}")
+
+
+class _Version(msgspec.Struct):
+    format: int
+
+
+def _check_place(manifest: _Manifest, path: Path, sealed: int) -> None:
+    if path.name != f"{_PREFIX}{manifest.after:012d}-{manifest.upto:012d}":
+        raise _Fault("does not hold what its name says")
+    if manifest.after != sealed:
+        raise _Fault(f"begins after decision {manifest.after}, and the one before it ends at {sealed}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,127 @@
+"""One recall and its bytes: what is written is read, and bytes that were touched are refused."""
+
+from dataclasses import fields, replace
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memlab.errors import DamagedLab, InputError, LabError, NewerLab
+from memlab.slates import FORMAT, decode, encode
+from tests.slates.logs import plain, slates
+
+
+def same(one, other):
+    """Whether two slates are equal, NaN equal to NaN."""
+    for field in fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "numbers":
+            assert list(a) == list(b)
+            assert all(np.array_equal(a[name], b[name], equal_nan=True) for name in a)
+        elif isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype
+            assert np.array_equal(a, b, equal_nan=True)
+        else:
+            assert a == b, field.name
+    return True
+
+
+def encode_1(slate):
+    """Format 1, as the first version of memlab wrote it."""
+    names = "at query vector limit project pack pack_hash policies settings fingerprints state cut sampler words shown"
+    header = {name: getattr(slate, name) for name in names.split()}
+    header |= {"format": 1, "names": list(slate.numbers), "count": len(slate)}
+    head = msgspec.msgpack.encode(header)
+    arrays = [slate.ids, slate.scores, *slate.numbers.values()]
+    return b"".join([len(head).to_bytes(4, "little"), head, *(array.tobytes() for array in arrays)])
+
+
+@settings(deadline=None)
+@given(slates())
+def test_what_is_written_is_read(slate):
+    assert same(decode(encode(slate), decision=slate.decision), slate)
+
+
+@settings(deadline=None)
+@given(slates())
+def test_bytes_do_not_depend_on_who_wrote_them(slate):
+    assert encode(decode(encode(slate))) == encode(slate)
+
+
+@settings(deadline=None)
+@given(slates(), st.data())
+def test_a_flipped_bit_is_noticed(slate, data):
+    blob = bytearray(encode(slate))
+    place = data.draw(st.integers(0, len(blob) - 1))
+    blob[place] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(LabError, match="decision 7") as caught:
+        decode(bytes(blob), decision=7)
+    assert caught.type in (DamagedLab, NewerLab)
+
+
+@settings(deadline=None)
+@given(slates(), st.data())
+def test_a_truncated_slate_is_noticed(slate, data):
+    blob = encode(slate)
+    with pytest.raises(DamagedLab):
+        decode(blob[: data.draw(st.integers(0, len(blob) - 1))])
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_no_slate(noise):
+    with pytest.raises(LabError):
+        decode(noise)
+
+
+def test_a_later_format_says_so():
+    blob = bytearray(encode(plain()))
+    blob[3] = FORMAT + 1
+    with pytest.raises(NewerLab, match=f"format {FORMAT + 1}.*reads formats 1 to {FORMAT}"):
+        decode(bytes(blob))
+
+
+def test_format_1_is_read_with_what_it_did_not_know():
+    old = plain(shown=(2, 1), numbers={"similarity": np.array([1.0, 0, 2]), "asks": np.array([0.0, 1, np.nan])})
+    slate = decode(encode_1(old), decision=1)
+    assert same(slate, replace(old, flags=("asks",)))
+    assert slate.inclusion.tolist() == [1, 1, 0]
+    assert slate.frame["asks"].to_list() == [False, True, None]
+
+
+def test_a_truncated_slate_of_format_1_is_noticed():
+    blob = encode_1(plain())
+    for end in range(len(blob)):
+        with pytest.raises(DamagedLab):
+            decode(blob[:end])
+
+
+def test_ranks_follow_from_scores_with_ties_by_id():
+    slate = plain(ids=(3, 5, 7, 9), scores=np.array([0.5, -np.inf, 0.5, 0.9]))
+    assert slate.ranking.tolist() == [2, 4, 3, 1]
+
+
+def test_without_propensities_what_was_shown_was_certain():
+    assert plain(shown=(3, 1)).inclusion.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(("ids", "shown"), [((1, 2), (3,)), ((), (1,)), ((2, 1), (1,))])
+def test_what_was_shown_is_among_the_candidates(ids, shown):
+    with pytest.raises(InputError, match="Decision 4"):
+        _ = plain(4, ids=ids, shown=shown).places
+
+
+def test_the_frame_has_every_candidate():
+    slate = plain(shown=(1,), numbers={"x": np.array([1, np.nan, 3]), "asks": np.array([1.0, 0, 0])}, flags=("asks",))
+    assert slate.frame.to_dict(as_series=False) == {
+        "memory_id": [1, 2, 3],
+        "x": [1, pytest.approx(np.nan, nan_ok=True), 3],
+        "asks": [True, False, False],
+        "kind": ["fact"] * 3,
+        "score": pytest.approx([0.9, 0.8, 0.7]),
+        "rank": [1, 2, 3],
+        "propensity": [1, 0, 0],
+    }
+    assert slate.frame.schema["asks"] == pl.Boolean

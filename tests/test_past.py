@@ -1,0 +1,92 @@
+"""A logged question asked again: the state before it, whatever has happened since."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+from memlab.past import Past
+
+WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]
+
+
+@pytest.fixture
+def lived(lab, clock):
+    """A lab in which much happened between its recalls, and the decisions of those recalls."""
+    dice = np.random.default_rng(3)
+    decisions = []
+    for day in range(12):
+        clock.advance(days=1)
+        rows = [{"text": " ".join(dice.choice(WORDS, 4)), "session": str(day)} for _ in range(4)]
+        lab.remember_many(rows, chain=True)
+        hits = lab.recall(" ".join(dice.choice(WORDS, 2)), limit=3)
+        decisions.append(hits.decision)
+        lab.feedback(hits[0], "success" if day % 2 else "fail")
+        if day == 5:
+            lab.forget(hits[0])
+        if day == 7:
+            lab.use("associative")
+    return lab, decisions
+
+
+def past(lab):
+    return Past(lab._store.journal, lab._recaller)
+
+
+def test_the_pack_that_logged_gives_what_was_logged(lived):
+    lab, decisions = lived
+    again = past(lab)
+    for decision in decisions:
+        logged = again.logged(decision)
+        pack = "memlab" if logged.pack == "memlab" else "associative"
+        repeated = again.recall(decision, memlab.load_pack(pack))
+        features = [name for name in logged.frame.columns if name != "propensity"]
+        assert repeated.frame.select(features).equals(logged.frame.select(features))
+
+
+def test_the_order_of_asking_does_not_matter(lived):
+    lab, decisions = lived
+    forward, backward, pack = past(lab), past(lab), memlab.load_pack("cascade")
+    there = [forward.recall(decision, pack).frame for decision in decisions]
+    back = [backward.recall(decision, pack).frame for decision in reversed(decisions)]
+    assert all(one.equals(two) for one, two in zip(there, reversed(back), strict=True))
+
+
+def test_nothing_is_written(lived):
+    lab, decisions = lived
+    head = lab._store.journal.head
+    lab._recall_at({"decision": decisions[3]}, memlab.load_pack("workbench"))
+    assert lab._store.journal.head == head
+
+
+def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
+    monkeypatch.setattr("memlab.store._SEAL_EVERY", 3)
+    with disk() as lab:
+        lab.remember_many(["goat by the sea", "a bakery", "six tabs"])
+        for turn in range(4):
+            lab.feedback(lab.recall(f"goat {turn}", limit=2)[0], "success")
+        first = lab.slates.collect()
+        assert list((tmp_path / "agent.memlab" / "slates").iterdir())
+        lab.recall("bakery")
+        second = lab.slates.collect()
+        assert len(second) == len(first) + 1
+        assert second.candidates.collect().head(first.candidates.collect().height).equals(first.candidates.collect())
+    for segment in (tmp_path / "agent.memlab" / "slates").iterdir():
+        for file in segment.glob("*.parquet"):
+            file.write_bytes(b"broken")
+    with disk() as lab, pytest.warns(UserWarning, match="segment"):
+        assert lab.slates.collect().candidates.collect().equals(second.candidates.collect())
+
+
+def test_probes_are_marked_and_last(trigrams):
+    always = "(pack always) (setting probe-rate 1) (setting limit 2)"
+    with memlab.open(embedder=trigrams, pack=always) as lab:
+        lab.remember_many([f"goat number {number}" for number in range(9)])
+        hits = lab.recall("goat")
+        assert [hit.probe for hit in hits] == [False, False, True]
+        shown = lab.slates.exposures.collect()
+        assert shown["probe"].to_list() == [False, False, True]
+        probability = shown["propensity"][2]
+        pool = lab.slates.candidates.collect()
+        assert pool.filter(pl.col("memory_id") == hits[2].id)["propensity"].item() == probability < 1
+        assert "?" in repr(hits)
