@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from memlab import ingest as ingest
+    from memlab import simulation as simulation
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import InputError as InputError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
     from memlab.evaluation import bench_locomo as bench_locomo
+    from memlab.evaluation import evaluate as evaluate
     from memlab.lab import Lab as Lab
     from memlab.lab import open_lab
     from memlab.lab_results import Memory as Memory
@@ -60,6 +62,7 @@ _WHERE = {
     "PolicyError": "errors",
     "Slates": "slates",
     "bench_locomo": "evaluation",
+    "evaluate": "evaluation",
     "load_pack": "policies",
     "open": ("lab", "open_lab"),
     "packs": ("policies", "pack_names"),
@@ -69,13 +72,14 @@ _WHERE = {
 __all__ = [
     *_WHERE,
     "ingest",
+    "simulation",
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ingest":
-        return importlib.import_module("memlab.ingest")
+    if name in ("ingest", "simulation"):
+        return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'memlab' has no attribute {name!r}")
     where = _WHERE[name]

@@ -1,6 +1,7 @@
 """Every command: text for people, ``--json`` for programs, and exit statuses that mean something."""
 
 import json
+import random
 from pathlib import Path
 
 import click
@@ -123,6 +124,48 @@ def test_a_refusal_is_one_clear_line_and_status_1(run, words, message):
 def test_a_wrong_call_has_status_2(run):
     assert run("recall").exit_code == 2
     assert run("bench", "locomo").exit_code == 2
+
+
+WIDE = """query_id,memory_id,rank,clicked,p,mine,theirs
+{rows}"""
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Two columns of scores on a log of 400 recalls: the head, and one probe drawn evenly from four."""
+    dice, rows = random.Random(4), []
+    for query in range(400):
+        probe = dice.randrange(1, 5)
+        for item in range(5):
+            shown = 1 if item == 0 else 2 if item == probe else 0
+            good = int(dice.random() < (0.7 if item == 3 else 0.3)) if shown else ""
+            p = 1 if item == 0 else 0.25
+            rows.append(f"{query},{item},{shown},{good},{p},{-item},{-abs(item - 3)}")
+    path = tmp_path / "log.csv"
+    path.write_text(WIDE.format(rows="\n".join(rows)))
+    return path
+
+
+def test_two_score_columns_of_a_csv(told, run, log):
+    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
+    words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id")
+    found = told(*words, "--report", "out.html")
+    value = {row["policy"]: row["value"] for row in found["policies"]}
+    assert value["theirs"] > value["mine"]
+    assert Path("out.html").read_text().startswith("<!doctype html>")
+    assert "theirs" in run(*words).output
+
+
+def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
+    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--reward", "clicked")
+    result = run(*words)
+    assert result.exit_code == 1
+    assert "propensit" in result.output
+
+
+def test_a_lab_without_recalls(run):
+    run("remember", "a.memlab", "x")
+    assert run("evaluate", "a.memlab").exit_code == 1
 
 
 def test_policy_from_standard_input(told):

@@ -1,0 +1,57 @@
+"""What every command shares: the group that owns the errors, ``--json``, and how a lab is opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+import memlab
+from memlab.errors import MemlabError
+
+__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "main", "tell"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Commands(click.Group):
+    """A group that turns memlab's errors into one clear line and exit status 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MemlabError as error:
+            click.echo(f"memlab: {error}", err=True)
+            ctx.exit(1)
+
+
+def as_json_option(command: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+LAB = click.argument("lab", type=click.Path(path_type=Path))
+
+
+def tell(value: Any, *, as_json: bool, text: Callable[[], str] | None = None) -> None:
+    if as_json:
+        click.echo(json.dumps(value, default=str, ensure_ascii=False))
+    else:
+        click.echo(text() if text is not None else str(value))
+
+
+def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
+    if not path.exists():
+        raise memlab.InputError(f"There is no lab at {path}. Make one with: memlab remember {path} TEXT")
+    return memlab.open(path, read_only=read_only)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(memlab.__version__, prog_name="memlab")
+def main() -> None:
+    """A laboratory for the long-term memory of AI agents."""
+
+
+FILE = click.argument("file")

@@ -1,0 +1,167 @@
+"""One lab: remember, recall, give feedback, look, forget, choose a pack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import memlab
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
+
+
+@main.command()
+@LAB
+@click.argument("text")
+@click.option("--kind", default="fact", show_default=True)
+@click.option("--project")
+@click.option("--session")
+@click.option("--speaker")
+@click.option("--tag", "tags", multiple=True)
+@click.option("--importance", type=float)
+@as_json_option
+def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **fields: Any) -> None:
+    """Remember TEXT in LAB, which is made if it is new."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    with memlab.open(lab) as opened:
+        memory = opened.remember(text, tags=list(tags) or None, **given)
+    tell({"id": memory.id, "text": memory.text}, as_json=as_json, text=lambda: f"#{memory.id} {memory.text}")
+
+
+@main.command()
+@LAB
+@click.argument("query")
+@click.option("--limit", type=int)
+@click.option("--project")
+@click.option("--session")
+@click.option("--explain", is_flag=True, help="Show the terms of each score.")
+@as_json_option
+def recall(
+    lab: Path, query: str, limit: int | None, project: str | None, session: str | None, explain: bool, as_json: bool
+) -> None:
+    """The memories of LAB that its live pack puts first for QUERY."""
+    with existing(lab) as opened:
+        hits = opened.recall(query, limit=limit, project=project, session=session)
+        told = [hit.explain() for hit in hits] if explain else []
+    rows: list[dict[str, Any]] = [
+        {"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits
+    ]
+    for row, explanation in zip(rows, told, strict=False):
+        row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
+    report = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "hits": rows}
+    tell(report, as_json=as_json, text=lambda: "\n".join([repr(hits), *map(repr, told)]))
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@click.argument("outcome", type=click.Choice(["success", "fail"]))
+@as_json_option
+def feedback(lab: Path, memory: int, outcome: str, as_json: bool) -> None:
+    """Log how MEMORY did."""
+    with existing(lab) as opened:
+        logged = opened.feedback(memory, outcome)
+    tell({"event": logged.event, "memory": memory, "outcome": outcome}, as_json=as_json, text=lambda: repr(logged))
+
+
+@main.command(name="list")
+@LAB
+@click.option("--kind")
+@click.option("--project")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
+@as_json_option
+def list_(lab: Path, kind: str | None, project: str | None, limit: int, as_json: bool) -> None:
+    """The newest memories of LAB."""
+    import polars as pl
+
+    with existing(lab, read_only=True) as opened:
+        frame = opened.memories
+    for column, wanted in (("kind", kind), ("project", project)):
+        if wanted is not None:
+            frame = frame.filter(pl.col(column) == wanted)
+    frame = frame.tail(limit)
+    tell(
+        frame.to_dicts(),
+        as_json=as_json,
+        text=lambda: "\n".join(
+            f"#{row['id']:<6} {row['kind']:<12} {row['text'][:100]}" for row in frame.iter_rows(named=True)
+        ),
+    )
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@as_json_option
+def show(lab: Path, memory: int, as_json: bool) -> None:
+    """One memory of LAB with all its fields."""
+    with existing(lab, read_only=True) as opened:
+        row = opened.memories.row(opened[memory].id - 1, named=True)
+    tell(row, as_json=as_json, text=lambda: "\n".join(f"{name:<17} {value}" for name, value in row.items()))
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@as_json_option
+def forget(lab: Path, memory: int, as_json: bool) -> None:
+    """Take MEMORY out of every recall."""
+    with existing(lab) as opened:
+        opened.forget(memory)
+    tell({"id": memory, "status": "forgotten"}, as_json=as_json, text=lambda: f"#{memory} is forgotten")
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@as_json_option
+def restore(lab: Path, memory: int, as_json: bool) -> None:
+    """Undo forget."""
+    with existing(lab) as opened:
+        opened.restore(memory)
+    tell({"id": memory, "status": "active"}, as_json=as_json, text=lambda: f"#{memory} is active")
+
+
+@main.command()
+@LAB
+@as_json_option
+def stats(lab: Path, as_json: bool) -> None:
+    """What LAB holds."""
+    with existing(lab, read_only=True) as opened:
+        report = {
+            "memories": len(opened),
+            "edges": opened.edges.height,
+            "recalls": opened.slates.decisions.collect().height,
+            "feedback": opened.slates.feedback.collect().height,
+            "pack": opened.pack.name,
+            "hash": opened.pack.hash,
+            "embedder": opened.embedder.name,
+        }
+    tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
+
+
+@main.command()
+@as_json_option
+def packs(as_json: bool) -> None:
+    """The packs that come with memlab."""
+    known = [memlab.load_pack(name) for name in memlab.packs()]
+    tell(
+        [{"name": pack.name, "hash": pack.hash, "doc": pack.doc} for pack in known],
+        as_json=as_json,
+        text=lambda: "\n".join(f"{pack.name:<12} [{pack.hash[:12]}] {pack.doc}" for pack in known),
+    )
+
+
+@main.command()
+@LAB
+@click.argument("pack")
+@click.option("--reason", default="")
+@as_json_option
+def use(lab: Path, pack: str, reason: str, as_json: bool) -> None:
+    """Let PACK (a name or a .hy file) decide in LAB from now on."""
+    with existing(lab) as opened:
+        live = opened.use(pack, reason=reason)
+    tell(
+        {"pack": live.name, "hash": live.hash}, as_json=as_json, text=lambda: f"{live.name} [{live.hash[:12]}] is live"
+    )
