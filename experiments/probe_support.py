@@ -1,0 +1,59 @@
+"""What a probe costs and what it buys, on real conversations.
+
+    python experiments/probe_support.py locomo-dev5.json
+
+Recalls every question by the default pack with and without probes, both logged. Prints recall@10 of what was asked for,
+recall with the probe counted, and how much of another policy's ten the log could speak of: items in the head or in the band.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import memlab
+from memlab.ingest import conversation, read_locomo
+
+OTHERS = {"bm25": "lexical", "dense": "similarity"}
+
+
+def pack(rate: float, depth: int) -> str:
+    return f"(pack probing :inherits memlab) (setting probe-rate {rate}) (setting probe-depth {depth})"
+
+
+def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
+    """Mean recall of the head and of all shown, and the supported share of each other policy's ten."""
+    told: dict[str, list[float]] = {"head": [], "shown": [], **{name: [] for name in OTHERS}}
+    for benchmark in read_locomo(path):
+        with memlab.open(pack=pack(rate, depth)) as lab:
+            conversation(lab, benchmark.conversation, project="p")
+            ids = dict(lab.memories.select("ref", "id").iter_rows())
+            for question in benchmark.questions:
+                if question.category == 5 or not question.evidence:
+                    continue
+                hits = lab.recall(question.text, project="p", limit=10, at=benchmark.conversation.end)
+                gold = {ids[ref] for ref in question.evidence}
+                told["head"].append(len(gold & {hit.id for hit in hits if not hit.probe}) / len(gold))
+                told["shown"].append(len(gold & set(hits.ids)) / len(gold))
+                for name, feature in OTHERS.items():
+                    ten = np.argsort(-hits.slate.numbers[feature], kind="stable")[:10]
+                    told[name].append(float((hits.slate.inclusion[ten] > 0).mean()))
+    return {name: float(np.mean(values)) for name, values in told.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", type=Path)
+    path = parser.parse_args().path
+    print(f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}")
+    for rate, depth in ((0.0, 30), (0.2, 30), (1.0, 30), (1.0, 90)):
+        told = ask(path, rate, depth)
+        print(
+            f"{rate:>5}{depth:>7}{told['head']:>11.3f}{told['shown']:>11.3f}{told['bm25']:>16.2f}{told['dense']:>17.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
