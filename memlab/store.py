@@ -146,6 +146,8 @@ class Store:
             last = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed - 1, upto=log.sealed)]
             if not last or not log.agrees(last[0]):
                 # A journal restored from an older copy has gone another way; it has every slate that counts.
+                if self.journal.read_only:
+                    return None
                 log.clear()
         return log
 

@@ -103,11 +103,12 @@ class Labels:
     def _converted(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
         before = frame[name]
         label = self.column(table, name)
-        if before.dtype.is_nested() or (before.dtype.is_temporal() and kind != pl.String):
+        text = before.dtype in (pl.String, pl.Categorical, pl.Enum)
+        plain = before.dtype.is_numeric() or before.dtype in (pl.Boolean, pl.Null)
+        if not plain and not (text and kind != pl.Boolean):
             raise InputError(f"{self.table(table)}: {label} is {before.dtype}, and has to be {kind}.")
-        if kind == pl.Boolean and before.dtype == pl.String:
-            raise InputError(f"{self.table(table)}: {label} is text, and has to be Boolean.")
-        after = before.cast(kind, strict=False)
+        # a category would be cast by its code
+        after = (before.cast(pl.String) if text else before).cast(kind, strict=False)
         wrong = after.is_null() & before.is_not_null()
         if before.dtype.is_numeric() and kind in (pl.Int64, pl.Boolean):
             wrong |= (after.cast(before.dtype, strict=False) != before).fill_null(False)

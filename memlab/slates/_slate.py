@@ -141,7 +141,7 @@ class _Given(msgspec.Struct, kw_only=True):
     pack: str
     pack_hash: str
     policies: dict[str, str]
-    settings: dict[str, bool | float | str]
+    settings: dict[str, bool | int | float | str]
     fingerprints: dict[str, str]
     state: int
     cut: str
@@ -199,10 +199,12 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
     """
     if blob[:3] != _MAGIC:
         return _decode_1(blob, decision)
-    if blob[3:4] != bytes([FORMAT]):
+    if len(blob) < _PREFIX:
+        raise _damaged(decision, "it is truncated")
+    if blob[3] != FORMAT:
         raise NewerLab(
-            f"The slate of decision {decision} has format {int.from_bytes(blob[3:4], 'little')}; this version of "
-            f"memlab reads formats 1 to {FORMAT}. Install a later version."
+            f"The slate of decision {decision} has format {blob[3]}; this version reads formats 1 to {FORMAT}. "
+            "Install a later version."
         )
     if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
         raise _damaged(decision, "its checksum does not match")

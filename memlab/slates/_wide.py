@@ -32,6 +32,7 @@ WIDE = {
 """What ``to_wide`` calls its columns, as ``from_wide`` takes them."""
 
 _OF_DECISION = ("at", "query", "cluster", "limit")
+_ASKED = {"score": "score", "propensity": "propensity", "rank": "shown"}
 _PREFIXED = {
     "decision": {name for name in DECISIONS if name not in (*_OF_DECISION, "decision")},
     "candidate": {"rank"},
@@ -113,7 +114,7 @@ def _features(wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
         if name in CANDIDATES or name in used:
             raise InputError(
                 f"The column {name!r} would be a feature, and the log has another use for that name. "
-                + (f"Say what it is ({name}={name!r}), or " if name in ("score", "propensity") else "")
+                + (f"Say what it is ({_ASKED[name]}={name!r}), or " if name in _ASKED else "")
                 + "rename it, or list the features that you want: features=[...]."
             )
     return chosen
