@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 import polars as pl
@@ -21,9 +21,6 @@ from memlab.slates._schema import CANDIDATES, FEEDBACK, STAMP
 from memlab.slates._segments import SlateLog
 from memlab.slates._slate import Slate
 from memlab.slates._wide import narrow, widened
-
-if TYPE_CHECKING:
-    from memlab.lab import Lab
 
 __all__ = ["Frame", "Slates"]
 
@@ -64,7 +61,7 @@ class Slates:
     candidates: pl.LazyFrame
     exposures: pl.LazyFrame
     feedback: pl.LazyFrame
-    lab: Lab | None = None
+    lab: object | None = None
     policies: tuple[str, ...] = ()
     reward_range: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
@@ -72,7 +69,7 @@ class Slates:
     # -- from where -------------------------------------------------------------------------------------------------
 
     @classmethod
-    def of(cls, slates: Iterable[Slate], feedback: pl.DataFrame, *, lab: Lab | None = None) -> Slates:
+    def of(cls, slates: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None) -> Slates:
         """The tables of these slates and of what was said about them; nothing is checked, as memlab wrote it.
 
         ``feedback`` has ``decision`` (null for a judgement without a recall), ``memory_id``, ``outcome``, ``reward``,
@@ -82,7 +79,7 @@ class Slates:
 
     @classmethod
     def of_log(
-        cls, log: SlateLog | None, tail: Iterable[Slate], feedback: pl.DataFrame, *, lab: Lab | None = None
+        cls, log: SlateLog | None, tail: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None
     ) -> Slates:
         """The tables of sealed segments, read when they are needed, and of the slates since ``log.sealed``."""
         recent = [table.lazy() for table in tables_of(list(tail))]
@@ -114,7 +111,7 @@ class Slates:
         reward_range: tuple[float, float] | None = None,
         duplicates: Duplicates = "refuse",
         empty: Empty = "refuse",
-        lab: Lab | None = None,
+        lab: object | None = None,
     ) -> Slates:
         """Anybody's four frames, checked and completed.
 
