@@ -91,7 +91,9 @@ class TestShipped:
         embedder.encode([page])
         started = time.perf_counter()
         whole = embedder.encode([page * 260])
-        assert time.perf_counter() - started < 0.25
+        assert time.perf_counter() - started < 5, (
+            "2 ms where it was measured; all of its tokens would take many seconds"
+        )
         assert (whole == embedder.encode([page])).all()
 
     def test_its_files_are_those_that_were_built(self):

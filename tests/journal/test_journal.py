@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -316,17 +315,6 @@ def test_the_log_is_moved_into_the_database_before_it_grows_large(tmp_path: Path
     assert not (path / "journal.db-wal").exists()
     with Journal.open(path) as journal:
         assert len(list(journal.slates())) == 20
-
-
-def test_asking_for_the_head_takes_microseconds(journal: Journal) -> None:
-    note(journal, "a")
-    best = float("inf")
-    for _ in range(5):
-        start = time.process_time()
-        for _ in range(1000):
-            _ = journal.head
-        best = min(best, (time.process_time() - start) / 1000)
-    assert best < 30e-6
 
 
 class TwoHandles(RuleBasedStateMachine):

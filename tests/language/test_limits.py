@@ -84,6 +84,10 @@ HARMLESS = {
 }
 
 
+A_HANG = 2.0
+"""Seconds: 0.03 was the worst where it was measured, and what explodes takes minutes."""
+
+
 def limit_of_time(source: str) -> float:
     """Seconds that it takes to refuse or compile a text: the best of three, for a busy machine."""
     best = 60.0
@@ -100,7 +104,7 @@ def test_hostile_texts_are_refused(name: str) -> None:
     with pytest.raises((PolicyLimitError, PolicySyntaxError, PolicyTypeError, PolicyNameError)) as caught:
         compile_policy(HOSTILE[name], SLOT)
     assert len(str(caught.value)) < 1_000
-    assert limit_of_time(HOSTILE[name]) < 0.05
+    assert limit_of_time(HOSTILE[name]) < A_HANG
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -109,12 +113,12 @@ def test_harmless_texts_compile_and_run_at_once(name: str) -> None:
     import polars as pl
 
     policy = compile_policy(HARMLESS[name], SLOT)
-    assert limit_of_time(HARMLESS[name]) < 0.05
+    assert limit_of_time(HARMLESS[name]) < A_HANG
     started = time.perf_counter()
     columns = policy.columns(pl.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})).to_list()
     assert columns == policy.arrays({"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0])})[0].tolist()
     assert columns[0] == policy.row({"x": 1.0, "y": 3.0})
-    assert time.perf_counter() - started < 1.0
+    assert time.perf_counter() - started < A_HANG
 
 
 @pytest.mark.parametrize(
