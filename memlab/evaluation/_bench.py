@@ -72,16 +72,16 @@ class Labelled(Protocol):
 
 
 def bench_locomo(
-    source: str | Path | Sequence[Labelled],
+    conversations: Sequence[Labelled],
     *,
     packs: Iterable[str | Path | Pack] | None = None,
     baselines: bool = True,
     limit: int = 20,
-    dataset: str | None = None,
+    dataset: str = "conversations",
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> BenchResult:
-    """Rank packs by what they recall from the conversations of a LoCoMo-format file, or from conversations read before.
+    """Rank packs by what they recall from labelled conversations, such as ``memlab.ingest.read_locomo`` returns.
 
     ``packs`` are names, paths or texts; all that come with memlab unless given. ``baselines`` adds BM25 and cosine
     similarity. ``limit`` is how many memories a recall is asked for, at least 20. Latencies are taken around
@@ -90,23 +90,21 @@ def bench_locomo(
     Raises ``DatasetError``, ``UnknownName``, ``PolicyError``, ``InputError``.
 
     >>> from memlab.evaluation import bench_locomo
-    >>> bench_locomo("locomo10.json", packs=["memlab"]).frame            # doctest: +SKIP
+    >>> from memlab.ingest import read_locomo
+    >>> bench_locomo(read_locomo("locomo10.json"), packs=["memlab"]).frame            # doctest: +SKIP
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < max(_CUTS):
         raise InputError(f"limit is a whole number of at least {max(_CUTS)}, for recall@{max(_CUTS)}; not {limit!r}.")
-    if isinstance(source, str | Path):
-        from memlab.ingest import read_locomo
-
-        dataset = dataset or Path(source).stem
-        source = read_locomo(source)
+    if isinstance(conversations, str | Path):
+        raise InputError(f"bench_locomo takes conversations: bench_locomo(read_locomo({str(conversations)!r})).")
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if baselines:
         chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]
-    plan = _Plan.of(source)
+    plan = _Plan.of(conversations)
     with _bar(progress, 2 * len(chosen) * len(plan.questions)) as step:
         systems = [_measured(pack, plan, limit, embedder, step) for pack in chosen]
     systems.sort(key=lambda system: -system.metrics["ndcg@10"])
-    return BenchResult(dataset or "conversations", len(source), plan.main, plan.unjudged, limit, tuple(systems))
+    return BenchResult(dataset, len(conversations), plan.main, plan.unjudged, limit, tuple(systems))
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memlab.errors import InputError
+from memlab.evaluation._clusters import FEW
+from memlab.evaluation._student import t_quantile
 
 __all__ = ["Interval", "cluster_interval"]
-
-_FEW = 30
-# the .975 quantile of Student's t for 1 to 28 degrees of freedom: scipy.stats would cost 0.6 s to import
-_T = (
-    *(12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851, 2.364624252),
-    *(2.306004135, 2.262157163, 2.228138852, 2.200985160, 2.178812830, 2.160368656, 2.144786688),
-    *(2.131449546, 2.119905299, 2.109815578, 2.100922040, 2.093024054, 2.085963447, 2.079613845),
-    *(2.073873068, 2.068657610, 2.063898562, 2.059538553, 2.055529439, 2.051830516, 2.048407142),
-)
 
 
 @dataclass(frozen=True)
@@ -62,10 +55,10 @@ def cluster_interval(
     number = len(counts)
     if number < 2:
         return None
-    if number < _FEW:
+    if number < FEW:
         means = sums / counts
         centre = float(means.mean())
-        reach = _T[number - 2] * float(means.std(ddof=1)) / number**0.5
+        reach = t_quantile(0.95, number - 1) * float(means.std(ddof=1)) / number**0.5
         return Interval(centre - reach, centre + reach, centre, number, "t over cluster means")
     drawn = np.random.Generator(np.random.Philox(seed)).integers(number, size=(draws, number))
     low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [0.025, 0.975])

@@ -79,6 +79,12 @@ def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
     return np.where(np.isnan(gold), np.nan, first)
 
 
+def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+    """The precision at each piece of evidence that was found, summed, over all evidence (MAP is its mean)."""
+    found = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
+    return np.asarray(np.where(relevant, found, 0.0).sum(axis=1) / gold)
+
+
 def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
     """Gains of 1 discounted by log2(1 + rank), as a share of the best possible (Järvelin & Kekäläinen 2002)."""
     ranks = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
@@ -93,6 +99,7 @@ METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
     "recall_any": _recall_any,
     "recall_all": _recall_all,
     "mrr": _reciprocal_rank,
+    "map": _average_precision,
     "ndcg": _ndcg,
 }
 """Each metric by the name that stands before ``@k``."""
@@ -101,7 +108,7 @@ _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
 def measure(judged: Judged, name: str) -> Floats:
-    """f64[questions]: a metric such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10`` for each question.
+    """f64[questions]: a metric for each question, such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10``.
 
     NaN where a question has no evidence. Raises ``UnknownName``, and ``InputError`` for a cut below what was judged.
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
+from memlab.policies._features import FEATURES
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, slot_named
 
@@ -46,6 +47,13 @@ class Pack:
             if adapter.input in policy.inputs:
                 return adapter.per_unit
         return 1.0
+
+    def fingerprints(self, embedder: str) -> dict[str, str]:
+        """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
+        given = {"embedder": embedder}
+        given |= {name: repr(value) for name, value in self.settings.items()}
+        given |= {slot: policy.hash for slot, policy in self.policies.items()}
+        return {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
 
     def count(self, setting: str) -> int:
         return int(self.settings[setting])

@@ -107,10 +107,8 @@ class Recaller:
     def _fingerprints_of(self, pack: Pack) -> dict[str, str]:
         known = self._fingerprints.get(pack.hash)
         if known is None:
-            given = {"embedder": self._embedder.fingerprint}
-            given |= {name: repr(value) for name, value in pack.settings.items()}
-            given |= {slot: policy.hash for slot, policy in pack.policies.items()}
-            known = {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
+            embedder = self._embedder.fingerprint
+            known = {"embedder": embedder, **pack.fingerprints(embedder)}
             self._fingerprints = {pack.hash: known}
         return known
 

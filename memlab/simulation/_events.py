@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,8 +14,6 @@ from memlab.clock import HOUR, Micros
 from memlab.errors import InputError
 
 __all__ = ["Asked", "Event", "Reactions", "Said", "Script", "User", "chance", "utilities"]
-
-_NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,7 @@ class Asked:
     number: int
     text: str
     project: str | None = None
-    session: str | None = None
-    useful: Mapping[str, float] = field(default=_NOTHING)
+    useful: Mapping[str, float] = field(default_factory=dict)
     otherwise: float = 0.0
 
 
@@ -108,7 +104,7 @@ class Reactions:
 class Script(Protocol):
     """What ``live`` needs: a ``World``, or a ``Transcript`` of conversations.
 
-    ``packs`` are the packs that log, each with the day (0 for the first) from which it is live.
+    ``packs`` are the packs that log, each with the day from which it is live; the first event falls on day 0.
     """
 
     @property
@@ -124,8 +120,8 @@ class Script(Protocol):
 
 def chance(seed: int, concern: str) -> np.random.Generator:
     """The generator of one concern: drawing more for one leaves every other as it is."""
-    key = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
-    return np.random.Generator(np.random.Philox(key))
+    source = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
+    return np.random.Generator(np.random.Philox(source))
 
 
 def utilities(asked: Asked, place: Mapping[str, int], count: int) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import memlab
 from memlab.demo import CONVERSATION
 from memlab.errors import DatasetError, InputError, PolicyError, UnknownName
 from memlab.evaluation import BASELINES, BenchResult, bench_locomo
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn
+from memlab.ingest import Conversation, LabelledConversation, Question, Turn, read_locomo
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FACTS = {
@@ -132,11 +132,16 @@ def test_packs_may_be_paths(tmp_path):
     assert found.systems[0].hash == memlab.load_pack(path).hash
 
 
-def test_a_file_is_read_and_names_the_dataset():
-    found = bench_locomo(CONVERSATION, packs=["memlab"], baselines=False)
-    assert (found.dataset, found.conversations, found.questions) == ("conversation", 1, 36)
+def test_conversations_that_a_file_held():
+    found = bench_locomo(read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor")
+    assert (found.dataset, found.conversations, found.questions) == ("noor", 1, 36)
     assert found.systems[0].asked == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
     assert found.systems[0].metrics["recall@10"] > 0.6
+
+
+def test_a_path_is_refused_with_the_way_to_read_it():
+    with pytest.raises(InputError, match=r"bench_locomo\(read_locomo\('talk.json'\)\)"):
+        bench_locomo("talk.json")
 
 
 @pytest.mark.parametrize("limit", [19, 0, -1, 20.0, True])

@@ -17,6 +17,7 @@ ORACLES = {
     "recall": ir_measures.R,
     "recall_any": ir_measures.Success,
     "mrr": ir_measures.RR,
+    "map": ir_measures.AP,
     "ndcg": ir_measures.nDCG,
 }
 
@@ -53,9 +54,9 @@ def test_what_must_hold_of_any_ranking(runs, data, cut):
     assert (share <= some).all()
     for name in METRICS:
         values = measure(judged, f"{name}@{cut}")
-        assert ((values >= 0) & (values <= 1)).all()
+        assert ((values >= 0) & (values <= 1 + 1e-12)).all()
         if name != "ndcg":  # whose ideal grows with the cut
-            assert (values <= measure(judged, f"{name}@{cut + 1}")).all()
+            assert (values <= measure(judged, f"{name}@{cut + 1}") + 1e-12).all()
     perfect = judge([sorted(wanted) for wanted in gold], gold, depth=25)
     assert measure(perfect, f"ndcg@{cut}") == pytest.approx(1.0)
 
@@ -66,6 +67,7 @@ def test_a_worked_example():
     assert measure(judged, "recall_any@4").tolist() == [1.0]
     assert measure(judged, "recall_all@4").tolist() == [0.0]
     assert measure(judged, "mrr@4").tolist() == [0.5]
+    assert measure(judged, "map@4").tolist() == [(1 / 2 + 2 / 4) / 3]
     dcg, ideal = 1 / np.log2(3) + 1 / np.log2(5), 1 + 1 / np.log2(3) + 1 / np.log2(4)
     assert measure(judged, "ndcg@4") == pytest.approx(dcg / ideal)
 

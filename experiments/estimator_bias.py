@@ -1,0 +1,152 @@
+"""Whether the estimators tell the truth: bias, error and coverage over simulated logs whose truth is known.
+
+    python experiments/estimator_bias.py                      # 300 logs for each number of clusters, seeded
+    python experiments/estimator_bias.py --logs 50 --answers 1.0
+
+One life is lived: thirty projects, eighty recalls each, five memories and one probe a recall. Each log draws 5, 10 or
+50 projects from it with replacement and then probes and feedback anew, so that what an interval should cover is the
+value over the life. Prints for each policy and estimator the truth, the bias beside its standard error, the root mean
+squared error and, where intervals are made, the share of them that cover the truth; "withheld" is the share of logs on
+which a gate was closed, which are left out of the coverage.
+
+snips is the default of ``memlab.evaluate``; ht is Horvitz-Thompson, silence counted as 0, over the share of answers;
+naive is the mean reward of what the policy and the log both show, times the size of the head; model is the direct
+method, fitted on the first fifty logs only, because fitting takes longest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+import memlab
+from memlab.evaluation import evaluate
+from memlab.simulation import Life, Phase, Pools, User, World, live
+
+LOGGING = """(pack logging "Five memories of a pool of thirty." :inherits memlab)
+(setting limit 5) (setting pool 30) (setting probe-rate 1) (setting probe-depth 25) (setting probe-floor 0.5)"""
+"""Every candidate below the head can be the probe, so a policy that orders this pool is supported wholly."""
+
+POLICIES = {
+    "companion": "companion",
+    "fresh": """(pack fresh "Near and new.")
+        (defpolicy recall-score [similarity lexical age-days]
+          (- (+ (min-max similarity) (min-max lexical)) (* 0.6 (min-max age-days))))""",
+    "by-similarity": """(pack by-similarity "Near.") (defpolicy recall-score [similarity] similarity)""",
+}
+MODELLED = 50
+FEATURES = ("similarity", "lexical", "coverage", "age-days", "idle-days", "access", "importance", "length")
+
+
+def study(answers: float, seed: int) -> World:
+    """Thirty projects that differ, eighty recalls each."""
+    return World(
+        "study",
+        seed=seed,
+        days=60,
+        projects=30,
+        aspects=8,
+        said_per_day=50,
+        asked_per_day=40,
+        phases=(Phase(0.4, change_days=40.0), Phase(1.0, change_days=20.0)),
+        user=User(answers=answers, errors=0.04, delay_hours=1.0),
+        packs=((0, LOGGING),),
+    )
+
+
+def scored(life: Life) -> Pools:
+    """The pools with a column of scores for each policy, and the features that the model reads."""
+    pools = Pools.of(life, rate=1.0, depth=25, floor=0.5, explore=pl.col("activation").clip(0))
+    frame = pools.candidates
+    scores = {
+        name: memlab.load_pack(pack).policies["recall-score"].columns(frame, by="decision")
+        for name, pack in POLICIES.items()
+    }
+    kept = ["decision", "memory_id", "propensity", "rank", "score", *FEATURES]
+    return replace(pools, candidates=frame.select(kept).with_columns(**scores))
+
+
+@dataclass
+class Column:
+    """What one estimator said of one policy on every log."""
+
+    values: list[float] = field(default_factory=list)
+    covered: list[bool] = field(default_factory=list)
+    withheld: int = 0
+
+
+def measured(pools: Pools, clusters: int, logs: int, truth: dict[str, float]) -> dict[tuple[str, str], Column]:
+    columns = {key: Column() for key in product(POLICIES, ("snips", "ht", "naive", "model"))}
+    for seed in range(logs):
+        slates = pools.redraw(seed, clusters=clusters)
+        policies = [pl.col(name) for name in POLICIES]
+        default = evaluate(slates, policies)
+        total = evaluate(slates, policies, estimator="ht", missing="zero")
+        answered = (
+            slates.feedback.select(pl.len()).collect().item() / slates.exposures.select(pl.len()).collect().item()
+        )
+        for estimator, evaluation, scale in (("snips", default, 1.0), ("ht", total, answered)):
+            for row in evaluation.rows:
+                if row.policy not in POLICIES:
+                    continue
+                column = columns[row.policy, estimator]
+                column.values.append(row.estimate / scale)
+                if row.value is None:
+                    column.withheld += 1
+                else:
+                    column.covered.append(row.value.low / scale <= truth[row.policy] <= row.value.high / scale)
+        for name in POLICIES:
+            columns[name, "naive"].values.append(naive(slates, name))
+            if seed < MODELLED:
+                columns[name, "model"].values.append(default.model_values[name])
+    return columns
+
+
+def naive(slates: memlab.Slates, name: str) -> float:
+    """The mean reward of what was shown and would have been, times the size of the head."""
+    order = pl.struct(-pl.col(name), "memory_id").rank("ordinal").over("decision")
+    limit = slates.decisions.select("decision", "limit")
+    head = slates.candidates.join(limit, on="decision").filter(order <= pl.col("limit")).select("decision", "memory_id")
+    told = slates.feedback.select("decision", "memory_id", "reward")
+    mean = head.join(told, on=["decision", "memory_id"]).select(pl.col("reward").mean()).collect().item()
+    return float(mean * rows(head) / rows(slates.decisions))
+
+
+def rows(frame: pl.LazyFrame) -> int:
+    return int(frame.select(pl.len()).collect().item())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--logs", type=int, default=300)
+    parser.add_argument("--clusters", type=int, nargs="+", default=[5, 10, 50])
+    parser.add_argument("--answers", type=float, default=0.85, help="share of what is shown that gets feedback")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    started = time.perf_counter()
+    with live(study(given.answers, given.seed), progress=sys.stderr.isatty()) as life:
+        print(f"{life!r}, lived in {time.perf_counter() - started:.0f} s; {given.logs} logs a number of clusters")
+        pools = scored(life)
+        truth = {name: life.truth(pack, how="rescore") for name, pack in POLICIES.items()}
+    print(f"{'clusters':>8}  {'policy':<14}{'estimator':<10}{'truth':>6}{'bias':>9}{'s.e.':>7}{'bias/s.e.':>10}"
+          f"{'RMSE':>7}{'cover':>7}{'withheld':>9}")  # fmt: skip
+    for clusters in given.clusters:
+        started = time.perf_counter()
+        for (name, estimator), column in measured(pools, clusters, given.logs, truth).items():
+            errors = np.array(column.values) - truth[name]
+            bias, error = errors.mean(), errors.std(ddof=1) / np.sqrt(len(errors))
+            cover = f"{np.mean(column.covered):.3f}" if column.covered else ""
+            withheld = f"{column.withheld / given.logs:.2f}" if estimator in ("snips", "ht") else ""
+            print(f"{clusters:>8}  {name:<14}{estimator:<10}{truth[name]:>6.3f}{bias:>+9.4f}{error:>7.4f}"
+                  f"{bias / error:>+10.1f}{np.sqrt((errors**2).mean()):>7.3f}{cover:>7}{withheld:>9}")  # fmt: skip
+        print(f"{'':>10}{given.logs} logs in {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

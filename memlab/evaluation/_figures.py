@@ -1,0 +1,207 @@
+"""The figures of an evaluation: leaderboard with intervals, weights, and the recall where two policies differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation._svg import BLUE, CYCLE, GREY, INK, ORANGE, Draw, drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from memlab.evaluation._disagreements import Disagreement
+    from memlab.evaluation._evaluation import Evaluation
+
+__all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_weights", "figure", "height_of"]
+
+SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
+"""Inches; the height of a leaderboard follows its rows."""
+
+_MOST_LINES = len(CYCLE)
+_MOST_RANKS = 8
+
+
+def figure(ev: Evaluation, kind: str) -> Figure:
+    """One of the figures of ``Evaluation.figure``."""
+    makers: dict[str, Callable[[Evaluation], Draw]] = {
+        "leaderboard": draw_leaderboard,
+        "weights": draw_weights,
+        "disagreement": _greatest,
+    }
+    if kind not in makers:
+        raise UnknownName("figure", kind, makers)
+    width, height = SIZES[kind]
+    return drawn(makers[kind](ev), width=width, height=height or height_of(ev))
+
+
+def height_of(ev: Evaluation) -> float:
+    """Inches that a leaderboard needs."""
+    return 1.0 + 0.36 * max(1, len(ev.rows))
+
+
+def draw_leaderboard(ev: Evaluation) -> Draw:
+    """One line a policy: its value with its interval, its bounds in grey, and the model's guess as a hollow diamond."""
+    rows = list(reversed(ev.rows))
+    labels = ev.settings.measure == "labels"
+
+    def draw(axes: Axes) -> None:
+        base = next((row.value.value for row in rows if row.policy == ev.baseline and row.value), None)
+        if base is not None:
+            axes.axvline(base, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        for y, row in enumerate(rows):
+            bounded = row.measured is not None and row.measured.unsupported > 0 and np.isfinite(row.lower)
+            if bounded:
+                label = "bounds, for what could not be shown"
+                axes.plot([row.lower, row.upper], [y, y], color=GREY, alpha=0.35, linewidth=5, label=label, zorder=1)
+            if row.value is not None:
+                colour = INK if row.policy == ev.baseline else BLUE
+                if np.isfinite(row.value.low):
+                    axes.plot([row.value.low, row.value.high], [y, y], color=colour, linewidth=2.2, zorder=2)
+                axes.scatter([row.value.value], [y], s=46, color=colour, zorder=3)
+            else:
+                across = axes.get_yaxis_transform()
+                axes.text(1.01, y, row.verdict, transform=across, va="center", color=GREY, fontsize=9)
+            if not labels and np.isfinite(ev.model_values[row.policy]):
+                axes.scatter(
+                    [ev.model_values[row.policy]],
+                    [y - 0.26],
+                    s=24,
+                    marker="D",
+                    facecolors="none",
+                    edgecolors=ORANGE,
+                    linewidths=1.5,
+                    label="direct method (a model)",
+                    zorder=4,
+                )
+        axes.set_yticks(range(len(rows)), [row.policy for row in rows])
+        axes.set_ylim(-0.6, len(rows) - 0.4)
+        axes.set_xlim(*_range(ev))
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
+        axes.set_xlabel(f"mean {ev.settings.metric}" if labels else "rewards in the head, a recall")
+        _legend(axes)
+
+    return draw
+
+
+def _range(ev: Evaluation) -> tuple[float, float]:
+    """What holds every interval and its model's guess; wide bounds and guesses of what is withheld may run out."""
+    valued = [row for row in ev.rows if row.value is not None]
+    ends = [end for row in ev.rows if row.value for end in (row.value.value, row.value.low, row.value.high)]
+    ends += [ev.model_values.get(row.policy, np.nan) for row in valued or ev.rows]
+    if not valued:
+        ends += [end for row in ev.rows for end in (row.lower, row.upper)]
+    known = [end for end in ends if np.isfinite(end)] or [0.0, 1.0]
+    room = 0.12 * (max(known) - min(known)) or 0.5
+    return min(known) - room, max(known) + room
+
+
+def draw_weights(ev: Evaluation) -> Draw:
+    """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
+    if ev.settings.measure == "labels":
+        raise InputError("Labels are counted, not weighted: there is no figure of weights.")
+    rows = [row for row in ev.rows if row.measured is not None and len(row.measured.shown_weights)][:_MOST_LINES]
+
+    def draw(axes: Axes) -> None:
+        axes.axvline(0.01, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        axes.plot([0.01], [0.5], marker="_", color=GREY, markersize=16, markeredgewidth=1.5)
+        axes.annotate("gate", (0.01, 0.5), xytext=(10, 0), textcoords="offset points", va="center", color=GREY)
+        for number, row in enumerate(rows):
+            assert row.measured is not None
+            weights = row.measured.shown_weights
+            share = np.arange(1, len(weights) + 1) / len(weights)
+            held = np.cumsum(weights) / weights.sum()
+            # 200 points draw the line; a log may hold a million items
+            at = np.unique(np.geomspace(1, len(weights), 200).astype(np.int64)) - 1
+            style = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))[number]
+            axes.plot(share[at], held[at], color=CYCLE[number], linewidth=1.8, linestyle=style, label=row.policy)
+        axes.set_xscale("log")
+        axes.set_ylim(0, 1.02)
+        ticks = [tick for tick in (0.0001, 0.001, 0.01, 0.1, 1.0) if tick >= axes.get_xlim()[0]]
+        axes.set_xticks(ticks, [f"{100 * tick:g}%" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_yticks([0, 0.5, 1], ["0", "half", "all"])
+        axes.set_xlabel("heaviest items of the policy that were shown and answered")
+        axes.set_ylabel("of the weight")
+        axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
+        _legend(axes)
+
+    return draw
+
+
+def _greatest(ev: Evaluation) -> Draw:
+    pair = ev.pair
+    if pair is None:
+        raise InputError("A disagreement needs two policies that could be evaluated.")
+    found = ev.disagreements(*pair, n=1)
+    if not found:
+        raise InputError(f"{pair[0]} and {pair[1]} would have shown the same items in the same order, always.")
+    return draw_disagreement(found[0], *pair)
+
+
+def draw_disagreement(one: Disagreement, a: str, b: str) -> Draw:
+    """The heads of one recall under two policies, joined by lines; what earned something is marked."""
+    depth = max(rank for item in one.items for rank in item.ranks if rank is not None)
+    most = min(depth, _MOST_RANKS)
+    foot = most + 1.1
+
+    def draw(axes: Axes) -> None:
+        for item in one.items:
+            left, right = (rank if rank is not None and rank <= most else None for rank in item.ranks)
+            if left is None and right is None:
+                continue
+            start, stop = left or foot, right or foot
+            known = left is not None and right is not None
+            colour = (BLUE if start < stop else ORANGE if start > stop else GREY) if known else GREY
+            axes.plot(
+                [0, 1],
+                [start, stop],
+                color=colour,
+                linewidth=2.2 if known else 0.8,
+                alpha=1.0 if known else 0.5,
+                solid_capstyle="round",
+                zorder=2 if known else 1,
+            )
+            earned = "" if item.reward is None else f" ({item.reward:g})"
+            name = _clip(item.text or f"memory {item.memory}", 36) + earned
+            if left is not None:
+                axes.text(-0.05, start, f"{name}   {left}", ha="right", va="center", fontsize=9)
+            if right is not None:
+                axes.text(1.05, stop, f"{right}   {name}", ha="left", va="center", fontsize=9)
+        for x, side, word in ((-0.05, "right", a), (1.05, "left", b)):
+            axes.text(x, 0.1, word, ha=side, va="center", color=GREY)
+            axes.text(x, foot, "lower, or not at all", ha=side, va="center", color=GREY)
+        axes.set_xlim(-3.1, 4.1)
+        axes.set_ylim(foot + 0.4, -0.3)
+        axes.axis("off")
+
+    return draw
+
+
+def _legend(axes: Axes) -> None:
+    """Each sign once, above the axes."""
+    handles, labels = axes.get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    if once:
+        axes.legend(
+            list(once.values()),
+            list(once),
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=min(3, len(once)),
+            borderpad=0,
+            handletextpad=0.5,
+            columnspacing=1.4,
+        )
+
+
+def _clip(text: str, most: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,.')}…"

@@ -1,0 +1,252 @@
+"""A log as arrays: what was asked, what could be shown, what was, and what it earned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation._feedback import Answers, closed, read_answers
+from memlab.slates import Slates
+
+__all__ = ["RESERVED", "Log", "read_log"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RESERVED = ("decision", "memory_id", "propensity", "rank", "score", "text")
+"""Columns of the candidates that are no features."""
+
+_KEY = ["decision", "memory_id"]
+
+
+@dataclass(frozen=True)
+class Log:
+    """The recalls that count, sorted by id, and their candidates, sorted by recall and memory id.
+
+    Arrays over candidates (n): ``recall`` (the number of its recall), ``propensity`` (NaN if unknown), ``shown``,
+    ``reward`` (NaN where it was not shown or its reward is not known). Over recalls: ``limit``, ``cluster``.
+    ``silent`` is the share of what was shown whose reward is not known; ``open`` counts recalls left out.
+    """
+
+    decisions: pl.DataFrame
+    ids: pl.DataFrame
+    recall: Ints
+    propensity: Floats
+    shown: NDArray[np.bool_]
+    reward: Floats
+    limit: Ints
+    cluster: Ints
+    clusters: int
+    silent: float
+    open: int
+    notes: tuple[str, ...]
+    _candidates: pl.LazyFrame = field(repr=False)
+    _order: Ints | None = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.decisions.height
+
+    def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
+        """``decision``, ``memory_id`` and these columns, in the order of the arrays."""
+        return self.sorted(self._candidates.select(*_KEY, *columns).collect())
+
+    def sorted(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows in the order of the table of candidates, brought into that of the arrays."""
+        return frame if self._order is None else frame[self._order]
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        return self.shown & ~np.isnan(self.reward)
+
+
+def read_log(
+    tables: Slates,
+    *,
+    horizon: int | None = None,
+    zero: bool = False,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    feedback: bool = True,
+) -> Log:
+    """The tables, checked, as arrays; without ``feedback`` nothing has a reward and every recall counts.
+
+    Raises ``InputError`` with table, row and reason.
+    """
+    decisions = _decisions(tables.decisions.collect())
+    exposures = _exposures(tables.exposures.collect(), decisions, needed=feedback)
+    answers, kept = None, decisions
+    notes: list[str] = []
+    if feedback:
+        told = tables.feedback.collect()
+        _same_types(told, decisions, "feedback")
+        answers = read_answers(told, exposures, decisions, horizon=horizon, reward_range=reward_range)
+        notes += answers.notes
+        if horizon is not None:
+            kept = decisions.filter(closed(decisions, told, horizon))
+    rows, order, empty = _candidates(tables.candidates, decisions, kept)
+    if empty:
+        notes.append(f"{empty} recalls have no candidates: whatever a policy says, they show nothing and earn 0.")
+    shown, propensity, reward, silent = _joined(rows, exposures, answers, kept, zero=zero)
+    cluster, clusters = _clusters(kept)
+    return Log(
+        decisions=kept,
+        ids=rows.select(_KEY),
+        recall=rows["recall"].to_numpy(),
+        propensity=propensity,
+        shown=shown,
+        reward=reward,
+        limit=kept["limit"].to_numpy(),
+        cluster=cluster,
+        clusters=clusters,
+        silent=silent,
+        open=decisions.height - kept.height,
+        notes=tuple(notes),
+        _candidates=tables.candidates,
+        _order=order,
+    )
+
+
+def _require(frame: pl.DataFrame | pl.Schema, name: str, columns: Sequence[str]) -> None:
+    known = frame.columns if isinstance(frame, pl.DataFrame) else frame.names()
+    for column in columns:
+        if column not in known:
+            raise InputError(f"The table {name} has no column {column}: {UnknownName('column', column, known)}")
+
+
+def _same_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> None:
+    _require(frame, name, _KEY)
+    if frame.height and frame["decision"].dtype not in (decisions["decision"].dtype, pl.Null):
+        raise InputError(
+            f"decision is {frame['decision'].dtype} in {name} and {decisions['decision'].dtype} in decisions."
+        )
+
+
+def _first(frame: pl.DataFrame, bad: pl.Expr) -> dict[str, object] | None:
+    found = frame.with_row_index("row").filter(bad).head(1)
+    return found.row(0, named=True) if found.height else None
+
+
+def _decisions(frame: pl.DataFrame) -> pl.DataFrame:
+    _require(frame, "decisions", ("decision", "limit"))
+    if not frame.height:
+        raise InputError("The log holds no recalls: there is nothing to evaluate.")
+    if row := _first(frame, pl.col("decision").is_null() | pl.col("decision").is_duplicated()):
+        raise InputError(f"Row {row['row']} of decisions has the id {row['decision']}; ids are present and unique.")
+    if row := _first(frame, pl.col("limit").is_null() | (pl.col("limit") < 1)):
+        raise InputError(f"Recall {row['decision']} has the limit {row['limit']}; a head holds at least 1 item.")
+    return frame.with_columns(pl.col("limit").cast(pl.Int64)).sort("decision")
+
+
+def _exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) -> pl.DataFrame:
+    _same_types(frame, decisions, "exposures")
+    if "propensity" not in frame.columns:
+        frame = frame.with_columns(propensity=pl.lit(None, dtype=pl.Float64))
+    frame = frame.select(*_KEY, pl.col("propensity").cast(pl.Float64))
+    if needed and not frame.height:
+        raise InputError("Nothing was shown: the table exposures is empty, so nothing can be learned from this log.")
+    if row := _first(frame, pl.struct(_KEY).is_duplicated()):
+        raise InputError(f"Recall {row['decision']} shows memory {row['memory_id']} twice.")
+    wrong = pl.col("propensity").is_nan() | (pl.col("propensity") <= 0) | (pl.col("propensity") > 1)
+    if row := _first(frame, wrong):
+        raise InputError(
+            f"Row {row['row']} of exposures (recall {row['decision']}, memory {row['memory_id']}) was shown with "
+            f"propensity {row['propensity']}; what was shown has one above 0 and at most 1, or null if unknown."
+        )
+    stray = frame.join(decisions, on="decision", how="anti").head(1)
+    if stray.height:
+        raise InputError(f"exposures names recall {stray['decision'][0]}, which decisions does not hold.")
+    return frame
+
+
+def _candidates(
+    table: pl.LazyFrame, decisions: pl.DataFrame, kept: pl.DataFrame
+) -> tuple[pl.DataFrame, Ints | None, int]:
+    """decision, memory_id, propensity and recall, sorted; the order that sorts the table; recalls without any."""
+    schema = table.collect_schema()
+    _require(schema, "candidates", _KEY)
+    chance = pl.col("propensity").cast(pl.Float64) if "propensity" in schema else pl.lit(None, dtype=pl.Float64)
+    frame = table.select(*_KEY, propensity=chance).collect()
+    _same_types(frame, decisions, "candidates")
+    if row := _first(frame, ~pl.col("propensity").is_between(0, 1)):
+        raise InputError(
+            f"Row {row['row']} of candidates (recall {row['decision']}, memory {row['memory_id']}) has propensity "
+            f"{row['propensity']}; a probability lies in 0..1, or is null if unknown."
+        )
+    numbered = kept.select("decision").with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
+    joined = frame.join(numbered, on="decision", how="left", maintain_order="left")
+    if joined["recall"].null_count():
+        stray = frame.join(decisions, on="decision", how="anti").head(1)
+        if stray.height:
+            raise InputError(f"candidates names recall {stray['decision'][0]}, which decisions does not hold.")
+    if joined["memory_id"].null_count():
+        raise InputError(
+            f"A candidate of recall {joined.filter(pl.col('memory_id').is_null())['decision'][0]} has no id."
+        )
+    order = _order(joined)
+    rows = joined if order is None else joined[order]
+    code, memory = rows["recall"].to_numpy(), rows["memory_id"]
+    twice = (code[1:] == code[:-1]) & (memory[1:] == memory[:-1]).to_numpy()
+    if twice.any():
+        at = int(np.argmax(twice))
+        raise InputError(f"Memory {memory[at]} is a candidate of recall {rows['decision'][at]} twice.")
+    empty = kept.height - len(np.unique(code))
+    return rows, order, empty
+
+
+def _order(joined: pl.DataFrame) -> Ints | None:
+    """The rows of recalls that count, by recall and memory id; none if they all stand so."""
+    memory = joined["memory_id"]
+    key = memory.to_numpy() if memory.dtype.is_integer() else memory.rank("dense").to_numpy()
+    known = joined["recall"].is_not_null().to_numpy()
+    code = joined["recall"].fill_null(0).to_numpy()
+    if known.all() and len(code) and ((code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (key[1:] > key[:-1]))).all():
+        return None
+    order: Ints = np.lexsort((key, code))
+    return np.asarray(order[known[order]])
+
+
+def _joined(
+    rows: pl.DataFrame, exposures: pl.DataFrame, answers: Answers | None, kept: pl.DataFrame, *, zero: bool
+) -> tuple[NDArray[np.bool_], Floats, Floats, float]:
+    """What was shown, with which probability, and what it earned, over candidates; the share that is not known."""
+    given = exposures.join(kept.select("decision"), on="decision", how="semi")
+    if answers is not None:
+        given = given.join(answers.frame, on=_KEY, how="left")
+    else:
+        given = given.with_columns(reward=pl.lit(None, dtype=pl.Float64))
+    if zero:
+        given = given.with_columns(pl.col("reward").fill_null(0.0))
+    own = given.select(*_KEY, "reward", chance="propensity", shown=pl.lit(True))
+    joined = rows.join(own, on=_KEY, how="left", maintain_order="left")
+    shown = joined["shown"].fill_null(False).to_numpy()
+    if int(shown.sum()) < given.height:
+        lost = given.join(rows, on=_KEY, how="anti", maintain_order="left").row(0, named=True)
+        raise InputError(
+            f"Recall {lost['decision']} shows memory {lost['memory_id']}, which is not among its candidates."
+        )
+    chance, propensity = joined["chance"].to_numpy(), joined["propensity"].to_numpy()
+    impossible = shown & np.isnan(chance) & (propensity == 0)
+    if impossible.any():
+        lost = joined.row(int(np.argmax(impossible)), named=True)
+        raise InputError(
+            f"Recall {lost['decision']} shows memory {lost['memory_id']}, to which candidates gives propensity 0."
+        )
+    silent = given["reward"].null_count() / given.height if given.height else 0.0
+    return shown, np.where(np.isnan(chance), propensity, chance), joined["reward"].to_numpy(), silent
+
+
+def _clusters(kept: pl.DataFrame) -> tuple[Ints, int]:
+    """The number of each recall's cluster; a recall without one is a cluster of its own."""
+    count = kept.height
+    if "cluster" not in kept.columns:
+        return np.arange(count), count
+    named = kept["cluster"]
+    codes = named.rank("dense").cast(pl.Int64).to_numpy().astype(np.float64)
+    own = np.isnan(codes)
+    codes[own] = codes.size + 1 + np.arange(int(own.sum()))
+    numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return numbers, int(numbers.max()) + 1

@@ -1,0 +1,186 @@
+"""An evaluation as text and as HTML: the leaderboard, or the refusal and its reasons."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._gates import rounded
+
+if TYPE_CHECKING:
+    from memlab.evaluation._evaluation import Evaluation, PolicyValue
+
+__all__ = ["as_html", "as_text", "caption", "headline", "interval", "number", "reasons", "remarks", "stars"]
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None or np.isnan(value) else f"{value:.{digits}f}"
+
+
+def interval(estimate: Estimate | None) -> str:
+    if estimate is None or np.isnan(estimate.low):
+        return ""
+    return f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def stars(p: float) -> str:
+    """``***``, ``**``, ``*`` for an adjusted p below .001, .01 and .05."""
+    return "" if np.isnan(p) else "*" * sum(p < threshold for threshold in (0.001, 0.01, 0.05))
+
+
+def caption(ev: Evaluation) -> str:
+    """What kind of number this is."""
+    held = f"{_counted(ev.recalls, 'recall')} in {_counted(ev.clusters, 'cluster')}"
+    if ev.settings.measure == "labels":
+        return f"mean {ev.settings.metric} by labels, {held}; {ev.settings.level:.0%} intervals: {ev.method}"
+    name = "self-normalised" if ev.settings.estimator == "snips" else "Horvitz-Thompson"
+    return (
+        f"one-step value: rewards in the head that a policy would have shown, a recall; {name} inclusion weights, "
+        f"{held}; {ev.settings.level:.0%} intervals: {ev.method}"
+    )
+
+
+def headline(ev: Evaluation) -> str:
+    """The finding in one sentence."""
+    valued = [row for row in ev.rows if row.value is not None]
+    if not valued:
+        return "No ranking: this log cannot tell these policies apart, and says why below."
+    base = next((row for row in ev.rows if row.policy == ev.baseline), None)
+    better = [row.policy for row in ev.rows if row.verdict.startswith("better")]
+    worse = [row.policy for row in ev.rows if row.verdict.startswith("worse")]
+    if base is None or base.value is None:
+        return f"No comparison: {ev.baseline}, which the others are compared to, has no value on this log."
+    if len(ev.rows) == 1:
+        return f"{base.policy} is worth {number(base.value.value)} a recall."
+    if better:
+        return f"{_listed(better)} would have done better than {ev.baseline}."
+    if worse and len(worse) == len(ev.rows) - 1:
+        return f"Nothing would have done better than {ev.baseline}."
+    withheld = [row.policy for row in ev.rows if row.value is None]
+    if withheld and len(withheld) == len(ev.rows) - 1:
+        return f"No ranking: the log has a value for {base.policy} alone, and says below why not for the others."
+    return f"Nothing in this log shows a policy to be better than {ev.baseline}."
+
+
+def reasons(ev: Evaluation) -> list[tuple[str, str]]:
+    """Policies and the reason that they share, for everything that has no value."""
+    told = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
+    told += [(row.policy, f"withheld. {gate}") for row in ev.rows for gate in row.closed]
+    alone = [row.policy for row in ev.rows if row.measured is None and row.value is None]
+    told += [(policy, "withheld. Labels of one cluster say nothing about the next.") for policy in alone]
+    shared: dict[str, list[str]] = {}
+    for policy, reason in told:
+        shared.setdefault(reason, []).append(policy)
+    return [(_listed(policies), reason) for reason, policies in shared.items()]
+
+
+def remarks(ev: Evaluation) -> list[str]:
+    told = []
+    if ev.needed is not None:
+        first, second, count = ev.needed
+        if count > ev.recalls:
+            told.append(f"Telling {first} from {second} would take about {rounded(count)} recalls like these.")
+    if ev.open_windows:
+        told.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
+    if ev.settings.measure == "feedback" and ev.silent:
+        told.append(f"{ev.silent:.0%} of what was shown has no known reward and takes no part.")
+    return told + list(ev.notes)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def cells(ev: Evaluation) -> tuple[list[str], list[list[str]]]:
+    labels = ev.settings.measure == "labels"
+    metrics = list(ev.rows[0].metrics) if labels and ev.rows else []
+    head = ["policy", "value", "interval", f"to {ev.baseline}", "interval", "p", ""]
+    head += metrics if labels else ["bounds", "ess", "unsupported", "model"]
+    rows = []
+    for row in ev.rows:
+        gap = row.difference
+        cell = [
+            row.policy,
+            number(row.value.value if row.value else None),
+            interval(row.value),
+            "" if gap is None else f"{gap.value:+.3f}",
+            interval(gap),
+            "" if np.isnan(row.adjusted) else f"{row.adjusted:.3f}",
+            stars(row.adjusted),
+        ]
+        if labels:
+            cell += [number(row.metrics[name]) for name in metrics]
+        else:
+            cell += _feedback_cells(ev, row)
+        rows.append([*cell, row.kind, row.verdict])
+    return [*head, "kind", "verdict"], rows
+
+
+def _feedback_cells(ev: Evaluation, row: PolicyValue) -> list[str]:
+    assert row.measured is not None
+    return [
+        f"{number(row.lower, 2)}..{number(row.upper, 2)}" if row.measured.unsupported >= 0.005 else "",
+        f"{row.measured.weights.effective:,.0f}",
+        f"{row.measured.unsupported:.0%}",
+        number(ev.model_values[row.policy], 2),
+    ]
+
+
+_LEGEND = {
+    "labels": "p is Holm's; * < .05, ** < .01, *** < .001.",
+    "feedback": "p is Holm's; * < .05, ** < .01, *** < .001. model: the direct method, an extrapolation.",
+}
+
+
+def as_text(ev: Evaluation) -> str:
+    lines = [headline(ev), caption(ev)]
+    if ev.rows:
+        head, rows = cells(ev)
+        widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+        left = (0, len(head) - 2, len(head) - 1)
+        lines += [""] + [
+            "  ".join(
+                cell.ljust(width) if at in left else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in (head, *rows)
+        ]
+        lines.append(_LEGEND[ev.settings.measure])
+    why = reasons(ev)
+    if why:
+        lines += ["", *(f"{policy}: {reason}" for policy, reason in why)]
+    told = remarks(ev)
+    return "\n".join([*lines, *([""] if told else []), *told])
+
+
+def as_html(ev: Evaluation) -> str:
+    parts = [
+        f"<p><b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span></p>",
+    ]
+    if ev.rows:
+        head, rows = cells(ev)
+        top = "".join(f"<th style='text-align:right'>{escape(cell)}</th>" for cell in head)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td style='text-align:{'left' if at == 0 else 'right'}'>{escape(cell)}</td>"
+                for at, cell in enumerate(row)
+            )
+            + "</tr>"
+            for row in rows
+        )
+        parts.append(f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>")
+        parts.append(f"<p style='opacity:.7'>{escape(_LEGEND[ev.settings.measure])}</p>")
+    why = reasons(ev)
+    if why:
+        items = "".join(f"<li><b>{escape(policy)}</b>: {escape(reason)}</li>" for policy, reason in why)
+        parts.append(f"<ul>{items}</ul>")
+    parts += [f"<p style='opacity:.7'>{escape(line)}</p>" for line in remarks(ev)]
+    return f"<div>{''.join(parts)}</div>"

@@ -1,0 +1,111 @@
+"""One self-contained HTML file: the finding, the evidence, its limits, and how to have it again."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memlab import __version__
+from memlab.errors import InputError
+from memlab.evaluation._figures import SIZES, draw_disagreement, draw_leaderboard, draw_weights, height_of
+from memlab.evaluation._gates import GATES
+from memlab.evaluation._render import caption, headline, interval, number, reasons, remarks, stars
+from memlab.evaluation._svg import svg
+
+if TYPE_CHECKING:
+    from memlab.evaluation._evaluation import Evaluation
+
+__all__ = ["log_digest", "page", "write_report"]
+
+_HERE = Path(__file__).parent
+_PACKAGES = ("polars", "numpy")
+_EXAMPLES = 4
+
+
+def write_report(ev: Evaluation, path: Path) -> Path:
+    """Write the page. ``InputError`` where that is not possible."""
+    html = page(ev)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The report cannot be written to {path}: {error.strerror}. Name another path.") from None
+    return path
+
+
+def page(ev: Evaluation) -> str:
+    """The page. Everything that came from text is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pair = ev.pair
+    differ = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    figures = {"leaderboard": svg(draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev))}
+    if ev.settings.measure == "feedback":
+        width, height = SIZES["weights"]
+        figures["weights"] = svg(draw_weights(ev), name="weights", width=width, height=height)
+    if pair and differ:
+        width, height = SIZES["disagreement"]
+        figures["disagreement"] = svg(
+            draw_disagreement(differ[0], *pair), name="disagreement", width=width, height=height
+        )
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"number": number, "interval": interval, "stars": stars, "share": _share, "known": _known}
+    return environment.get_template("report.html").render(
+        ev=ev,
+        caption=caption(ev),
+        headline=headline(ev),
+        reasons=reasons(ev),
+        remarks=remarks(ev),
+        labels=ev.settings.measure == "labels",
+        figures={name: Markup(text) for name, text in figures.items()},
+        differ=differ,
+        pair=pair,
+        rankers=[target.ranker for target in ev._targets],
+        asked=GATES,
+        kinds=sorted({row.kind for row in ev.rows}),
+        line=reproduction(ev),
+        digest=log_digest(ev),
+        versions=[("memlab", __version__), ("Python", platform.python_version())]
+        + [(name, version(name)) for name in _PACKAGES],
+    )
+
+
+def reproduction(ev: Evaluation) -> str:
+    """The call that gives this evaluation again."""
+    settings = ev.settings
+    given = ", ".join(repr(name) for name in ev.given)
+    parts = [f"memlab.evaluate(slates, [{given}]"]
+    if settings.measure == "labels":
+        parts.append("labels=labels")
+    else:
+        parts.append(f"horizon={settings.horizon!r}, missing={settings.missing!r}, estimator={settings.estimator!r}")
+        parts.append(f"reward_range={settings.reward_range!r}")
+    parts.append(f"level={settings.level!r}, baseline={ev.baseline!r}, seed={settings.seed!r})")
+    return (",\n" + " " * len("memlab.evaluate(")).join(parts)
+
+
+def log_digest(ev: Evaluation) -> str:
+    """A sha256 of what the log says: recalls, candidates, probabilities, what was shown and what it earned."""
+    log = ev._log
+    digest = hashlib.sha256()
+    for array in (log.recall, log.propensity, log.shown, log.reward, log.limit, log.cluster):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    for name in ("decision", "memory_id"):
+        digest.update("\x1f".join(map(str, log.ids[name].to_list())).encode())
+    return digest.hexdigest()
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"
+
+
+def _known(value: Any) -> bool:
+    return value is not None and bool(np.isfinite(value))

@@ -1,0 +1,167 @@
+"""What each policy would have shown: re-scored on the logged pool, re-recalled by the lab, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError
+from memlab.evaluation._fingerprints import Fingerprints
+from memlab.evaluation._log import Log
+from memlab.evaluation._rankers import Ranker
+from memlab.evaluation._top import best_of_each
+from memlab.policies import Pack
+
+__all__ = ["RecallsAgain", "Refused", "Target", "aim"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class RecallsAgain(Protocol):
+    """A lab that can answer a logged recall once more, on the state before it, under another pack.
+
+    ``decision`` is the recall's row of ``decisions``. The frame has ``memory_id`` (of the log's type), ``score`` and
+    the features of every candidate. None where that state cannot be had.
+    """
+
+    def __call__(self, decision: dict[str, Any], pack: Pack, /) -> pl.DataFrame | None: ...
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A policy that cannot be evaluated on this log, and why."""
+
+    policy: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """The items that a policy would have shown, best first, recall by recall (arrays over these items, t).
+
+    ``row`` points into the log's arrays, -1 for what the log's pool does not hold. ``unscored`` counts candidates whose
+    score is NaN, null or infinite: they are never shown.
+    """
+
+    ranker: Ranker
+    kind: Literal["re-scored", "re-recalled"]
+    recall: Ints
+    rank: Ints
+    row: Ints
+    memory: pl.Series = field(repr=False)
+    score: Floats = field(repr=False)
+    unscored: int
+    scores: Floats | None = field(repr=False)
+    """Of every candidate of the log, f64[n]; none if it was re-recalled."""
+    pool: pl.DataFrame | None = field(repr=False)
+    """The re-recalled pools with a column ``recall``; none if it was re-scored."""
+
+    @property
+    def name(self) -> str:
+        return self.ranker.name
+
+
+def aim(
+    rankers: Sequence[Ranker],
+    log: Log,
+    schema: pl.Schema,
+    fingerprints: Fingerprints,
+    recall_again: RecallsAgain | None,
+) -> tuple[list[Target], list[Refused]]:
+    """A target for each ranker, or the reason why there is none."""
+    targets: list[Target] = []
+    refused: list[Refused] = []
+    rescored = []
+    for ranker in rankers:
+        objections = fingerprints.objections(ranker, schema)
+        if not objections:
+            rescored.append(ranker)
+        elif ranker.pack is not None and recall_again is not None:
+            found = _recalled(ranker, ranker.pack, log, recall_again)
+            (targets if isinstance(found, Target) else refused).append(found)  # type: ignore[arg-type]
+        else:
+            refused.append(Refused(ranker.name, _way_out(ranker, objections)))
+    columns = list(dict.fromkeys(_spelled(name, schema) for ranker in rescored for name in ranker.reads))
+    pool = log.pool([name for name in columns if name not in ("decision", "memory_id")]) if rescored else None
+    for ranker in rescored:
+        assert pool is not None
+        target = _rescored(ranker, log, pool)
+        if isinstance(target, Refused):
+            refused.append(target)
+        else:
+            targets.append(target)
+    place = {ranker.name: index for index, ranker in enumerate(rankers)}
+    return sorted(targets, key=lambda target: place[target.name]), refused
+
+
+def _way_out(ranker: Ranker, objections: Sequence[str]) -> str:
+    told = "; ".join(objections)
+    told = f"{told[0].upper()}{told[1:]}."
+    if ranker.pack is not None:
+        return f"{told} Evaluate on the slates of a lab, which can recall again, or log with this pack for a while."
+    return f"{told} Log that feature, or evaluate a policy that does without it."
+
+
+def _spelled(name: str, schema: pl.Schema) -> str:
+    known = schema.names()
+    if name in known:
+        return name
+    return next(column for column in known if column.replace("_", "-") == name.replace("_", "-"))
+
+
+def _rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
+    if ranker.policy is not None:
+        values = ranker.policy.columns(pool, by="decision")
+    else:
+        assert ranker.expression is not None
+        values = pool.select(ranker.expression.alias("value")).to_series()
+        if len(values) != pool.height:
+            raise InputError(f"The expression {ranker.name} gives {len(values)} values for {pool.height} candidates.")
+    if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
+        raise InputError(f"The policy {ranker.name} gives {values.dtype}; a score is a number.")
+    scores = values.cast(pl.Float64).to_numpy()
+    unscored = int((~np.isfinite(scores)).sum())
+    if unscored == len(scores) and unscored:
+        return Refused(ranker.name, f"None of its {unscored} scores is a finite number: it would show nothing.")
+    row, rank = best_of_each(scores, log.recall, log.limit)
+    memory = log.ids["memory_id"][row]
+    return Target(ranker, "re-scored", log.recall[row], rank, row, memory, scores[row], unscored, scores, None)
+
+
+def _recalled(ranker: Ranker, pack: Pack, log: Log, recall_again: RecallsAgain) -> Target | Refused:
+    """Recalls in time order, so that a lab that folds its journal forward does so once."""
+    again: dict[int, pl.DataFrame] = {}
+    order = log.decisions["at"].arg_sort().to_list() if "at" in log.decisions.columns else range(len(log))
+    for number in order:
+        frame = recall_again(log.decisions.row(number, named=True), pack)
+        if frame is None:
+            decision = log.decisions["decision"][number]
+            return Refused(
+                ranker.name, f"Its features differ from the logged ones, and recall {decision} cannot be had again."
+            )
+        again[number] = frame.with_columns(recall=pl.lit(number, dtype=pl.Int64))
+    pool = pl.concat([again[number] for number in sorted(again)], how="diagonal").sort("recall", "memory_id")
+    scores = pool["score"].cast(pl.Float64).to_numpy()
+    recall = pool["recall"].to_numpy()
+    chosen, rank = best_of_each(scores, recall, log.limit)
+    shown = pool.select("recall", "memory_id")[chosen]
+    held = log.ids.select("memory_id").with_columns(recall=pl.Series(log.recall), row=pl.int_range(pl.len()))
+    row = shown.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
+    return Target(
+        ranker,
+        "re-recalled",
+        recall[chosen],
+        rank,
+        row.fill_null(-1).to_numpy(),
+        shown["memory_id"],
+        scores[chosen],
+        int((~np.isfinite(scores)).sum()),
+        None,
+        pool,
+    )

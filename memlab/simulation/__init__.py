@@ -1,0 +1,39 @@
+"""An agent's life with known truth: worlds, the life in a lab, and what every memory was really worth.
+
+The truth never reads a feature of a policy. What is useful follows from the world's own facts and their times; policies
+see texts, times, metadata and logged feedback.
+
+    from memlab.simulation import WORLDS, live
+    life = live(WORLDS["differs"])
+    life.truth("memlab"), life.truth("workbench")
+    life.slates                                     # what an evaluation gets
+"""
+
+from memlab.simulation._conversations import Transcript, from_conversations
+from memlab.simulation._events import Asked, Event, Reactions, Said, Script, User
+from memlab.simulation._life import Life, live
+from memlab.simulation._redraw import Pools
+from memlab.simulation._world import Phase, World
+from memlab.simulation._worlds import FRESH, HABIT, PROBING, SPARSE, SURE, WORLDS
+
+__all__ = [
+    "FRESH",
+    "HABIT",
+    "PROBING",
+    "SPARSE",
+    "SURE",
+    "WORLDS",
+    "Asked",
+    "Event",
+    "Life",
+    "Phase",
+    "Pools",
+    "Reactions",
+    "Said",
+    "Script",
+    "Transcript",
+    "User",
+    "World",
+    "from_conversations",
+    "live",
+]

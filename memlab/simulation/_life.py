@@ -1,0 +1,284 @@
+"""A life: a world lived in a lab through its public verbs, with everything logged and the truth kept beside it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.clock import DAY, ManualClock, Micros
+from memlab.embedding import EmbedderSpec
+from memlab.errors import InputError, UnknownName
+from memlab.lab import Lab, open_lab
+from memlab.past import Past
+from memlab.policies import FEATURES, Pack, load_pack
+from memlab.recall import Hit, Recaller
+from memlab.simulation._events import Asked, Said, Script, chance, utilities
+from memlab.slates import Slates
+
+__all__ = ["Life", "live"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Life:
+    """A world that was lived: its lab (still open), its slates, and what every candidate was truly worth.
+
+    ``asked`` has the question of each logged decision. Close it, or use it in a ``with``.
+    """
+
+    world: Script
+    lab: Lab
+    slates: Slates
+    asked: dict[int, Asked]
+    _utilities: Floats
+
+    @cached_property
+    def worth(self) -> pl.DataFrame:
+        """``decision``, ``memory_id``, ``utility`` and ``reward`` (expected of feedback) of every logged candidate."""
+        pools = self.slates.candidates.select("decision", "memory_id").collect()
+        utility = self._utility(pools["decision"].to_numpy(), pools["memory_id"].to_numpy())
+        return pools.with_columns(utility=utility, reward=self.world.user.reward(utility))
+
+    def truth(
+        self,
+        policy: str | Path | Pack | pl.Expr,
+        *,
+        of: Literal["reward", "utility"] = "reward",
+        how: Literal["auto", "rescore", "recall"] = "auto",
+    ) -> float:
+        """The true one-step value of a pack, or of an expression over the logged candidates.
+
+        It is the mean over the logged decisions of what the ``limit`` memories that the policy puts first are worth
+        together: their expected rewards, each as if feedback came for certain, or their utilities. "rescore" orders
+        the logged pool anew; "recall" asks again on the state before each decision; "auto" rescores where all features
+        that the pack's recall-score reads are those that were logged. Packs that showed fewer are worth less.
+
+        >>> life.truth("memlab"), life.truth(pl.col("similarity"))       # doctest: +SKIP
+        """
+        for name, value, known in (("of", of, ("reward", "utility")), ("how", how, ("auto", "rescore", "recall"))):
+            if value not in known:
+                raise UnknownName(f"choice of {name}", value, known)
+        if isinstance(policy, pl.Expr):
+            if how == "recall":
+                raise InputError("An expression can only rescore; to recall again, give a pack.")
+            tops = self._rescored(policy)
+        else:
+            pack = load_pack(policy)
+            anew = how == "rescore" or (how == "auto" and self._rescorable(pack))
+            tops = self._rescored(pack) if anew else self._recalled(pack)
+        utility = self._utility(tops["decision"].to_numpy(), tops["memory_id"].to_numpy())
+        values = utility if of == "utility" else self.world.user.reward(utility)
+        return float(values.sum() / len(self.asked))
+
+    def logged(self) -> pl.DataFrame:
+        """The naive report: ``pack``, ``decisions``, and ``value``, the mean reward of the head times its size.
+
+        It compares packs by what each earned while it was live, whatever it was asked then.
+        """
+        asked = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
+        shown = asked.join(self.slates.exposures, on="decision", how="inner", maintain_order="left")
+        head = shown.filter(pl.col("position") <= pl.col("limit"))
+        told = self.slates.feedback.select("decision", "memory_id", told=_success())
+        return (
+            head.join(told, on=["decision", "memory_id"], how="left", maintain_order="left")
+            .group_by("pack", maintain_order=True)
+            .agg(
+                decisions=pl.col("decision").n_unique(),
+                value=pl.col("told").mean() * pl.len() / pl.col("decision").n_unique(),
+            )
+            .collect()
+        )
+
+    def close(self) -> None:
+        self.lab.close()
+
+    def __enter__(self) -> Life:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.asked):,} recalls>"
+
+    # -- within -----------------------------------------------------------------------------------------------
+
+    def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
+        known = np.array(list(self.asked), dtype=np.int64)
+        return np.asarray(self._utilities[np.searchsorted(known, decisions), memories - 1])
+
+    @cached_property
+    def _frame(self) -> pl.DataFrame:
+        limits = self.slates.decisions.select("decision", "limit")
+        return self.slates.candidates.join(limits, on="decision", how="inner").collect()
+
+    @cached_property
+    def _logging(self) -> tuple[Pack, ...]:
+        return tuple(load_pack(pack) for _, pack in self.world.packs)
+
+    def _rescorable(self, pack: Pack) -> bool:
+        """Whether everything that decides the features of its recall-score is as it was in the log."""
+        needed = {name for feature in pack.policies["recall-score"].inputs for name in FEATURES[feature].depends}
+        live = {(row[0], row[1]) for row in self.slates.decisions.select("pack", "pack_hash").collect().iter_rows()}
+        logging = [other for other in (*self._logging, self.lab.pack) if (other.name, other.hash) in live]
+        if len({other.hash for other in logging}) < len(live):
+            return False
+        return all(_decides(pack, name) == _decides(other, name) for other in logging for name in needed)
+
+    def _rescored(self, policy: Pack | pl.Expr) -> pl.DataFrame:
+        if isinstance(policy, pl.Expr):
+            score = policy.cast(pl.Float64)
+            scored = self._frame.select("decision", "memory_id", "limit", score.alias("_score"))
+        else:
+            values = policy.policies["recall-score"].columns(self._frame, by="decision")
+            scored = self._frame.select("decision", "memory_id", "limit").with_columns(values.alias("_score"))
+        fit = scored.filter(pl.col("_score").is_not_nan() & (pl.col("_score") > -np.inf))
+        best = fit.sort("decision", "_score", "memory_id", descending=[False, True, False])
+        return best.filter(pl.int_range(pl.len()).over("decision") < pl.col("limit"))
+
+    def _recalled(self, pack: Pack) -> pl.DataFrame:
+        """The head of a fresh recall on the state before each decision."""
+        limits = self.slates.decisions.select("decision", "limit").sort("decision").collect()
+        past = Past(self.lab._store.journal, Recaller(self.lab.embedder))
+        found: list[tuple[int, int]] = []
+        for decision, limit in limits.iter_rows():
+            slate = past.recall(decision, pack)
+            fit = np.flatnonzero(np.isfinite(slate.scores))
+            order = fit[np.lexsort((slate.ids[fit], -slate.scores[fit]))][:limit]
+            found += [(decision, int(memory)) for memory in slate.ids[order]]
+        return pl.DataFrame(found, schema={"decision": pl.Int64, "memory_id": pl.Int64}, orient="row")
+
+
+def _decides(pack: Pack, name: str) -> object:
+    """The setting or the policy of this name; the embedder is one throughout a life."""
+    return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
+
+
+def _success() -> pl.Expr:
+    return pl.coalesce("reward", (pl.col("outcome") == "success").cast(pl.Float64))
+
+
+def live(
+    world: Script,
+    *,
+    pack: str | Path | Pack | None = None,
+    path: str | Path | None = None,
+    embedder: EmbedderSpec = None,
+    progress: bool = False,
+) -> Life:
+    """Live a world: remember what is said, recall what is asked, give feedback when it is due, all by the clock.
+
+    The world's own packs log unless ``pack`` does for the whole time. What is said and asked, and how the user would
+    react to each memory, depends on the world alone. Feedback that would come after the last event has not come: at
+    the end of a log some windows are open. ``path`` is a directory for the lab; without one it is in memory.
+
+    Raises InputError if the lab at ``path`` already holds memories.
+
+    >>> from memlab.simulation import WORLDS, live
+    >>> with live(WORLDS["differs"]) as life:                            # doctest: +SKIP
+    ...     life.slates.decisions.collect()
+    """
+    events = world.events()
+    said = [event for event in events if isinstance(event, Said)]
+    if not said or not any(isinstance(event, Asked) for event in events):
+        raise InputError(f"In the world {world.name} nothing is said or nothing is asked: there is no life to live.")
+    clock = ManualClock(events[0].at)
+    lab = open_lab(path, embedder=embedder, clock=clock, seed=world.seed)
+    try:
+        if len(lab):
+            raise InputError(f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab.")
+        packs = [(0, load_pack(pack))] if pack is not None else [(day, load_pack(one)) for day, one in world.packs]
+        asked, worth = _lived(lab, clock, world, packs, progress)
+        return Life(world, lab, lab.slates, asked, worth)
+    except BaseException:
+        lab.close()
+        raise
+
+
+def _lived(
+    lab: Lab, clock: ManualClock, world: Script, packs: Sequence[tuple[int, Pack]], progress: bool
+) -> tuple[dict[int, Asked], Floats]:
+    """Live through the events; the question of each decision, and the utility of every memory for it."""
+    events = world.events()
+    place = {event.ref: index for index, event in enumerate(event for event in events if isinstance(event, Said))}
+    begin = events[0].at // DAY
+    ahead = sorted(packs, key=lambda item: item[0], reverse=True)
+    waiting: list[Said] = []
+    due = _Due(lab, clock)
+    asked: dict[int, Asked] = {}
+    worth: list[Floats] = []
+    with _bar(progress, len(events)) as step:
+        for event in events:
+            while ahead and event.at // DAY - begin >= ahead[-1][0]:
+                clock.set(event.at)
+                lab.use(ahead.pop()[1], reason=f"live from day {event.at // DAY - begin}")
+            due.give(event.at)
+            clock.set(event.at)
+            if isinstance(event, Said):
+                waiting.append(event)
+            else:
+                if waiting:
+                    lab.remember_many([one.row() for one in waiting], chain=True)
+                    waiting = []
+                hits = lab.recall(event.text, project=event.project)
+                utility = utilities(event, place, len(place))
+                reactions = world.user.react(utility, chance(world.seed, f"feedback {event.number}"))
+                for hit in hits:
+                    row = hit.id - 1
+                    if reactions.answered[row]:
+                        due.add(event.at + int(reactions.delay[row]), hit, success=bool(reactions.success[row]))
+                if hits.decision is not None:
+                    asked[hits.decision] = event
+                    worth.append(utility)
+            step(1)
+        if waiting:
+            lab.remember_many([one.row() for one in waiting], chain=True)
+    return asked, np.array(worth)
+
+
+class _Due:
+    """Feedback on its way."""
+
+    def __init__(self, lab: Lab, clock: ManualClock) -> None:
+        self._lab, self._clock = lab, clock
+        self._heap: list[tuple[Micros, int, Hit, bool]] = []
+        self._count = 0
+
+    def add(self, at: Micros, hit: Hit, *, success: bool) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (at, self._count, hit, success))
+
+    def give(self, until: Micros) -> None:
+        """All that is due by then, in order."""
+        while self._heap and self._heap[0][0] <= until:
+            at, _, hit, success = heapq.heappop(self._heap)
+            self._clock.set(at)
+            self._lab.feedback(hit, "success" if success else "fail", source="simulated user")
+
+
+class _Step(Protocol):
+    def __call__(self, n: float) -> object: ...
+
+
+@contextmanager
+def _bar(shown: bool, total: int) -> Iterator[_Step]:
+    if not shown:
+        yield lambda n: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, unit="event", desc="living", leave=False) as bar:
+        yield bar.update

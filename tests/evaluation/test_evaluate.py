@@ -1,0 +1,318 @@
+"""``memlab.evaluate`` on logs whose truth is known, and on logs that must be refused."""
+
+import numpy as np
+import polars as pl
+import pytest
+from probed_logs import World
+
+from memlab import Slates
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation import evaluate
+
+MANY = World(clusters=40, recalls=40, seed=1)
+FEW = World(clusters=8, recalls=60, seed=2)
+
+
+def row(ev, name):
+    return next(one for one in ev.rows if one.policy == name)
+
+
+def closed(ev, name):
+    return {gate.name for gate in row(ev, name).closed}
+
+
+@pytest.fixture(scope="module")
+def many():
+    return evaluate(MANY.slates(), ["good", "noise", "far"])
+
+
+def test_the_truth_lies_in_the_intervals_and_the_better_policy_is_found(many):
+    for name, score in (("good", "good"), ("noise", "noise"), ("logged", "plain")):
+        value = row(many, name).value
+        assert value.low < MANY.value(score) < value.high
+    values = [one.value.value for one in many.rows if one.value]
+    assert values == sorted(values, reverse=True)
+    assert (many.rows[0].policy, many.rows[-1].policy) == ("good", "far")
+    assert {one.policy: one.verdict for one in many.rows} == {
+        "good": "better",
+        "logged": "baseline",
+        "noise": "not separated",
+        "far": "withheld",
+    }
+    assert many.baseline == "logged"
+    assert "good would have done better than logged." in repr(many)
+
+
+def test_the_policy_that_logged_is_worth_the_mean_of_its_log(many):
+    earned = np.where(MANY.rank <= MANY.limit, MANY.reward, 0).sum(axis=1).mean()
+    assert row(many, "logged").value.value == pytest.approx(earned)
+
+
+@pytest.mark.parametrize("estimator", ["snips", "ht"])
+def test_the_value_is_that_of_a_loop_over_recalls(estimator):
+    ev = evaluate(FEW.slates(), ["good"], estimator=estimator)
+    weighted = weight = 0.0
+    for recall in range(FEW.count):
+        best = sorted(range(FEW.pool), key=lambda item: (-FEW.good[recall, item], item))[: FEW.limit]
+        for item in best:
+            if FEW.shown[recall, item]:
+                weighted += FEW.reward[recall, item] / FEW.propensity[recall, item]
+                weight += 1 / FEW.propensity[recall, item]
+    expected = weighted / FEW.count if estimator == "ht" else FEW.limit * weighted / weight
+    assert row(ev, "good").value.value == pytest.approx(expected)
+
+
+def test_nothing_of_a_policy_that_was_never_shown_is_averaged_away(many):
+    far = row(many, "far")
+    assert far.value is None
+    assert far.difference is None
+    assert closed(many, "far") == {"support"}
+    assert (far.lower, far.upper) == (0.0, MANY.limit)
+    assert many.frame.filter(pl.col("policy") == "far")["value"].to_list() == [None]
+    assert "far: withheld. support: 100%, where at most 20% is asked for." in repr(many)
+
+
+def test_bounds_may_decide_where_support_is_lacking():
+    """A log of ones: whatever half of the head could not be shown earns at most as much."""
+    world = World(clusters=10, recalls=30, limit=4, depth=4)
+    world.reward[:] = 1.0
+    half = world.plain.copy()
+    # two of the head, two from the end of the pool, which nothing could have shown
+    half[world.rank == world.pool] = 50
+    half[world.rank == world.pool - 1] = 49
+    frames = world.frames()
+    frames["candidates"] = frames["candidates"].with_columns(half=pl.Series(half.ravel()))
+    ev = evaluate(world.slates(**frames), ["half"])
+    assert closed(ev, "half") == {"support"}
+    assert row(ev, "half").verdict == "withheld"
+    assert (row(ev, "half").lower, row(ev, "half").upper) == pytest.approx((2.0, 4.0))
+    # with rewards between 1 and 2 what was not shown is worth more than what was
+    ev = evaluate(world.slates(**frames), ["half"], reward_range=(1.5 - 0.5, 3.0))
+    assert row(ev, "half").verdict == "withheld"
+    # and the other way round: a head that is known to be worth nothing, and an item that cannot be worth less than that
+    world.reward[:] = 0.0
+    frames = world.frames() | {"candidates": frames["candidates"]}
+    ev = evaluate(world.slates(**frames), ["half"], reward_range=(-1.0, 0.0))
+    assert row(ev, "half").upper == pytest.approx(0.0)
+    assert row(ev, "half").verdict == "withheld"
+
+
+def test_bounds_decide_when_even_the_worst_case_is_better():
+    world = World(clusters=10, recalls=30, limit=4, depth=4)
+    head, tail = world.rank <= 4, world.rank > 8
+    world.reward = np.where(head, 0.0, 1.0)
+    score = np.where(tail & (world.rank == 9), 9.0, np.where((world.rank > 4) & (world.rank <= 8), 5.0, 0.0))
+    frames = world.frames()
+    frames["candidates"] = frames["candidates"].with_columns(below=pl.Series((score - 0.01 * world.rank).ravel()))
+    ev = evaluate(world.slates(**frames), ["below"])
+    # a quarter of it could not have been shown; the other three quarters earn 1 where the head earns 0
+    assert row(ev, "below").measured.unsupported == 0.25
+    assert row(ev, "below").verdict == "better by its bounds"
+    assert "below would have done better than logged." in repr(ev)
+
+
+def test_a_deterministic_log_is_refused_but_for_what_it_showed():
+    world = World(clusters=10, recalls=30, rate=0.0)
+    ev = evaluate(world.slates(), ["good", pl.col("plain").alias("same")])
+    assert "exploration" in closed(ev, "good")
+    assert row(ev, "same").value.value == row(ev, "logged").value.value
+    assert not any(one.verdict in ("better", "worse") for one in ev.rows)
+    assert "(setting probe-rate 0.1)" in repr(ev)
+    assert ev.model_values["good"] == pytest.approx(world.value("good"), abs=0.4)
+
+
+def test_unknown_propensities_are_refused():
+    frames = FEW.frames()
+    bare = {name: frames[name].drop("propensity") for name in ("candidates", "exposures")}
+    ev = evaluate(FEW.slates(**bare), ["good"])
+    assert all("propensities" in closed(ev, name) for name in ("good", "logged"))
+    assert all(one.value is None for one in ev.rows)
+    assert repr(ev).startswith("No ranking")
+
+
+def test_a_log_that_knows_only_what_it_showed_is_checked_by_the_mean_weight():
+    frames = FEW.frames()
+    candidates = frames["candidates"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
+    ev = evaluate(FEW.slates(candidates=candidates), ["good", "far"])
+    assert row(ev, "good").value is not None
+    assert "mean weight" in closed(ev, "far")
+
+
+def test_wrong_propensities_are_seen_in_the_mean_weight():
+    frames = FEW.frames()
+    wrong = pl.when(pl.col("propensity") < 1).then(pl.col("propensity") / 3).otherwise("propensity")
+    changed = {name: frames[name].with_columns(propensity=wrong) for name in ("candidates", "exposures")}
+    assert "mean weight" in closed(evaluate(FEW.slates(**changed), ["good"]), "good")
+
+
+def test_one_cluster_one_query_and_one_policy():
+    alone = World(clusters=1, recalls=60)
+    ev = evaluate(alone.slates(), "good")
+    assert "clusters" in closed(ev, "good")
+    query = World(clusters=1, recalls=1)
+    ev = evaluate(query.slates(), ["good"])
+    assert {"clusters", "effective sample"} <= closed(ev, "good")
+    single = evaluate(FEW.slates(), ["good"], baseline="good")
+    assert single.frame.height == 1
+    assert repr(single).startswith("good is worth")
+    assert single.pair is None
+    assert not single.ranked
+
+
+def test_the_baseline_may_be_named():
+    ev = evaluate(FEW.slates(), ["good", "noise"], baseline="noise")
+    assert ev.baseline == "noise"
+    assert row(ev, "logged") if "logged" in ev.frame["policy"] else True
+    assert row(ev, "noise").verdict == "baseline"
+    assert evaluate(FEW.slates(), ["good"], baseline="logged").baseline == "logged"
+    with pytest.raises(UnknownName, match="There is no policy to compare with"):
+        evaluate(FEW.slates(), ["good"], baseline="goood")
+
+
+def test_differences_are_paired():
+    """Policies that share most of their head differ with far less error than their values have."""
+    ev = evaluate(MANY.slates(), ["good"])
+    gap, value = row(ev, "good").difference, row(ev, "good").value
+    assert gap.value == pytest.approx(value.value - row(ev, "logged").value.value)
+    assert gap.error < 0.8 * value.error
+
+
+def test_the_same_seed_gives_the_same_numbers_whatever_else_is_evaluated():
+    alone = row(evaluate(MANY.slates(), ["good"]), "good")
+    among = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
+    assert alone.value == among.value
+    assert alone.difference == among.difference
+    assert row(evaluate(MANY.slates(), ["good"], seed=1), "good").value.low != alone.value.low
+
+
+def test_the_number_of_recalls_that_would_do_is_told():
+    ev = evaluate(World(clusters=8, recalls=20, seed=3).slates(), ["good", "noise"])
+    first, second, count = ev.needed
+    assert {first, second} < {"good", "noise", "logged"}
+    assert count > 160
+    assert f"Telling {first} from {second} would take about" in repr(ev)
+
+
+def test_a_level_widens_intervals():
+    narrow, wide = (row(evaluate(FEW.slates(), ["good"], level=level), "good").value for level in (0.8, 0.99))
+    assert narrow.value == wide.value
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+
+
+def test_silence_is_not_a_no_unless_said():
+    dice = np.random.default_rng(5)
+    frames = MANY.frames()
+    heard = {"feedback": frames["feedback"].filter(pl.Series(dice.random(frames["feedback"].height) < 0.7))}
+    censored = evaluate(MANY.slates(**heard), ["good"])
+    assert censored.silent == pytest.approx(0.3, abs=0.02)
+    assert row(censored, "good").value.low < MANY.value("good") < row(censored, "good").value.high
+    zero = evaluate(MANY.slates(**heard), ["good"], missing="zero")
+    assert row(zero, "good").value.value == pytest.approx(0.7 * row(censored, "good").value.value, rel=0.05)
+    with pytest.raises(InputError, match="30% of what was shown has no known reward, and Horvitz-Thompson's sum"):
+        evaluate(MANY.slates(**heard), ["good"], estimator="ht")
+    quiet = {"feedback": frames["feedback"].sample(fraction=0.3, seed=1)}
+    assert "silence" in closed(evaluate(MANY.slates(**quiet), ["good"]), "good")
+
+
+def test_rewards_that_come_late_wait_for_their_horizon():
+    """A reward comes at once and its absence is told two days later: an open window would count the first alone."""
+    frames = MANY.frames()
+    late = pl.when(pl.col("reward") == 0).then(pl.col("at") + pl.duration(days=2)).otherwise("at")
+    end = frames["decisions"]["at"].max()
+    feedback = frames["feedback"].with_columns(at=late).filter(pl.col("at") <= end)
+    naive = evaluate(MANY.slates(feedback=feedback), ["good"])
+    fair = evaluate(MANY.slates(feedback=feedback), ["good"], horizon="3d")
+    assert fair.open_windows == 72
+    assert fair.recalls + fair.open_windows == MANY.count
+    assert fair.silent == 0
+    assert row(naive, "logged").value.value > row(fair, "logged").value.value
+
+
+def test_frames_diagnostics_and_settings():
+    ev = evaluate(FEW.slates(), ["good", "far"], horizon="1h", missing="zero")
+    assert ev.frame.columns == [
+        *("policy", "value", "low", "high", "difference", "difference_low", "difference_high", "p"),
+        *("lower", "upper", "effective_sample", "unsupported", "model_value", "kind", "estimator", "verdict"),
+    ]
+    assert ev.diagnostics.filter(~pl.col("open"))["policy"].unique().to_list() == ["far"]
+    assert ev.diagnostics.height == 9 + 9 + 5
+    assert (ev.settings.horizon, ev.settings.missing, ev.settings.estimator) == ("1h", "zero", "snips")
+    with pytest.raises(AttributeError):
+        ev.baseline = "good"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "reason"),
+    [
+        ({"reward": "slate"}, UnknownName, "There is no kind of reward"),
+        ({"missing": "drop"}, UnknownName, "There is no treatment of missing feedback"),
+        ({"estimator": "dr"}, UnknownName, "There is no estimator"),
+        ({"level": 95}, InputError, "level is a probability"),
+        ({"level": True}, InputError, "level is a probability"),
+        ({"reward_range": (1, 0)}, InputError, "reward_range runs from the least"),
+        ({"reward_range": (0, float("inf"))}, InputError, "reward_range runs from"),
+        ({"reward_range": 1}, InputError, "reward_range is a pair"),
+        ({"horizon": "soon"}, InputError, "horizon is a number"),
+        ({"seed": -1}, InputError, "seed is a whole number"),
+        ({"seed": 1.5}, InputError, "seed is a whole number"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(given, error, reason):
+    with pytest.raises(error, match=reason):
+        evaluate(FEW.slates(), ["good"], **given)
+
+
+def test_a_declared_range_of_rewards_is_kept_to():
+    frames = FEW.frames()
+    frames["feedback"] = frames["feedback"].with_columns(pl.col("reward") * 5)
+    with pytest.raises(InputError, match=r"outside 0\.\.1"):
+        evaluate(FEW.slates(**frames), ["good"])
+    declared = Slates.from_frames(**frames, reward_range=(0, 5))
+    ev = evaluate(declared, ["good"])
+    assert ev.settings.reward_range == (0.0, 5.0)
+    assert row(ev, "good").value.value == pytest.approx(5 * row(evaluate(FEW.slates(), ["good"]), "good").value.value)
+
+
+def test_two_columns_of_anybodys_csv(tmp_path):
+    frames = FEW.frames()
+    wide = frames["candidates"].join(
+        frames["feedback"].select("decision", "memory_id", "reward"), on=["decision", "memory_id"], how="left"
+    )
+    wide = wide.with_columns(
+        rank=pl.Series(np.where(FEW.shown, FEW.rank, 0).ravel()), cluster=pl.Series(np.repeat(FEW.cluster, FEW.pool))
+    )
+    wide.select("decision", "memory_id", "rank", "reward", "propensity", "cluster", "good", "noise").write_csv(
+        tmp_path / "log.csv"
+    )
+    slates = Slates.from_wide(
+        pl.read_csv(tmp_path / "log.csv"),
+        decision="decision",
+        item="memory_id",
+        shown="rank",
+        reward="reward",
+        propensity="propensity",
+        cluster="cluster",
+        scores=["good", "noise"],
+        limit=FEW.limit,
+    )
+    ev = evaluate(slates, ["good", "noise"])
+    assert row(ev, "good").value.value == pytest.approx(row(evaluate(FEW.slates(), ["good"]), "good").value.value)
+
+
+def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
+    """A pack with another damping is asked of the state before each recall; without edges it finds the same."""
+    lab.use(
+        '(pack one "One.") (setting damping 0.5) (setting probe-rate 0.5)'
+        " (defpolicy recall-score [activation] activation)"
+    )
+    lab.remember_many([f"note {number} about the harbour and the boat" for number in range(30)])
+    for _ in range(12):
+        clock.advance(hours=1)
+        for hit in lab.recall("harbour boat 7", limit=3):
+            lab.feedback(hit, "success")
+        lab.remember("a later note about the harbour boat 7")
+    other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
+    ev = evaluate(lab.slates, {"same": lab.pack, "other": other})
+    assert {one.policy: one.kind for one in ev.rows} == {"same": "re-scored", "other": "re-recalled"}
+    assert ev.target("other").memory.to_list() == ev.target("same").memory.to_list()
+    assert ev.target("other").row.tolist() == ev.target("same").row.tolist()

@@ -1,0 +1,116 @@
+"""Policies on labels: equal to ir_measures, and never mixed with feedback."""
+
+import ir_measures
+import numpy as np
+import polars as pl
+import pytest
+from probed_logs import World
+
+from memlab.errors import InputError
+from memlab.evaluation import METRICS, evaluate
+from memlab.evaluation._clusters import FEW
+
+WORLD = World(clusters=8, recalls=6, pool=20, limit=5, depth=5, seed=2)
+ORACLES = {
+    "recall": ir_measures.R,
+    "recall_any": ir_measures.Success,
+    "mrr": ir_measures.RR,
+    "map": ir_measures.AP,
+    "ndcg": ir_measures.nDCG,
+}
+
+
+def labels(world=WORLD, threshold=0.75):
+    frame = world.frames()["candidates"].select("decision", "memory_id")
+    return frame.with_columns(relevance=pl.Series((world.truth.ravel() > threshold).astype(int)))
+
+
+def test_the_metrics_are_those_of_ir_measures():
+    judged = labels()
+    ev = evaluate(WORLD.slates(), ["good", "noise"], labels=judged)
+    assert (ev.settings.measure, ev.settings.metric) == ("labels", "recall@5")
+    qrels = [ir_measures.Qrel(str(d), str(m), r) for d, m, r in judged.iter_rows() if r]
+    asked = {qrel.query_id for qrel in qrels}
+    candidates = WORLD.frames()["candidates"]
+    for row in ev.rows:
+        column = "score" if row.policy == "logged" else row.policy
+        run = [
+            ir_measures.ScoredDoc(str(d), str(m), score)
+            for d, m, score in candidates.select("decision", "memory_id", column).iter_rows()
+        ]
+        assert set(row.metrics) == {f"{name}@5" for name in METRICS}
+        for name, oracle in ORACLES.items():
+            by_query = {m.query_id: m.value for m in ir_measures.iter_calc([oracle @ 5], qrels, run)}
+            expected = np.mean([by_query[query] for query in asked])
+            assert row.metrics[f"{name}@5"] == pytest.approx(expected, abs=1e-9)
+        assert row.value.value == row.metrics["recall@5"]
+
+
+def test_a_recall_without_relevant_items_has_no_value():
+    judged = labels()
+    some = judged.filter(pl.col("decision") <= 40)
+    ev = evaluate(WORLD.slates(), ["good"], labels=some)
+    answered = some.filter(pl.col("relevance") == 1)["decision"].n_unique()
+    assert f"{48 - answered} recalls have no relevant item in the labels: left out." in ev.notes
+    with pytest.raises(InputError, match="there is nothing to measure"):
+        evaluate(WORLD.slates(), ["good"], labels=judged.with_columns(relevance=pl.lit(0)))
+
+
+def test_evidence_outside_the_pool_counts_against_every_policy():
+    far = pl.DataFrame({"decision": [1], "memory_id": [999], "relevance": [1]})
+    ev = evaluate(
+        WORLD.slates(), ["good"], labels=pl.concat([labels().with_columns(pl.col("relevance").cast(int)), far])
+    )
+    assert next(row for row in ev.rows if row.policy == "good").metrics["recall_all@5"] < 1
+
+
+def test_feedback_is_not_read():
+    broken = WORLD.frames()["feedback"].with_columns(reward=pl.lit(float("nan")))
+    with pytest.raises(InputError):
+        evaluate(WORLD.slates(feedback=broken), ["good"])
+    ev = evaluate(WORLD.slates(feedback=broken), ["good"], labels=labels())
+    assert ev.model_values == {}
+    assert {"unsupported", "model_value", "lower"}.isdisjoint(ev.frame.columns)
+    assert "recall@5 by labels" in repr(ev)
+
+
+def test_a_better_ranking_is_found_and_an_equal_one_is_not():
+    world = World(clusters=FEW + 5, recalls=10, pool=20, limit=5, seed=5)
+    world.plain_again = world.plain
+    ev = evaluate(world.slates(), ["good", pl.col("plain").alias("same")], labels=labels(world))
+    verdicts = {row.policy: row.verdict for row in ev.rows}
+    assert verdicts == {"good": "better", "logged": "baseline", "same": "not separated"}
+    same = next(row for row in ev.rows if row.policy == "same")
+    assert (same.difference.value, same.adjusted) == (0.0, 1.0)
+
+
+def test_one_cluster_is_no_ranking():
+    world = World(clusters=1, recalls=20, pool=20, limit=5)
+    ev = evaluate(world.slates(), ["good"], labels=labels(world))
+    assert {row.verdict for row in ev.rows} == {"withheld"}
+    assert all(row.value is None for row in ev.rows)
+    assert "Labels of one cluster say nothing about the next" in repr(ev)
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pl.DataFrame({"decision": [1], "memory_id": [1]}), "The labels have no column relevance"),
+        (labels().clear(), "The labels are empty"),
+        (labels().with_columns(pl.lit(2).alias("relevance")), "Row 0 of the labels has relevance 2.0; it is 1 or 0"),
+        (labels().with_columns(pl.lit(None).alias("relevance")), "relevance None"),
+        (labels().with_columns(pl.col("decision").cast(pl.String)), "decision is String in the labels and Int64"),
+        (pl.concat([labels(), labels().head(1)]), "The labels name recall 1, memory 1 twice"),
+    ],
+)
+def test_labels_that_are_none_are_refused(frame, reason):
+    with pytest.raises(InputError, match=reason):
+        evaluate(WORLD.slates(), ["good"], labels=frame)
+    with pytest.raises(InputError, match="labels are a Polars frame"):
+        evaluate(WORLD.slates(), ["good"], labels={"decision": [1]})
+
+
+def test_labels_of_other_recalls_are_reported():
+    more = pl.DataFrame({"decision": [999], "memory_id": [1], "relevance": [1]})
+    ev = evaluate(WORLD.slates(), ["good"], labels=pl.concat([labels(), more]))
+    assert "1 labels name recalls that the log does not hold: left out." in ev.notes

@@ -1,0 +1,161 @@
+"""What people see: text, notebook, figures, and one HTML file that asks for nothing else."""
+
+import re
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+from probed_logs import World
+
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation import GATES, evaluate
+from memlab.evaluation._svg import drawn
+
+WORLD = World(clusters=8, recalls=40, limit=4, depth=6)
+SOURCE = '(defpolicy evil [good] "<script>alert(1)</script>" good)'
+
+
+@pytest.fixture(scope="module")
+def ev():
+    frames = WORLD.frames()
+    frames["decisions"] = frames["decisions"].with_columns(query=pl.format("what is <i>{}</i>?", pl.col("decision")))
+    return evaluate(WORLD.slates(**frames), [SOURCE, "noise", "far", "cascade"])
+
+
+@pytest.fixture(scope="module")
+def html(ev, tmp_path_factory):
+    path = ev.report(tmp_path_factory.mktemp("report") / "new" / "out.html")
+    return path.read_text(encoding="utf-8")
+
+
+class Elements(HTMLParser):
+    """Checks that elements nest, and collects ids and what attributes point to."""
+
+    VOID = ("meta", "br", "img", "path", "use", "line", "rect", "circle", "input", "hr", "link")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.targets, self.tags = [], [], [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.handle_startendtag(tag, attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href"):
+                self.targets.append(value)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def test_the_report_is_whole_and_asks_for_nothing(html):
+    seen = Elements()
+    seen.feed(html)
+    assert seen.open == []
+    assert len(seen.ids) == len(set(seen.ids))
+    assert all(target.startswith("#") and target[1:] in seen.ids for target in seen.targets)
+    assert "script" not in seen.tags
+    assert not re.search(r"url\((?!#)|https?://|@import", html)
+    assert "prefers-color-scheme: dark" in html
+
+
+def test_the_report_says_what_must_be_said(html, ev):
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+    for wanted in (
+        *GATES,
+        "One step",
+        "an extrapolation",
+        "cascade refused",
+        "far withheld",
+        "Holm",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "memlab.evaluate(slates, [",
+        "what is &lt;i&gt;",
+        next(row for row in ev._targets if row.name == "evil").ranker.hash[:16],
+    ):
+        assert wanted in text.replace("&#39;", "'"), wanted
+    assert "<i>1</i>" not in html
+
+
+def test_the_same_evaluation_gives_the_same_report(ev, html, tmp_path):
+    assert ev.report(tmp_path / "again.html").read_text(encoding="utf-8") == html
+
+
+def test_a_report_that_cannot_be_written_is_refused(ev, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="The report cannot be written"):
+        ev.report(tmp_path / "file" / "out.html")
+
+
+@pytest.mark.parametrize("kind", ["leaderboard", "weights", "disagreement"])
+def test_figures_are_matplotlibs(ev, kind, tmp_path):
+    figure = ev.figure(kind)
+    figure.savefig(tmp_path / "figure.png")
+    assert figure.axes
+
+
+def test_a_figure_has_a_line_for_each_policy(ev):
+    labels = [text.get_text() for text in ev.figure().axes[0].get_yticklabels()]
+    assert sorted(labels) == sorted(row.policy for row in ev.rows)
+
+
+def test_unknown_figures_are_refused(ev):
+    with pytest.raises(UnknownName, match="Did you mean leaderboard"):
+        ev.figure("leaderbord")
+    alone = evaluate(WORLD.slates(), ["good"], baseline="good")
+    with pytest.raises(InputError, match="needs two policies"):
+        alone.figure("disagreement")
+    same = evaluate(WORLD.slates(), [pl.col("score").alias("same")])
+    with pytest.raises(InputError, match="the same items in the same order"):
+        same.figure("disagreement")
+
+
+def test_a_single_policy_a_refusal_and_labels_have_reports_too(tmp_path):
+    alone = evaluate(WORLD.slates(), ["good"], baseline="good")
+    nothing = evaluate(WORLD.slates(), ["cascade"], baseline="cascade")
+    relevance = pl.Series((WORLD.truth.ravel() > 0.7).astype(int))
+    labels = WORLD.frames()["candidates"].select("decision", "memory_id").with_columns(relevance=relevance)
+    judged = evaluate(WORLD.slates(), ["good"], labels=labels)
+    for ev in (alone, nothing, judged):
+        seen = Elements()
+        seen.feed(ev.report(tmp_path / "out.html").read_text(encoding="utf-8"))
+        assert seen.open == []
+        ev.figure("leaderboard").savefig(tmp_path / "figure.png")
+    with pytest.raises(InputError, match="Labels are counted, not weighted"):
+        judged.figure("weights")
+    assert repr(nothing).startswith("No ranking")
+    assert "cascade: refused." in repr(nothing)
+
+
+def test_a_notebook_shows_the_table_and_the_reasons(ev):
+    html = ev._repr_html_()
+    assert html.count("<tr>") == 1 + len(ev.rows)
+    assert "<li><b>cascade</b>: refused." in html
+    seen = Elements()
+    seen.feed(html)
+    assert seen.open == []
+
+
+def test_a_reason_that_policies_share_is_told_once():
+    ev = evaluate(World(clusters=1, recalls=60).slates(), ["good", "noise"])
+    assert repr(ev).count("clusters: 1, where at least 2 is asked for") == 1
+    assert "logged, good and noise: withheld. clusters: 1" in repr(ev)
+    assert "60 recalls in 1 cluster;" in repr(ev)
+
+
+def test_stars_mark_what_is_significant():
+    ev = evaluate(World(clusters=40, recalls=50).slates(), ["good"])
+    assert "**" in repr(ev).splitlines()[4]
+    assert "better" in repr(ev).splitlines()[4]
+
+
+def test_a_figure_shows_itself_in_a_notebook():
+    figure = drawn(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
+    assert figure._repr_png_().startswith(b"\x89PNG")

@@ -1,0 +1,265 @@
+"""What each policy would have shown: re-scored by fingerprint, re-recalled by a lab, or refused by name."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from probed_logs import World
+
+from memlab import Slates
+from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.evaluation import evaluate
+from memlab.policies import FEATURES, load_pack
+
+WORLD = World(clusters=3, recalls=4, pool=8, limit=2, depth=3, seed=4)
+
+
+def logged_by(pack, embedder="the embedder"):
+    """The fingerprints that a recall under a pack leaves."""
+    given = {"embedder": embedder} | {name: repr(value) for name, value in pack.settings.items()}
+    given |= {slot: policy.hash for slot, policy in pack.policies.items()}
+    return {"embedder": embedder} | {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
+
+
+def slates(*, fingerprints=None, lab=None, **features):
+    frames = WORLD.frames()
+    size = frames["candidates"].height
+    dice = np.random.default_rng(0)
+    held = {name.replace("_", "-"): values for name, values in features.items()}
+    for name in ("similarity", "lexical", "activation", "strength", "emotional-weight", "idle-days"):
+        held.setdefault(name, dice.random(size))
+    frames["candidates"] = frames["candidates"].with_columns(**{name: pl.Series(v) for name, v in held.items()})
+    if fingerprints is not None:
+        texts = [json.dumps(given) for given in fingerprints]
+        frames["decisions"] = frames["decisions"].with_columns(
+            fingerprints=pl.Series([texts[at % len(texts)] for at in range(WORLD.count)])
+        )
+    return Slates(*(frames[name].lazy() for name in ("decisions", "candidates", "exposures", "feedback")), lab=lab)
+
+
+def refusal(ev, name):
+    return next(one.reason for one in ev.refusals if one.policy == name)
+
+
+def kinds(ev):
+    return {row.policy: row.kind for row in ev.rows}
+
+
+VIVID = """(pack vivid "Settings of its own, and features that do not depend on them.")
+(setting seeds 3) (setting damping 0.1)
+(defpolicy recall-score [similarity strength idle-days] (+ similarity (/ (- strength idle-days) 100)))"""
+SIMILAR = '(pack similar "Near.") (defpolicy recall-score [similarity] similarity)'
+
+
+def test_every_sort_of_policy_gives_the_same_head():
+    log = slates()
+    ev = evaluate(
+        log,
+        {
+            "text": "(fn [similarity] (* 2 similarity))",
+            "defpolicy": "; a comment\n(defpolicy nearest [similarity] similarity)",
+            "pack": SIMILAR,
+            "object": load_pack(SIMILAR),
+            "expression": pl.col("similarity") * 3,
+            "column": "similarity",
+        },
+    )
+    heads = {
+        name: ev.target(name).row.tolist() for name in ("text", "defpolicy", "pack", "object", "expression", "column")
+    }
+    assert len({tuple(head) for head in heads.values()}) == 1
+    assert set(kinds(ev).values()) == {"re-scored"}
+
+
+def test_a_policy_may_read_any_column_of_the_log():
+    ev = evaluate(slates(), ["(fn [good similarity] (+ good similarity))"])
+    assert ev.refusals == ()
+
+
+def test_names_come_from_what_is_given(tmp_path):
+    path = tmp_path / "mine.hy"
+    path.write_text(SIMILAR)
+    ev = evaluate(slates(), [path])
+    assert set(kinds(ev)) == {"logged", "similar"} == set(kinds(evaluate(slates(), str(path))))
+    ev = evaluate(slates(), [pl.col("good"), pl.col("good").alias("twice"), (pl.col("good") * 2), "(fn [good] good)"])
+    names = set(kinds(ev)) - {"logged"}
+    assert {"good", "twice"} < names
+    assert any(name.startswith("recall-score [") for name in names)
+
+
+def test_one_policy_need_not_be_a_list():
+    assert set(kinds(evaluate(slates(), "good"))) == {"logged", "good"}
+    assert set(kinds(evaluate(slates(), pl.col("good")))) == {"logged", "good"}
+
+
+def test_two_packs_of_one_name_are_told_apart_by_hash():
+    other = SIMILAR.replace(" similarity)", " (* 2 similarity))")
+    names = set(kinds(evaluate(slates(), [SIMILAR, other])))
+    assert len(names) == 3
+    assert {name.split(" [")[0] for name in names} == {"logged", "similar"}
+    with pytest.raises(InputError, match="The policy similar is given twice"):
+        evaluate(slates(), [SIMILAR, SIMILAR])
+
+
+@pytest.mark.parametrize(
+    ("policies", "error", "reason"),
+    [
+        ([], InputError, "No policies are given"),
+        (["companoin"], UnknownName, "Did you mean companion"),
+        (["gooood"], UnknownName, "Did you mean good"),
+        ([pl.col("gooood")], UnknownName, "There is no column of the candidates"),
+        (["(fn [similarity] (nonsense))"], PolicyError, "nonsense"),
+        (["(pack broken"], PolicyError, "line 1"),
+        ([3], InputError, "A policy is a pack"),
+        ([pl.lit(1.0).alias("one")], InputError, "gives 1 values for 96 candidates"),
+    ],
+)
+def test_what_is_no_policy_is_refused(policies, error, reason):
+    with pytest.raises(error, match=reason):
+        evaluate(slates(), policies)
+
+
+def test_a_column_with_the_name_of_a_pack_is_ambiguous():
+    log = slates(companion=np.arange(96.0))
+    with pytest.raises(InputError, match="is a pack and a column"):
+        evaluate(log, ["companion"])
+    assert set(kinds(evaluate(log, [pl.col("companion")]))) == {"logged", "companion"}
+
+
+def test_a_feature_that_the_log_lacks_is_refused_by_name():
+    ev = evaluate(slates(), ["cascade", "(fn [coverage] coverage)", "good"])
+    assert "it reads recency-weight, which the log does not hold" in refusal(ev, "cascade").lower()
+    assert any("It reads coverage" in one.reason for one in ev.refusals)
+    assert set(kinds(ev)) == {"logged", "good"}
+    assert ev.frame.filter(pl.col("verdict") == "refused").height == 2
+
+
+def test_a_log_without_fingerprints_is_taken_at_its_word_and_says_so():
+    ev = evaluate(slates(), [VIVID])
+    assert any("no fingerprints" in note for note in ev.notes)
+    assert not any("no fingerprints" in note for note in evaluate(slates(), ["good"]).notes)
+
+
+def test_equal_fingerprints_allow_scoring_again_though_other_settings_differ():
+    logged = logged_by(load_pack("memlab"))
+    ev = evaluate(slates(fingerprints=[logged]), [VIVID, SIMILAR])
+    assert kinds(ev) == {"logged": "re-scored", "vivid": "re-scored", "similar": "re-scored"}
+    assert not any("fingerprints" in note for note in ev.notes)
+
+
+def test_a_feature_under_other_settings_is_refused_with_both_fingerprints():
+    logged = logged_by(load_pack("memlab"))
+    other = '(pack spread "Wider.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
+    ev = evaluate(slates(fingerprints=[logged]), [other, "good"])
+    told = refusal(ev, "spread")
+    wanted = logged_by(load_pack(other))["activation"]
+    assert "It reads activation, which depends on embedder" in told
+    assert logged["activation"] in told
+    assert wanted in told
+    assert "Evaluate on the slates of a lab" in told
+
+
+def test_another_embedder_is_refused():
+    class Lab:
+        embedder = type("E", (), {"fingerprint": "another"})
+
+    log = slates(fingerprints=[logged_by(load_pack("memlab"))], lab=Lab())
+    ev = evaluate(log, [SIMILAR, "good"])
+    assert "similarity, which depends on embedder" in refusal(ev, "similar")
+
+
+def test_a_log_of_two_meanings_or_of_an_older_schema_is_refused():
+    first = logged_by(load_pack("memlab"))
+    second = logged_by(load_pack("memlab"), embedder="another")
+    text = "(fn [similarity] similarity)"
+    ev = evaluate(slates(fingerprints=[first, second]), [text, "good"])
+    assert "similarity, which means different things in different recalls" in ev.refusals[0].reason
+    older = {name: value for name, value in first.items() if name != "similarity"}
+    ev = evaluate(slates(fingerprints=[first, older]), [text, "good"])
+    assert "older schema, without a fingerprint of similarity" in ev.refusals[0].reason
+
+
+@pytest.mark.parametrize("text", ["{not json", "[1]"])
+def test_fingerprints_that_cannot_be_read_are_refused(text):
+    log = slates()
+    broken = Slates(log.decisions.with_columns(fingerprints=pl.lit(text)), log.candidates, log.exposures, log.feedback)
+    with pytest.raises(InputError, match="is no JSON object"):
+        evaluate(broken, ["good"])
+
+
+class Again:
+    """A lab that recalls again: its pools hold every second candidate of the log, and one that the log never saw."""
+
+    def __init__(self, frame=None, gone=()):
+        self.asked, self.gone = [], gone
+        self.embedder = type("E", (), {"fingerprint": "the embedder"})
+
+    def _recall_at(self, decision, pack):
+        self.asked.append((decision["decision"], pack.name))
+        if decision["decision"] in self.gone:
+            return None
+        return pl.DataFrame({"memory_id": [2, 4, 99], "activation": [0.5, 0.7, 0.9], "score": [0.5, float("nan"), 0.9]})
+
+    def __getitem__(self, memory):
+        return type("M", (), {"text": f"text of {memory}"})
+
+
+OTHER = '(pack spread "Wider.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
+
+
+def test_where_settings_differ_a_lab_recalls_again_in_time_order():
+    lab = Again()
+    frames = WORLD.frames()
+    logged = json.dumps(logged_by(load_pack("memlab")))
+    decisions = frames["decisions"].with_columns(pl.col("at").reverse(), fingerprints=pl.lit(logged))
+    log = WORLD.slates(decisions=decisions)
+    log = Slates(log.decisions, log.candidates, log.exposures, log.feedback, lab=lab)
+    ev = evaluate(log, [OTHER, "good"])
+    assert kinds(ev) == {"logged": "re-scored", "good": "re-scored", "spread": "re-recalled"}
+    assert lab.asked == [(number, "spread") for number in range(12, 0, -1)]
+    target = ev.target("spread")
+    # memory 99 is not in the log: it could not have been shown; memory 4 has no score
+    assert target.memory.to_list() == [99, 2] * 12
+    assert target.row.tolist()[::2] == [-1] * 12
+    assert (target.unscored, next(row for row in ev.rows if row.policy == "spread").measured.unsupported >= 0.5) == (
+        12,
+        True,
+    )
+    assert ev.model_values["spread"] != ev.model_values["spread"]
+    differ = ev.disagreements("spread", "logged", 1)
+    assert differ[0].items[0].text.startswith("text of")
+    assert any(item.terms[0] for item in differ[0].items)
+
+
+def test_a_state_that_cannot_be_had_again_refuses_the_policy():
+    log = slates(fingerprints=[logged_by(load_pack("memlab"))], lab=Again(gone=(7,)))
+    assert "recall 7 cannot be had again" in refusal(evaluate(log, [OTHER, "good"]), "spread")
+
+
+def test_scores_that_are_no_numbers_are_reported_and_never_shown():
+    scores = WORLD.good.ravel().copy()
+    scores[:3] = np.nan
+    ev = evaluate(slates(mine=scores), ["mine"])
+    assert not set(ev.target("mine").row.tolist()) & {0, 1, 2}
+    assert "mine gives 3 candidates no finite score: it would never show them." in ev.notes
+    ev = evaluate(slates(mine=np.full(96, np.nan)), ["mine", "good"])
+    assert refusal(ev, "mine").startswith("None of its 96 scores is a finite number")
+
+
+def test_words_are_no_scores():
+    with pytest.raises(InputError, match="Column kind of the candidates holds String; scores are numbers"):
+        evaluate(slates(kind=["fact"] * 96), ["kind"])
+    with pytest.raises(InputError, match="gives String; a score is a number"):
+        evaluate(slates(kind=["fact"] * 96), [pl.col("kind").str.to_uppercase()])
+
+
+def test_the_pack_that_logged_is_what_others_are_compared_with(lab, clock):
+    lab.remember_many([f"note {number} about the harbour" for number in range(8)])
+    for _ in range(3):
+        clock.advance(hours=1)
+        hits = lab.recall("harbour notes", limit=2)
+        lab.feedback(hits[0], "success")
+    ev = evaluate(lab.slates, ["memlab"], missing="zero")
+    assert "memlab" in kinds(ev)
+    assert ev.baseline == "memlab"
