@@ -1,38 +1,49 @@
-"""Draw the README's picture from a real run: ``python experiments/readme_figures.py``.
+"""Draw the README's pictures from real runs: ``python experiments/readme_figures.py``.
 
-Above, every candidate of one recall on the bundled conversation; below, the ranking before and after one policy was
-swapped in the open lab. Writes ``docs/figures/swap.png``; the same code gives the same bytes.
+``swap.png`` and ``explained.png`` come from one recall on the bundled conversation: its candidates and the ranking
+before and after a policy was swapped, and the terms of its scores. ``leaderboard.png`` and ``truth.png`` come from the
+demo's simulated quarter: what its log says of every pack, and how that stands to the truth. All go to
+``docs/figures``; the same code gives the same bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import memlab
-from memlab.demo import CONVERSATION, QUESTION, SLOT, SOURCE
-from memlab.demo.figures import STYLE, draw_moves, draw_timeline
+from memlab.demo import CONVERSATION, QUESTION, SLOT, SOURCE, live_quarter
+from memlab.demo.figures import STYLE, draw_moves, draw_terms, draw_timeline, draw_truth
 from memlab.ingest import conversation, read_locomo
 
-TARGET = Path(__file__).parents[1] / "docs" / "figures" / "swap.png"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TARGET = Path(__file__).parents[1] / "docs" / "figures"
+LARGER = STYLE | {"font.size": 11.0, "axes.titlesize": 12.0}
 
 
 def main() -> None:
+    TARGET.mkdir(parents=True, exist_ok=True)
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     with memlab.open(clock=memlab.ManualClock(talk.end + timedelta(days=1))) as lab:
         conversation(lab, talk)
         when = dict(lab.memories.select("id", "created").iter_rows())
-        before = lab.recall(QUESTION, limit=8)
+        before = lab.recall(QUESTION, limit=8, log=False)
+        explanations = [hit.explain() for hit in before]
         lab.policies.install(SLOT, SOURCE, reason="for the picture")
-        after = lab.recall(QUESTION, limit=8)
+        after = lab.recall(QUESTION, limit=8, log=False)
     marked = [hit for hit in before if hit.ref in ("D13:1", "D1:9")]
     with rc_context(STYLE):
         figure = Figure(figsize=(9.6, 7.4), layout="constrained", facecolor="white")
-        figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.15, h_pad=0.12)
         above, below = figure.subplots(2, 1, height_ratios=[3, 3])
         draw_timeline(before, when, marked)(above)
         above.set_title(f"“{QUESTION}”  {len(before.slate)} candidates, by when they were said", pad=26)
@@ -41,9 +52,40 @@ def main() -> None:
         below.text(
             1, 1.04, SOURCE, transform=below.transAxes, family="monospace", size=8.5, ha="right", va="bottom", ma="left"
         )
-        TARGET.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(TARGET, dpi=160, metadata={"Software": None})
-    print(f"{TARGET.relative_to(TARGET.parents[2])}: {TARGET.stat().st_size:,} bytes")
+        _save(figure, "swap")
+    texts = [hit.text for hit in before]
+    _one("explained", draw_terms(explanations, texts), f"“{QUESTION}”  why each was recalled", 9.6, 4.6)
+
+    quarter = live_quarter(progress=True)
+    found = quarter.evaluation
+    with rc_context(LARGER):
+        board = found.figure("leaderboard")
+        board.set_size_inches(9.6, 3.9)
+        board.set_facecolor("white")
+        board.axes[0].set_title(
+            f"What {found.recalls} logged recalls say of {len(found.rows)} policies, one of them live", pad=28
+        )
+        _save(board, "leaderboard")
+    agreed = quarter.agreement
+    title = f"From the log alone, against the truth: {agreed.ordered} of {agreed.pairs} pairs in order"
+    _one("truth", draw_truth(quarter), title, 9.6, 5.4)
+
+
+def _one(name: str, draw: Callable[[Axes], None], title: str, width: float, height: float) -> None:
+    with rc_context(LARGER):
+        figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.12, h_pad=0.1)
+        axes = figure.add_subplot()
+        draw(axes)
+        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=12.0)
+        _save(figure, name)
+
+
+def _save(figure: Figure, name: str) -> None:
+    target = TARGET / f"{name}.png"
+    figure.savefig(target, dpi=160, metadata={"Software": None})
+    print(f"{target.relative_to(TARGET.parents[1])}: {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

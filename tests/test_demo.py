@@ -2,14 +2,25 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
+import polars as pl
 import pytest
 
 import memlab
-from memlab.demo import CONVERSATION, run_demo
+from memlab.demo import CONVERSATION, live_quarter, run_demo
+from memlab.demo._fading import fading, recency
+from memlab.demo._quarter import agreement
 from memlab.errors import InputError
+from memlab.evaluation import Estimate
 from memlab.ingest import read_locomo
+from memlab.policies import load_pack
+from memlab.simulation import WORLDS, live
+
+SHORT = replace(WORLDS["differs"], days=15)
+"""A world that is lived in a second: for what does not need a quarter."""
 
 
 @pytest.fixture(scope="module")
@@ -108,17 +119,112 @@ def test_the_result_is_json(run):
     told = json.loads(json.dumps(run.to_dict(), allow_nan=False))
     assert told["before"] == list(run.before)
     assert told["bench"]["questions"] == 36
+    quarter = told["quarter"]
+    assert (quarter["world"], quarter["days"]) == ("differs", 90)
+    assert {row["policy"] for row in quarter["policies"]} == set(memlab.packs())
+    assert all(row["low"] <= row["value"] <= row["high"] for row in quarter["policies"] if row["value"] is not None)
+
+
+def test_the_log_of_the_quarter_tells_what_is_true(run):
+    quarter = run.quarter
+    assert quarter.evaluation.baseline == "memlab"
+    assert quarter.agreement.intervals >= 4
+    assert quarter.agreement.holding >= quarter.agreement.intervals - 1
+    assert quarter.agreement.ordered >= 0.8 * quarter.agreement.pairs
+    assert quarter.probes > quarter.recalls
+    valued = [row for row in quarter.evaluation.rows if row.value is not None]
+    worst = min(valued, key=lambda row: row.value.value)
+    assert worst.verdict == "worse"
+    assert quarter.truth[worst.policy] == min(quarter.truth[row.policy] for row in valued)
+
+
+def test_a_log_without_probes_is_not_ranked_and_the_page_says_so(run, html):
+    refused = run.quarter.refused
+    assert not refused.ranked
+    assert [row.policy for row in refused.rows if row.value is not None] == ["memlab"]
+    assert all({"exploration"} <= {gate.name for gate in row.closed} for row in refused.rows if row.value is None)
+    assert "no ranking" in html
+    assert "This log is deterministic" in html
+
+
+def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(run, html):
+    assert run.report.parent == run.output.parent
+    assert run.report.name == "page-evaluation.html"
+    assert run.report.name in html
+    assert "memlab.evaluate(" in run.report.read_text(encoding="utf-8")
+
+
+def test_the_disagreement_is_one_in_which_something_helped(run, html):
+    one = run.quarter.disagreement
+    assert run.quarter.pair[0] == "memlab"
+    assert any(item.reward == 1 for item in one.items)
+    assert all(rank is None or rank <= 5 for item in one.items for rank in item.ranks)
+    assert any(terms for item in one.items for terms in item.terms)
+    assert one.query in html
+
+
+def test_agreement_counts_pairs_in_order_and_intervals_that_hold(run):
+    rows = run.quarter.evaluation.rows
+    values = {"a": (0.9, 0.8, 1.0), "b": (0.5, 0.4, 0.6), "c": (0.2, 0.1, 0.3)}
+    made = [
+        replace(rows[0], policy=name, value=Estimate(value, low, high, 0.05, 0.0))
+        for name, (value, low, high) in values.items()
+    ]
+    evaluation = replace(run.quarter.evaluation, rows=(*made, replace(rows[0], policy="d", value=None)))
+    found = agreement(evaluation, {"a": 0.85, "b": 0.1, "c": 0.25, "d": 5.0})
+    assert (found.pairs, found.ordered) == (3, 2)
+    assert (found.intervals, found.holding) == (3, 2)
+
+
+def test_what_is_left_of_a_memory_is_what_a_recall_would_read():
+    world = replace(SHORT, days=25)
+    with live(world, pack="associative") as life:
+        followed = fading(life, world)
+        memories = life.lab.memories
+        assert followed
+        for one in followed:
+            row = memories.row(one.memory - 1, named=True)
+            assert len(one.recalled) == row["access"]
+            assert all(((left >= 0) & (left <= 1)).all() for left in one.left.values())
+            assert all(left[0] == 1 for left in one.left.values())
+        # associative logged: its own feature at the last recall that had the memory in its pool
+        pools = life.slates.candidates.join(life.slates.decisions.select("decision", "at"), on="decision")
+        compared = 0
+        for one in followed:
+            seen = pools.filter(pl.col("memory_id") == one.memory).sort("decision").collect()
+            for at in seen["decision"][-3:]:
+                logged = seen.row(by_predicate=pl.col("decision") == at, named=True)
+                memory = {**logged, "idle-days": _idle(one, logged["at"], life)}
+                assert recency(load_pack("associative"), memory) == pytest.approx(logged["recency"], abs=1e-9)
+                compared += 1
+        assert compared
+
+
+def _idle(one, at, life):
+    """Days since the memory was last recalled before ``at``, or said."""
+    day = (at.timestamp() * 1e6 - life.world.events()[0].at // 86_400_000_000 * 86_400_000_000) / 86_400e6
+    before = [moment for moment in [one.said, *one.recalled] if moment < day - 1e-9]
+    return day - max(before)
 
 
 def test_a_second_run_differs_in_milliseconds_only_and_prints_a_short_story(run, tmp_path, capsys):
-    again = run_demo(output=tmp_path / "again.html")
-    assert (again.before, again.after, again.hashes) == (run.before, run.after, run.hashes)
-    for first, second in zip(run.bench.systems, again.bench.systems, strict=True):
-        assert (first.name, first.metrics) == (second.name, second.metrics)
+    again = run_demo(output=tmp_path / "again.html", world=SHORT)
     told = capsys.readouterr().out.splitlines()
-    assert len(told) <= 45
+    assert len(told) <= 50
     assert max(len(line) for line in told) <= 120
     assert told[-1].endswith("again.html")
+    assert str(again.report) in told[-2]
+
+    assert (again.before, again.after) == (run.before, run.after)
+    for first, second in zip(run.bench.systems, again.bench.systems, strict=True):
+        assert (first.name, first.metrics) == (second.name, second.metrics)
+    quarter, twin = again.quarter, live_quarter(world=SHORT)
+    assert quarter.digest == twin.digest != run.quarter.digest
+    assert quarter.truth == twin.truth
+    assert quarter.evaluation.frame.equals(twin.evaluation.frame)
+    for one, other in zip(quarter.fading, twin.fading, strict=True):
+        assert one.text == other.text
+        assert all(np.array_equal(one.left[name], other.left[name]) for name in one.left)
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_work(tmp_path, capsys):

@@ -10,8 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from memlab import __version__
+from memlab.demo._quarter import DAYS_REFUSED, HORIZON, LOGGING, Quarter
 from memlab.demo._result import Story
-from memlab.demo.figures import draw_bench, draw_moves, draw_timeline, svg
+from memlab.demo.figures import (
+    draw_bench,
+    draw_fading,
+    draw_moves,
+    draw_terms,
+    draw_timeline,
+    draw_truth,
+    element,
+    svg,
+)
 
 __all__ = ["digests", "page"]
 
@@ -28,19 +38,26 @@ def digests(story: Story) -> dict[str, str]:
         f"policy {story.slot}, after": story.after.pack.policies[story.slot].hash,
         "pack memlab, after": story.after.pack.hash,
     }
-    return found | {f"pack {system.name}": system.hash for system in story.bench.systems}
+    found |= {f"pack {system.name}": system.hash for system in story.bench.systems}
+    return found | {"pack that logged the quarter": story.quarter.pack.hash, "log of the quarter": story.quarter.digest}
 
 
-def page(story: Story) -> str:
-    """The story as HTML. Everything that came from text is escaped."""
+def page(story: Story, *, report: str) -> str:
+    """The story as HTML, everything from texts escaped; ``report`` is the name of the evaluation's own page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    when = _when(story)
+    when, quarter = _when(story), story.quarter
     moved = [story.helped, story.stale]
     figures = {
         "timeline": svg(draw_timeline(story.before, when, moved), name="timeline", width=8.2, height=3.4),
         "moves": svg(draw_moves(story.before, story.after), name="moves", width=8.2, height=3.1),
+        "terms": svg(
+            draw_terms(story.explanations, [hit.text for hit in story.before]), name="terms", width=8.2, height=3.6
+        ),
+        "leaderboard": element(quarter.evaluation.figure("leaderboard"), name="leaderboard"),
+        "truth": svg(draw_truth(quarter), name="truth", width=8.2, height=4.4),
+        "fading": element(draw_fading(quarter), name="fading"),
         "bench": svg(draw_bench(story.bench), name="bench", width=8.2, height=0.6 + 0.3 * len(story.bench.systems)),
     }
     environment = Environment(
@@ -53,7 +70,13 @@ def page(story: Story) -> str:
         excerpt=_excerpt(story),
         when=when,
         scale=max(abs(hit.score) for hit in story.before) or 1.0,
-        term_scale=max((abs(value) for _, value in story.explanations[0].terms), default=1.0) or 1.0,
+        quarter=quarter,
+        logging=LOGGING,
+        horizon=HORIZON,
+        refused_days=min(quarter.world.days, DAYS_REFUSED),
+        refusals=_refusals(quarter),
+        report=report,
+        back=[hit.id for hit in story.restored if not hit.probe] == [hit.id for hit in story.before if not hit.probe],
         figures={name: Markup(text) for name, text in figures.items()},
         categories=sorted(story.bench.systems[0].asked),
         digests=digests(story),
@@ -80,6 +103,15 @@ def _excerpt(story: Story) -> list[Any]:
         if 0 <= near < len(turns) and turns[near].session == turn.session
     }
     return [(turns[at], turns[at].ref in marked) for at in sorted(kept)]
+
+
+def _refusals(quarter: Quarter) -> list[dict[str, Any]]:
+    """For each pack on the log without probes: what could not have been shown, what its value lies between, and why."""
+    told = []
+    for row in quarter.refused.rows:
+        unsupported = 0.0 if row.measured is None else row.measured.unsupported
+        told.append({"row": row, "unsupported": unsupported, "why": str(row.closed[0]) if row.closed else ""})
+    return told
 
 
 def _share(value: float) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memlab.demo._quarter import Quarter
     from memlab.evaluation import BenchResult
     from memlab.ingest import LabelledConversation
     from memlab.recall import Hit, Hits, ScoreExplanation
@@ -17,7 +18,7 @@ __all__ = ["DemoResult", "Story"]
 
 @dataclass(frozen=True)
 class Story:
-    """Every step of the demo, as objects of the public API."""
+    """Every step of the demo, as objects of the public API; ``quarter`` is its second half."""
 
     labelled: LabelledConversation
     memories: int
@@ -34,14 +35,16 @@ class Story:
     restored: Hits
     bench: BenchResult
     embedder: str
+    quarter: Quarter
     seconds: float
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """The page that was written and the figures it shows. ``before`` and ``after`` are refs of turns, best first."""
+    """The pages that were written and the figures they show. ``before`` and ``after`` are refs of turns, best first."""
 
     output: Path
+    report: Path
     seconds: float
     memories: int
     edges: int
@@ -49,11 +52,13 @@ class DemoResult:
     before: tuple[str, ...]
     after: tuple[str, ...]
     bench: BenchResult
+    quarter: Quarter
     hashes: Mapping[str, str]
 
     def to_dict(self) -> dict[str, object]:
         return {
             "output": str(self.output),
+            "report": str(self.report),
             "seconds": round(self.seconds, 2),
             "memories": self.memories,
             "edges": self.edges,
@@ -62,8 +67,9 @@ class DemoResult:
             "after": list(self.after),
             "hashes": dict(self.hashes),
             "bench": self.bench.to_dict(),
+            "quarter": self.quarter.to_dict(),
         }
 
     def __repr__(self) -> str:
-        asked = self.bench.questions
-        return f"<DemoResult {self.output}: {self.memories} memories, {asked} questions, {self.seconds:.1f} s>"
+        told = f"{self.memories} memories, {self.quarter.recalls} simulated recalls"
+        return f"<DemoResult {self.output}: {told}, {self.seconds:.1f} s>"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
@@ -10,12 +12,14 @@ from typing import TextIO
 
 from memlab.clock import ManualClock
 from memlab.demo._page import digests, page
+from memlab.demo._quarter import Quarter, live_quarter
 from memlab.demo._result import DemoResult, Story
 from memlab.errors import InputError
 from memlab.evaluation import bench_locomo
 from memlab.ingest import conversation, read_locomo
 from memlab.lab import open_lab
 from memlab.recall import Hit, Hits
+from memlab.simulation import World
 
 __all__ = ["CONVERSATION", "run_demo"]
 
@@ -33,8 +37,11 @@ SOURCE = """(fn [similarity lexical age-days]
      (* 0.6 (pow 0.5 (/ age-days 30)))))"""
 
 
-def run_demo(*, output: str | Path = "memlab-demo.html", quiet: bool = False) -> DemoResult:
+def run_demo(*, output: str | Path = "memlab-demo.html", quiet: bool = False, world: World | None = None) -> DemoResult:
     """Run the demo and write its page to ``output``: one file of HTML that asks for nothing else.
+
+    The full report of the evaluation is written beside it, as ``<stem>-evaluation.html``. ``world`` is lived instead of
+    the quarter.
 
     Raises ``InputError`` when the page cannot be written, before anything else is done.
 
@@ -42,15 +49,18 @@ def run_demo(*, output: str | Path = "memlab-demo.html", quiet: bool = False) ->
     PosixPath('memlab-demo.html')
     """
     target = _writable(Path(output).expanduser())
+    report = _writable(target.with_name(f"{target.stem}-evaluation.html"))
     say = _Teller(None if quiet else sys.stdout)
     start = perf_counter()
-    story = _tell(say, start)
-    html = page(story)
+    story = _tell(say, start, report, world)
+    html = page(story, report=report.name)
     target.write_text(html, encoding="utf-8")
     seconds = perf_counter() - start
+    say(f"the report of the evaluation: {report}")
     say(f"{seconds:.1f} s in all; wrote {target}")
     return DemoResult(
         target,
+        report,
         seconds,
         story.memories,
         story.edges,
@@ -58,11 +68,12 @@ def run_demo(*, output: str | Path = "memlab-demo.html", quiet: bool = False) ->
         tuple(hit.ref or "" for hit in story.before),
         tuple(hit.ref or "" for hit in story.after),
         story.bench,
+        story.quarter,
         digests(story),
     )
 
 
-def _tell(say: _Teller, start: float) -> Story:
+def _tell(say: _Teller, start: float, report: Path, world: World | None) -> Story:
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     first, last = talk.turns[0].at, talk.end
@@ -115,6 +126,9 @@ def _tell(say: _Teller, start: float) -> Story:
             f"    {system.name:<12} recall@5 {found['recall@5']:.2f}  recall@10 {found['recall@10']:.2f}  "
             f"ndcg@10 {found['ndcg@10']:.2f}  {system.latency_ms['p50']:.1f} ms"
         )
+    with say.stages(4) as stage:
+        quarter = live_quarter(world=world, report=report, progress=say.live, stage=stage)
+    say.quarter(quarter)
     return Story(
         labelled,
         memories,
@@ -131,6 +145,7 @@ def _tell(say: _Teller, start: float) -> Story:
         restored,
         bench,
         embedder,
+        quarter,
         perf_counter() - start,
     )
 
@@ -178,6 +193,43 @@ class _Teller:
         for hit in after[:most]:
             was = f"was {ranks[hit.id]}" if hit.id in ranks else "new  "
             self(f"    {hit.rank}  {was}  {hit.speaker}: {_clip(hit.text)}")
+
+    def quarter(self, quarter: Quarter) -> None:
+        found, agreed = quarter.evaluation, quarter.agreement
+        self.step(
+            "live",
+            f"{quarter.world.days} simulated days: {quarter.memories:,} memories, {quarter.recalls:,} recalls, "
+            f"{quarter.probes:,} probes, {quarter.told:,} answers",
+        )
+        self.step("evaluate", "every pack on that log alone; rewards a recall, 95% interval")
+        for row in found.rows:
+            value = row.value
+            told = "withheld" if value is None else f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
+            self(f"    {row.policy:<12} {told:<19} truth {quarter.truth[row.policy]:.2f}  {row.verdict}")
+        self.step(
+            "truth",
+            f"{agreed.ordered} of {agreed.pairs} pairs in the true order, "
+            f"{agreed.holding} of {agreed.intervals} intervals hold the truth",
+        )
+        self.step("refuse", f"the same user without probes, {quarter.refused.recalls} recalls: no ranking, and why")
+
+    @contextmanager
+    def stages(self, count: int) -> Iterator[Callable[[str], None]]:
+        """One bar over what takes long, where somebody looks on."""
+        if not self.live:
+            yield lambda name: None
+            return
+        from tqdm.auto import tqdm
+
+        with tqdm(total=count, bar_format="{desc} {bar} {n_fmt}/{total_fmt} {elapsed}", leave=False) as bar:
+            begun: list[str] = []
+
+            def stage(name: str) -> None:
+                bar.update(1 if begun else 0)
+                begun.append(name)
+                bar.set_description_str(name)
+
+            yield stage
 
 
 def _clip(text: str, most: int = 78) -> str:

@@ -13,16 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from memlab.demo._quarter import Quarter
     from memlab.evaluation import BenchResult
-    from memlab.recall import Hit, Hits
+    from memlab.recall import Hit, Hits, ScoreExplanation
 
-__all__ = ["STYLE", "draw_bench", "draw_moves", "draw_timeline", "svg"]
+__all__ = [
+    "STYLE",
+    "draw_bench",
+    "draw_fading",
+    "draw_moves",
+    "draw_terms",
+    "draw_timeline",
+    "draw_truth",
+    "element",
+    "svg",
+]
 
 INK = "#010203"
 GREY = "#8a8f98"
 BLUE = "#3b7dd8"
 ORANGE = "#e07b39"
+CYCLE = (BLUE, ORANGE, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#7a5fc0", "#b5485d", "#6b8e23", "#4f6d7a")
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 10.0,
@@ -47,9 +60,17 @@ def svg(draw: Callable[[Axes], None], *, name: str, width: float, height: float)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({**STYLE, "svg.hashsalt": name}):
+    with rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure.add_subplot())
+        return element(figure, name=name)
+
+
+def element(figure: Figure, *, name: str) -> str:
+    """A figure as an element to stand in HTML; ``name`` makes its ids unique there."""
+    from matplotlib import rc_context
+
+    with rc_context({**STYLE, "svg.hashsalt": name}):
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
@@ -143,6 +164,106 @@ def draw_bench(bench: BenchResult) -> Callable[[Axes], None]:
         axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0, handletextpad=0.3)
 
     return draw
+
+
+def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Callable[[Axes], None]:
+    """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them."""
+    told = [dict(one.terms) for one in explanations]
+    size = {term: sum(abs(terms.get(term, 0.0)) for terms in told) for terms in told for term in terms}
+    order = sorted((term for term in size if size[term] > 0), key=lambda term: -size[term])
+
+    def draw(axes: Axes) -> None:
+        ends = {1: [0.0] * len(told), -1: [0.0] * len(told)}
+        for term, colour in zip(order, [*CYCLE, *[GREY] * len(order)], strict=False):
+            for row, terms in enumerate(told):
+                value = terms.get(term, 0.0)
+                if value:
+                    side = 1 if value > 0 else -1
+                    axes.barh(row, value, left=ends[side][row], height=0.62, color=colour, linewidth=0)
+                    ends[side][row] += value
+            axes.barh([0], [0], color=colour, label=term)
+        for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
+            axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
+        names = [f"{_clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]
+        axes.set_yticks(range(len(told)), names)
+        axes.set_ylim(len(told) - 0.4, -0.6)
+        axes.set_xlim(min([0.0, *ends[-1]]) - 0.01, max(ends[1]) + 0.05)
+        axes.axvline(0, color=GREY, linewidth=0.8)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel("score, as the sum of its terms")
+        axes.legend(
+            frameon=False,
+            loc="lower right",
+            bbox_to_anchor=(1, 1.01),
+            ncols=3,
+            borderpad=0,
+            handlelength=0.9,
+            columnspacing=1.6,
+            prop={"family": "monospace", "size": 8.5},
+        )
+
+    return draw
+
+
+def draw_truth(quarter: Quarter) -> Callable[[Axes], None]:
+    """Each pack by its true value and by what the log alone said, with its interval; on the line the two are one."""
+    rows = quarter.evaluation.rows
+    valued = [(row.policy, quarter.truth[row.policy], row.value) for row in rows if row.value is not None]
+    withheld = [(row.policy, quarter.truth[row.policy], row.estimate) for row in rows if row.value is None]
+
+    def draw(axes: Axes) -> None:
+        ends = [end for _, true, value in valued for end in (true, value.low, value.high)]
+        ends += [end for _, true, found in withheld for end in (true, found)]
+        room = 0.06 * (max(ends) - min(ends))
+        low, high = max(0.0, min(ends) - room), max(ends) + 2 * room
+        axes.plot([low, high], [low, high], color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
+        for name, true, value in valued:
+            colour = ORANGE if name == quarter.evaluation.baseline else BLUE
+            axes.plot([true, true], [value.low, value.high], color=colour, linewidth=2.2, solid_capstyle="round")
+            axes.scatter([true], [value.value], s=52, color=colour, zorder=3)
+            _name(axes, name, true, value.high)
+        for name, true, found in withheld:
+            axes.scatter([true], [found], s=46, facecolors="none", edgecolors=GREY, linewidths=1.6, zorder=3)
+            _name(axes, f"{name}, withheld", true, found)
+        trues = [true for _, true, _ in [*valued, *withheld]]
+        axes.set_xlim(min(trues) - 0.09, max(trues) + 0.13)
+        axes.set_ylim(low, high)
+        axes.set_xlabel("true value: rewards in the head, a recall")
+        axes.set_ylabel("estimated from the log alone")
+        axes.grid(color=GREY, alpha=0.18, linewidth=0.6)
+
+    return draw
+
+
+def _name(axes: Axes, name: str, x: float, y: float) -> None:
+    axes.annotate(name, (x, y), xytext=(0, 6), textcoords="offset points", ha="center")
+
+
+def draw_fading(quarter: Quarter) -> Figure:
+    """What is left of three memories under each pack, day by day; ticks below are recalls."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        figure = Figure(figsize=(8.2, 1.75 * len(quarter.fading) + 0.5), layout="constrained")
+        layout: Any = figure.get_layout_engine()
+        layout.set(h_pad=0.08)
+        panels = figure.subplots(len(quarter.fading), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, one in zip(panels, quarter.fading, strict=True):
+            for (name, left), colour, width in zip(one.left.items(), CYCLE, (3.6, 1.5, 1.5, 1.5), strict=False):
+                # the first is wide, so that it shows beneath another where the two agree
+                axes.plot(one.days, left, color=colour, linewidth=width, label=name)
+            axes.plot(one.recalled, [-0.09] * len(one.recalled), "|", color=GREY, markersize=6, markeredgewidth=0.9)
+            axes.set_ylim(-0.16, 1.06)
+            axes.set_yticks([0, 0.5, 1], ["0", "half", "all"])
+            axes.set_xlim(0, quarter.world.days)
+            axes.set_title(f"“{_clip(one.text, 62)}”  {one.why}", fontweight="normal", pad=8)
+        panels[-1].set_xlabel("day of the quarter")
+        figure.legend(
+            *panels[0].get_legend_handles_labels(), frameon=False, loc="outside upper left", ncols=4, borderpad=0
+        )
+    return figure
 
 
 def _columns(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[float]]:

@@ -1,0 +1,141 @@
+"""How a few memories of a life fade under several packs: what each formula says, hour by hour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.clock import DAY, Micros
+from memlab.policies import Pack, load_pack
+from memlab.simulation import Life, World
+
+__all__ = ["PACKS", "Fading", "fading", "recency", "vividness"]
+
+Floats = NDArray[np.float64]
+
+PACKS = ("memlab", "associative", "workbench", "companion")
+_LASTING = ("convention", "decision")
+_STEPS_A_DAY = 8
+_MS_A_DAY = 86_400_000.0
+
+
+@dataclass(frozen=True)
+class Fading:
+    """One memory: why it was chosen, the days on which it was recalled, and what is left of it under each pack.
+
+    ``days`` f64[t] since the life began; ``left`` f64[t] in 0..1 by pack.
+    """
+
+    why: str
+    memory: int
+    text: str
+    kind: str
+    said: float
+    recalled: Floats
+    success: int
+    fail: int
+    days: Floats
+    left: Mapping[str, Floats]
+
+
+def fading(life: Life, world: World) -> tuple[Fading, ...]:
+    """Three memories of the first third of a life: one that helped, one that failed, one that was left alone."""
+    begin = life.world.events()[0].at // DAY * DAY
+    end = begin + world.days * DAY
+    known = life.lab.memories.with_columns(
+        good=pl.col("success") / (pl.col("success") + pl.col("fail") + 1),
+        pause=(pl.lit(end).cast(pl.Datetime("us", "UTC")) - pl.col("accessed")).dt.total_days(),
+    ).filter(pl.col("created").dt.epoch("us") < begin + world.days * DAY // 3)
+    used = known.filter(pl.col("access").is_between(4, 12))
+    lasting = known.filter(pl.col("kind").is_in(_LASTING), pl.col("access").is_between(1, 4))
+    choices = (
+        ("it helped", used.sort(["good", "success", "id"], descending=[True, True, False])),
+        ("it failed", used.sort(["good", "fail", "id"], descending=[False, True, False])),
+        ("left alone", lasting.sort(["pause", "id"], descending=[True, False])),
+    )
+    chosen: dict[int, str] = {}
+    for why, best in choices:
+        for memory in best["id"].head(len(choices)):
+            if memory not in chosen:
+                chosen[memory] = why
+                break
+    return tuple(_followed(life, why, memory, begin, end) for memory, why in chosen.items())
+
+
+def _followed(life: Life, why: str, memory: int, begin: Micros, end: Micros) -> Fading:
+    row = life.lab.memories.row(memory - 1, named=True)
+    created = int(life.lab.memories["created"].to_physical()[memory - 1])
+    shown = life.slates.exposures.filter(pl.col("memory_id") == memory)
+    recalled = _moments(shown.join(life.slates.decisions.select("decision", "at"), on="decision"))
+    told = life.slates.feedback.filter(pl.col("memory_id") == memory)
+    times = np.arange(created, end, DAY // _STEPS_A_DAY)
+    times = np.unique(np.concatenate([times, recalled, recalled - 1]))
+    times = times[times >= created]
+    idle = (times - _last(times, np.concatenate([[created], recalled]))) / DAY
+    counts = {
+        outcome: np.searchsorted(_moments(told.filter(pl.col("outcome") == outcome)), times, side="right")
+        for outcome in ("success", "fail")
+    }
+    left = {}
+    for name in PACKS:
+        pack = load_pack(name)
+        given = [
+            {**row, "success": float(good), "fail": float(bad), "idle-days": float(since)}
+            for good, bad, since in zip(counts["success"], counts["fail"], idle, strict=True)
+        ]
+        formula = vividness if "strength" in pack.policies["recall-score"].inputs else recency
+        left[name] = np.array([formula(pack, values) for values in given])
+    return Fading(
+        why,
+        memory,
+        str(row["text"]),
+        str(row["kind"]),
+        (created - begin) / DAY,
+        (recalled - begin) / DAY,
+        int(row["success"]),
+        int(row["fail"]),
+        (times - begin) / DAY,
+        left,
+    )
+
+
+def recency(pack: Pack, memory: Mapping[str, Any]) -> float:
+    """0.5 ^ (idle days / half-life) by the pack's half-life, as the feature ``recency`` has it."""
+    base = pack.number("base-half-life")
+    policy = pack.policies["half-life"]
+    values: dict[str, Any] = {
+        **{name.replace("_", "-"): value for name, value in memory.items()},
+        "base-half-days": base,
+        "base-half-ms": base * _MS_A_DAY,
+        "recency-ms": memory["idle-days"] * _MS_A_DAY,
+        "energy": 1.0,
+    }
+    half = policy.row({name: values[name] for name in policy.inputs})
+    assert isinstance(half, float | int)
+    return float(0.5 ** (memory["idle-days"] * pack.unit("half-life") / half))
+
+
+def vividness(pack: Pack, memory: Mapping[str, Any]) -> float:
+    """What the pack's recall-score still gives for strength alone, as a share of what it gives a fresh memory."""
+    policy = pack.policies["recall-score"]
+    values = {name.replace("_", "-"): value for name, value in memory.items()} | {"closeness": 0.0}
+    now = policy.row({name: values[name] for name in policy.inputs})
+    fresh = policy.row({name: (values | {"idle-days": 0.0, "strength": 100.0})[name] for name in policy.inputs})
+    assert isinstance(now, float | int)
+    assert isinstance(fresh, float | int)
+    return float(now / fresh)
+
+
+def _moments(frame: pl.LazyFrame) -> NDArray[np.int64]:
+    return np.sort(frame.select(pl.col("at").to_physical()).collect()["at"].to_numpy()).astype(np.int64)
+
+
+def _last(times: NDArray[np.int64], moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The latest of the moments that is not after each time."""
+    moments = np.sort(moments)
+    return moments[np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)]
