@@ -3,7 +3,7 @@
     python experiments/probe_support.py locomo-dev5.json
 
 Recalls every question by the default pack with and without probes, both logged. Prints recall@10 of what was asked for,
-recall with the probe counted, and how much of another policy's ten the log could speak of: items in the head or in the band.
+recall with the probe counted, and how much of another policy's ten the log could speak of: in the head or in the band.
 """
 
 from __future__ import annotations

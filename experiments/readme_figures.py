@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 
 import memlab
 from memlab.demo import CONVERSATION, QUESTION, SLOT, SOURCE, live_quarter
-from memlab.demo.figures import STYLE, draw_moves, draw_terms, draw_timeline, draw_truth
+from memlab.demo.figures import draw_moves, draw_terms, draw_timeline, draw_truth
+from memlab.drawing import STYLE
 from memlab.ingest import conversation, read_locomo
 
 if TYPE_CHECKING:

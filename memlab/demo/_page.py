@@ -19,9 +19,8 @@ from memlab.demo.figures import (
     draw_terms,
     draw_timeline,
     draw_truth,
-    element,
-    svg,
 )
+from memlab.drawing import element, svg
 
 __all__ = ["digests", "page"]
 

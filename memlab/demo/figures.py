@@ -5,11 +5,11 @@ Text stays text, in the page's own typeface. The same numbers give the same byte
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from memlab.drawing import BLUE, CYCLE, GREY, ORANGE, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,69 +20,13 @@ if TYPE_CHECKING:
     from memlab.recall import Hit, Hits, ScoreExplanation
 
 __all__ = [
-    "STYLE",
     "draw_bench",
     "draw_fading",
     "draw_moves",
     "draw_terms",
     "draw_timeline",
     "draw_truth",
-    "element",
-    "svg",
 ]
-
-INK = "#010203"
-GREY = "#8a8f98"
-BLUE = "#3b7dd8"
-ORANGE = "#e07b39"
-CYCLE = (BLUE, ORANGE, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#7a5fc0", "#b5485d", "#6b8e23", "#4f6d7a")
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.size": 10.0,
-    "text.color": INK,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.titlesize": 10.0,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-}
-
-
-def svg(draw: Callable[[Axes], None], *, name: str, width: float, height: float) -> str:
-    """What ``draw`` puts on one pair of axes (inches), as an element to stand in HTML."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure.add_subplot())
-        return element(figure, name=name)
-
-
-def element(figure: Figure, *, name: str) -> str:
-    """A figure as an element to stand in HTML; ``name`` makes its ids unique there."""
-    from matplotlib import rc_context
-
-    with rc_context({**STYLE, "svg.hashsalt": name}):
-        out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = text.replace(INK, "currentColor").replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "")
-    text = text.replace(' xmlns="http://www.w3.org/2000/svg"', "").replace("xlink:href", "href")
-    text = re.sub(r"(font: (?:\w+ )*[\d.]+px) [^;\"]+", r"\1 var(--face)", text)
-    # ids are unique in the page, not only in the figure
-    text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
-    text = re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
-    return re.sub(r'<svg height="[^"]+" ', "<svg ", re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2), count=1)
 
 
 def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) -> Callable[[Axes], None]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memlab.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, drawn
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation._svg import BLUE, CYCLE, GREY, INK, ORANGE, Draw, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memlab import __version__
+from memlab.drawing import svg
 from memlab.errors import InputError
 from memlab.evaluation._figures import SIZES, draw_disagreement, draw_leaderboard, draw_weights, height_of
 from memlab.evaluation._gates import GATES
 from memlab.evaluation._render import caption, headline, interval, number, reasons, remarks, stars
-from memlab.evaluation._svg import svg
 
 if TYPE_CHECKING:
     from memlab.evaluation._evaluation import Evaluation

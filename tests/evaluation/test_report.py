@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from probed_logs import World
 
+from memlab.drawing import drawn
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation import GATES, evaluate
-from memlab.evaluation._svg import drawn
 
 WORLD = World(clusters=8, recalls=40, limit=4, depth=6)
 SOURCE = '(defpolicy evil [good] "<script>alert(1)</script>" good)'

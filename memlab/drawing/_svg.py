@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "CYCLE", "GREY", "INK", "ORANGE", "STYLE", "Draw", "drawn", "svg"]
+__all__ = ["BLUE", "CYCLE", "GREY", "INK", "ORANGE", "STYLE", "Draw", "drawn", "element", "svg"]
 
 Draw = Callable[["Axes"], None]
 
@@ -23,8 +23,8 @@ INK = "#010203"
 GREY = "#8a8f98"
 BLUE = "#3b7dd8"
 ORANGE = "#e07b39"
-CYCLE = (BLUE, ORANGE, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9")
-"""Okabe and Ito's colours (2008), the first two a shade of ours."""
+CYCLE = (BLUE, ORANGE, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#7a5fc0", "#b5485d", "#6b8e23", "#4f6d7a")
+"""The first six are Okabe and Ito's (2008), the first two in a shade of ours."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 10.0,
@@ -48,7 +48,7 @@ def drawn(draw: Draw, *, width: float, height: float) -> Figure:
     """What ``draw`` puts on one pair of axes (inches)."""
     from matplotlib import rc_context
 
-    from memlab.evaluation._picture import Picture
+    from memlab.drawing._picture import Picture
 
     with rc_context(STYLE):
         figure = Picture(figsize=(width, height), layout="constrained")
@@ -57,11 +57,15 @@ def drawn(draw: Draw, *, width: float, height: float) -> Figure:
 
 
 def svg(draw: Draw, *, name: str, width: float, height: float) -> str:
-    """The same as an element to stand in HTML; ``name`` makes its ids unique there."""
+    """The same as an element to stand in HTML."""
+    return element(drawn(draw, width=width, height=height), name=name)
+
+
+def element(figure: Figure, *, name: str) -> str:
+    """A figure as an element to stand in HTML; ``name`` makes its ids unique there."""
     from matplotlib import rc_context
 
     with rc_context({**STYLE, "svg.hashsalt": name}):
-        figure = drawn(draw, width=width, height=height)
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
