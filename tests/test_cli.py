@@ -148,7 +148,7 @@ def log(tmp_path):
 
 def test_two_score_columns_of_a_csv(told, run, log):
     words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
-    words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id")
+    words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
     found = told(*words, "--report", "out.html")
     value = {row["policy"]: row["value"] for row in found["policies"]}
     assert value["theirs"] > value["mine"]

@@ -79,7 +79,7 @@ ORDINARY = [
     "git@github.com:org/repo.git and https://user@host/path",
     "http://localhost:8080/x?mail=a@b.org",
     "/usr/lib/python3/token/cache_v2.json",
-    "pwd: /home/bob1",
+    "pwd: /opt/data1",
     "task-risk-desk-management-of-long-hyphenated-words",
     "sk-learn-contrib-something-very-long",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",

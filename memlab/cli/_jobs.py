@@ -63,6 +63,7 @@ def locomo(path: Path | None, packs: tuple[str, ...], download: bool, as_json: b
 @click.option("--shown", default="rank", show_default=True, help="A file's column of ranks; 0 or empty: not shown.")
 @click.option("--reward", default="reward", show_default=True, help="A file's column of rewards.")
 @click.option("--propensity", help="A file's column of the probability of being shown.")
+@click.option("--limit", type=click.IntRange(1), help="A file's size of the head, where a log also shows probes.")
 @click.option("--cluster", help="A file's column of what belongs together: a user, a conversation.")
 @as_json_option
 def evaluate(
@@ -72,6 +73,7 @@ def evaluate(
     horizon: str | None,
     missing: Literal["censor", "zero"],
     estimator: Literal["snips", "ht"],
+    limit: int | None,
     as_json: bool,
     **columns: str | None,
 ) -> None:
@@ -85,7 +87,7 @@ def evaluate(
             found = memlab.evaluate(lab.slates, chosen, horizon=horizon, missing=missing, estimator=estimator)
             _evaluated(found, report, as_json=as_json)
         return
-    slates, names = _wide(log, policies, columns)
+    slates, names = _wide(log, policies, limit, columns)
     found = memlab.evaluate(slates, names, horizon=horizon, missing=missing, estimator=estimator)
     _evaluated(found, report, as_json=as_json)
 
@@ -103,7 +105,9 @@ def _evaluated(found: Evaluation, report: Path | None, *, as_json: bool) -> None
         sys.exit(1)
 
 
-def _wide(log: Path, policies: tuple[str, ...], columns: dict[str, str | None]) -> tuple[memlab.Slates, list[str]]:
+def _wide(
+    log: Path, policies: tuple[str, ...], limit: int | None, columns: dict[str, str | None]
+) -> tuple[memlab.Slates, list[str]]:
     import polars as pl
 
     if log.suffix not in (".csv", ".parquet"):
@@ -123,6 +127,7 @@ def _wide(log: Path, policies: tuple[str, ...], columns: dict[str, str | None]) 
         reward=columns["reward"],
         propensity=columns["propensity"],
         cluster=columns["cluster"],
+        limit=limit,
         scores=scores,
     )
     return slates, list(policies)
