@@ -20,7 +20,7 @@ from memlab.memory import State, as_said, checked_columns, checked_text, columns
 from memlab.past import Past
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.privacy import Finding, refuse, screen, screen_many
-from memlab.recall import Hit, Hits, Question, Recaller
+from memlab.recall import Hit, Hits, Question, Recaller, recalled
 from memlab.schema import OUTCOMES, RELATIONS
 from memlab.slates import Slates, encode
 from memlab.store import Store
@@ -215,15 +215,15 @@ class Lab:
             question = Question(text, project=project, session=session, branch=branch, at=now)
             logs = log and not self._store.journal.read_only
             seed = self._seed if logs else None  # what is not logged teaches nothing, so it explores nothing
-            slate = self._recaller.recall(state, self._store.versions.pack, question, limit=wanted, seed=seed)
-            memories = [Memory.of(state, memory - 1) for memory in slate.shown]
+            slate = self._recaller.recall(state, pack, question, limit=wanted, seed=seed)
+            memories = recalled(state, slate.shown)
             decision = None
             if logs:
                 with self._store.writing(durable=False) as tx:
                     body = {"ids": list(slate.shown), "pack": slate.pack_hash}
                     decision = tx.event("recall", body, at=now)
                     tx.slate(decision, encode(slate))
-            return Hits(slate, self.pack, decision, memories)
+            return Hits(slate, pack, decision, memories)
 
     def feedback(
         self,

@@ -72,6 +72,15 @@ def aggregate(op: str, values: Floats | None, nulls: Bools | None, slates: Slate
     size, order = slates.size, slates.permutation
     if size == 0:
         return np.empty(0), None
+    if op == "min-max" and values is not None and nulls is None and slates.codes is None:
+        # a recall's case: extremes of one slate need no order; the least is NaN when anything is
+        clean = values + 0.0
+        least, greatest = clean.min(), clean.max()
+        if least == greatest:
+            return np.zeros(size), None
+        if least == least:
+            with np.errstate(all="ignore"):
+                return (clean - least) / (greatest - least), None
     dense, starts = slates.dense, slates.starts
     if values is None:
         return _restore(np.arange(size, dtype=np.float64) - starts[dense], order), None

@@ -6,19 +6,41 @@ import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 
+from memlab.memory import State
 from memlab.policies import Pack
 from memlab.slates import Slate
 
 if TYPE_CHECKING:
     from memlab.language import Explanation
-    from memlab.recall._pipeline import Recalled
 
-__all__ = ["Hit", "Hits", "ScoreExplanation"]
+__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
+
+
+class Recalled(NamedTuple):
+    """What a hit shows of its memory."""
+
+    id: int
+    text: str
+    kind: str
+    ref: str | None
+    speaker: str | None
+    session: str | None
+    project: str | None
+
+
+def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
+    """What hits show of these memories, column by column: a fifth of the cost of whole memories."""
+    rows = np.array(ids, dtype=np.int64) - 1
+    kinds, speakers, sessions, projects = (
+        state.names[name].objects(rows).tolist() for name in ("kind", "speaker", "session", "project")
+    )
+    texts, refs = state.texts.take(rows), state.refs.take(rows)
+    return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
 
 
 @dataclass(frozen=True)
@@ -94,7 +116,7 @@ class Hit:
 class Hits(Sequence[Hit]):
     """The answer of a recall, best first. ``slate`` holds the whole pool with every feature."""
 
-    def __init__(self, slate: Slate, pack: Pack, decision: int | None, recalled: Sequence[Recalled]) -> None:
+    def __init__(self, slate: Slate, pack: Pack, decision: int | None, shown: Sequence[Recalled]) -> None:
         self.slate = slate
         self.pack = pack
         self.decision = decision
@@ -115,7 +137,7 @@ class Hits(Sequence[Hit]):
                 probe=memory.id in slate.probes,
                 _hits=self,
             )
-            for rank, memory in enumerate(recalled, 1)
+            for rank, memory in enumerate(shown, 1)
         ]
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ what passes over an edge are the pack's policies.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from memlab.recall._question import Asked, Population, Populations, Question, Sp
 from memlab.schema import RELATIONS
 from memlab.slates import Slate
 
-__all__ = ["Recalled", "Recaller"]
+__all__ = ["Recaller"]
 
 _CUT = "best by seed + received, ties by id"
 _RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
@@ -35,25 +35,6 @@ _VERBAL = tuple(name for name, feature in FEATURES.items() if feature.type == "s
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
-
-
-class Recalled(Protocol):
-    """What a hit shows of its memory."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def ref(self) -> str | None: ...
-    @property
-    def speaker(self) -> str | None: ...
-    @property
-    def session(self) -> str | None: ...
-    @property
-    def project(self) -> str | None: ...
 
 
 class Recaller:
