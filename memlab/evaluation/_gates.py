@@ -20,14 +20,16 @@ GATES: dict[str, str] = {
     "effective share": "and of at least 1% of what was shown",
     "mean weight": "a mean weight of 1, give or take .1: the propensities are what they say",
     "weight tail": "the heaviest 1% of the items hold at most half of the weight",
-    "support": "at most a fifth of what the policy would show could not have been shown",
+    "support": "at most a tenth of what the policy would show could not have been shown",
     "silence": "at most half of what was shown has no known reward",
 }
 """Every gate for feedback, with what it asks for. Labels need clusters only."""
 
 _COUNTS = ("clusters", "effective sample")
 _OF_WEIGHTS = ("effective sample", "effective share", "mean weight", "weight tail")
-_EFFECTIVE, _SHARE, _DRIFT, _TOP, _UNSUPPORTED, _SILENT = 100, 0.01, 0.1, 0.5, 0.2, 0.5
+_EFFECTIVE, _SHARE, _DRIFT, _TOP, _UNSUPPORTED, _SILENT = 100, 0.01, 0.1, 0.5, 0.1, 0.5
+# Unsupported: what could not be shown tends to earn less, so the self-normalised value leans upward. On questions of real
+# conversations a policy with 19% of it came out .15 too high (.82 for .68), and in a simulated life 10% made .09.
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def test_nothing_of_a_policy_that_was_never_shown_is_averaged_away(many):
     assert closed(many, "far") == {"support"}
     assert (far.lower, far.upper) == (0.0, MANY.limit)
     assert many.frame.filter(pl.col("policy") == "far")["value"].to_list() == [None]
-    assert "far: withheld. support: 100%, where at most 20% is asked for." in repr(many)
+    assert "far: withheld. support: 100%, where at most 10% is asked for." in repr(many)
 
 
 def test_bounds_may_decide_where_support_is_lacking():

@@ -38,7 +38,7 @@ def test_a_sound_log_opens_every_gate():
         ("mean weight", worse(mean=0.89), {}, "logged propensities are wrong"),
         ("mean weight", worse(mean=float("nan")), {}, "logged propensities are wrong"),
         ("weight tail", worse(top_share=0.51), {}, "A few rare probes"),
-        ("support", SOUND, {"unsupported": 0.21}, "probe-depth"),
+        ("support", SOUND, {"unsupported": 0.11}, "probe-depth"),
         ("silence", SOUND, {"silent": 0.51}, 'missing="zero"'),
     ],
 )
