@@ -28,8 +28,8 @@ GATES: dict[str, str] = {
 _COUNTS = ("clusters", "effective sample")
 _OF_WEIGHTS = ("effective sample", "effective share", "mean weight", "weight tail")
 _EFFECTIVE, _SHARE, _DRIFT, _TOP, _UNSUPPORTED, _SILENT = 100, 0.01, 0.1, 0.5, 0.1, 0.5
-# Unsupported: what could not be shown tends to earn less, so the self-normalised value leans upward. On questions of real
-# conversations a policy with 19% of it came out .15 too high (.82 for .68), and in a simulated life 10% made .09.
+# Unsupported: what could not be shown tends to earn less, so the self-normalised value leans upward. On questions of
+# real conversations a policy with 19% of it came out .15 too high (.82 for .68), and in a simulated life 10% made .09.
 
 
 @dataclass(frozen=True)
