@@ -104,7 +104,7 @@ FEATURES: dict[str, Feature] = {
             "edges from the nearest seed; 0 for a direct candidate",
             "edges",
             ">= 0",
-            ("seeds",),
+            _SPREAD,
         ),
         Feature(
             "session-seed",
