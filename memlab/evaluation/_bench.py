@@ -12,8 +12,7 @@ is .60 without and .48 with). Then with the log, as an agent asks, and only then
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,6 +28,7 @@ from memlab.evaluation._intervals import cluster_interval
 from memlab.evaluation._metrics import judge, measure
 from memlab.evaluation._result import ADVERSARIAL, BenchResult, SystemResult
 from memlab.policies import Pack, load_pack, pack_names
+from memlab.progress import Step, bar
 
 if TYPE_CHECKING:
     from memlab.embedding import EmbedderSpec
@@ -101,7 +101,7 @@ def bench_locomo(
     if baselines:
         chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]
     plan = _Plan.of(conversations)
-    with _bar(progress, 2 * len(chosen) * len(plan.questions)) as step:
+    with bar(progress, 2 * len(chosen) * len(plan.questions), unit="recall") as step:
         systems = [_measured(pack, plan, limit, embedder, step) for pack in chosen]
     systems.sort(key=lambda system: -system.metrics["ndcg@10"])
     return BenchResult(dataset, len(conversations), plan.main, plan.unjudged, limit, tuple(systems))
@@ -147,7 +147,7 @@ class _Plan:
         return cls(held, (*main, *apart), len(main), len(asked) - len(judged))
 
 
-def _measured(pack: Pack, plan: _Plan, limit: int, embedder: EmbedderSpec, step: _Step) -> SystemResult:
+def _measured(pack: Pack, plan: _Plan, limit: int, embedder: EmbedderSpec, step: Step) -> SystemResult:
     from memlab.lab import open_lab
 
     clock = ManualClock(max(held.end for held in plan.conversations))
@@ -171,7 +171,7 @@ def _filled(lab: Lab, plan: _Plan) -> float:
     return sum(len(batch) for batch in batches) / (perf_counter() - start)
 
 
-def _asked(lab: Lab, question: _Question, limit: int, step: _Step, *, log: bool) -> Hits:
+def _asked(lab: Lab, question: _Question, limit: int, step: Step, *, log: bool) -> Hits:
     hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at, log=log)
     step(1)
     return hits
@@ -181,7 +181,7 @@ def _refs(hits: Hits) -> list[str]:
     return [hit.ref or "" for hit in hits]
 
 
-def _timed(lab: Lab, question: _Question, limit: int, step: _Step) -> float:
+def _timed(lab: Lab, question: _Question, limit: int, step: Step) -> float:
     start = perf_counter()
     _asked(lab, question, limit, step, log=True)
     return perf_counter() - start
@@ -212,18 +212,3 @@ def _scored(
         {"p50": round(float(p50), 3), "p95": round(float(p95), 3)},
         round(rate, 1),
     )
-
-
-class _Step(Protocol):
-    def __call__(self, n: float) -> object: ...
-
-
-@contextmanager
-def _bar(shown: bool, total: int) -> Iterator[_Step]:
-    if not shown:
-        yield lambda n: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=total, unit="recall", leave=False) as bar:
-        yield bar.update

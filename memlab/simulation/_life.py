@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -21,6 +20,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.lab import Lab, open_lab
 from memlab.past import Past
 from memlab.policies import FEATURES, Pack, load_pack
+from memlab.progress import bar
 from memlab.recall import Hit, Recaller
 from memlab.simulation._events import Asked, Said, Script, chance, utilities
 from memlab.slates import Slates
@@ -220,7 +220,7 @@ def _lived(
     due = _Due(lab, clock)
     asked: dict[int, Asked] = {}
     worth: list[Floats] = []
-    with _bar(progress, len(events)) as step:
+    with bar(progress, len(events), unit="event", desc="living") as step:
         for event in events:
             while ahead and event.at // DAY - begin >= ahead[-1][0]:
                 clock.set(event.at)
@@ -267,18 +267,3 @@ class _Due:
             at, _, hit, success = heapq.heappop(self._heap)
             self._clock.set(at)
             self._lab.feedback(hit, "success" if success else "fail", source="simulated user")
-
-
-class _Step(Protocol):
-    def __call__(self, n: float) -> object: ...
-
-
-@contextmanager
-def _bar(shown: bool, total: int) -> Iterator[_Step]:
-    if not shown:
-        yield lambda n: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=total, unit="event", desc="living", leave=False) as bar:
-        yield bar.update
