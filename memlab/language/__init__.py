@@ -9,15 +9,17 @@ executed as code.
 0.4
 """
 
-from memlab.language._check import Param
+from memlab.language._derived import Derived
 from memlab.language._explain import Branch, Explanation, Term
 from memlab.language._pack import PackSource, Setting, read_pack
+from memlab.language._params import Param
 from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
 from memlab.language._signature import Input, Signature, Type
 
 __all__ = [
     "DIALECT",
     "Branch",
+    "Derived",
     "Explanation",
     "Input",
     "PackSource",

@@ -10,18 +10,22 @@ the order either.
 ``min-max``              (x - least) / (greatest - least), 0 where all are equal; NaN and null stay
 ``slate-index``          position in the slate by id, from 0
 ``slate-count``          how many rows have a number
+``interpreted``          what a program over lists gives to each item (see ``_interpret``)
 ======================== ==============================================================================
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Slates", "aggregate"]
+from memlab.language._dag import SlateProgram, Value
+
+__all__ = ["Slates", "aggregate", "interpreted"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -111,6 +115,19 @@ def aggregate(op: str, values: Floats | None, nulls: Bools | None, slates: Slate
         low, high = least[dense], greatest[dense]
         scaled = np.where(low == high, 0.0, (ordered - low) / (high - low))
         return _restore(np.where(missing, np.nan, scaled), order), nulls
+
+
+def interpreted(program: SlateProgram, columns: Mapping[str, Sequence[Value]], slates: Slates) -> Floats:
+    """The weights that a program gives to the items of each slate, its lists in the order of ids."""
+    result = np.zeros(slates.size)
+    if slates.size == 0:
+        return result
+    order = np.arange(slates.size) if slates.permutation is None else slates.permutation
+    for first, last in zip(slates.starts, [*slates.starts[1:], slates.size], strict=True):
+        rows = order[first:last]
+        lists = {name: [values[row] for row in rows] for name, values in columns.items()}
+        result[rows] = program.weights(lists, len(rows))
+    return result
 
 
 def _restore(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:

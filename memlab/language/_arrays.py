@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._aggregate import Slates, aggregate
+from memlab.language._aggregate import Slates, aggregate, interpreted
 from memlab.language._dag import Node, reachable
-from memlab.language._primitives import PRIMITIVES
+from memlab.language._derived import Derived
+from memlab.language._primitives import AGGREGATES, PRIMITIVES
 
 __all__ = ["ArrayProgram", "Column"]
 
@@ -26,15 +27,15 @@ Registers = list[Any]
 Step = Callable[[Registers, Registers], None]
 
 _DTYPES: dict[str, Any] = {"num": np.float64, "bool": np.bool_, "str": None}
-_BLANK: dict[str | None, Any] = {"num": np.nan, "bool": False, "str": "", None: np.nan}
+_BLANK: dict[str | None, Any] = {"num": np.nan, "bool": False, "str": "", None: np.nan, "record": None}
 _PER_SLATE = ("slate-min", "slate-max", "slate-mean")
 
 
 class ArrayProgram:
-    """``run`` gives (values, nulls): one value a row, and a mask or none when nothing is null."""
+    """``run`` gives (values, nulls): one value a row, and a mask or none when nothing is null. A record has several."""
 
-    def __init__(self, root: Node) -> None:
-        self.root = root
+    def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
+        self.derived = derived
         self.nodes = reachable(root)
         self.slot = {node.index: i for i, node in enumerate(self.nodes)}
         self.inputs = [
@@ -45,20 +46,24 @@ class ArrayProgram:
         constants = [n.value if n.constant and n.value is not None else _BLANK[n.type] for n in self.nodes]
         self.values: Registers = [*constants, None]
         self.masks: Registers = [True if n.constant and n.value is None else None for n in self.nodes]
-        self.root_slot = self.slot[root.index]
-        self.computed = root.op not in ("input", "const") and root.type != "str"
+        results = root.args if root.op == "record" else (root,)
+        self.results = [
+            (self.slot[r.index], _DTYPES[str(r.type)], r.op not in ("input", "const") and r.type != "str")
+            for r in results
+        ]
         self.programs: dict[int, list[Step]] = {}
-        self.aggregates = any(n.op.startswith("slate-") or n.op == "min-max" for n in self.nodes)
+        self.aggregates = any(n.op in AGGREGATES for n in self.nodes)
 
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
         values, masks = self.values.copy(), self.masks.copy()
         size, nullable, bit = -1, 0, 1
         for i, name, snake, dtype, text in self.inputs:
             column: Any = columns.get(name)
             if column is None:
-                column = columns.get(snake)
+                derived = self.derived.get(name)
+                column = columns.get(snake) if derived is None else derived.array(columns)
                 if column is None:
                     raise UnknownName("column", name, columns)
             if type(column) is tuple:
@@ -88,13 +93,7 @@ class ArrayProgram:
             with np.errstate(all="ignore"):
                 for step in program:
                     step(values, masks)
-        result, mask = values[self.root_slot], masks[self.root_slot]
-        if mask is not None:
-            mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
-        if self.computed and size and type(result) is np.ndarray and result.shape == (size,):
-            return result, mask
-        dtype = _DTYPES[str(self.root.type)]
-        return np.array(np.broadcast_to(np.asarray(result, dtype), size) if size else np.empty(0, dtype)), mask
+        return [_result(values[i], masks[i], dtype, computed, size) for i, dtype, computed in self.results]
 
     def compile(self, nullable: int) -> list[Step]:
         """The steps when the inputs whose bits are set hold nulls."""
@@ -106,7 +105,7 @@ class ArrayProgram:
             args = [self.slot[a.index] for a in node.args]
             missing = [null[a] for a in args]
             op = node.op
-            if op in ("input", "const"):
+            if op in ("input", "const", "record"):
                 continue
             if op not in PRIMITIVES:
                 null[i] = _null_other(op, missing)
@@ -122,6 +121,21 @@ class ArrayProgram:
                 null[i] = True
                 program.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
         return program
+
+
+def _result(
+    found: Any, mask: Any, dtype: Any, computed: bool, size: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    if mask is not None:
+        mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
+    if computed and size and type(found) is np.ndarray and found.shape == (size,):
+        return found, mask
+    return np.array(np.broadcast_to(np.asarray(found, dtype), size) if size else np.empty(0, dtype)), mask
+
+
+def _as_list(values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> list[Any]:
+    listed: list[Any] = values.tolist()
+    return listed if mask is None else [None if gone else v for v, gone in zip(listed, mask.tolist(), strict=True)]
 
 
 def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
@@ -238,6 +252,14 @@ def _other(node: Node, i: int, args: list[int], null: bool) -> Step:
 
         return table
     op = node.op
+    if op == "interpreted":
+        names = [str(a.value) for a in node.args]
+
+        def lists(values: Registers, masks: Registers) -> None:
+            columns = {name: _as_list(values[a], masks[a]) for name, a in zip(names, args, strict=True)}
+            values[i] = interpreted(node.value, columns, values[-1])
+
+        return lists
 
     def slate(values: Registers, masks: Registers) -> None:
         slates: Slates = values[-1]

@@ -12,17 +12,26 @@ from itertools import pairwise
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
 from memlab.language._dag import Dag, Node
+from memlab.language._derived import SET_TESTS, Derived, SetName
 from memlab.language._limits import MAX_DEPTH, MAX_NODES, MAX_STEPS
+from memlab.language._params import Param
 from memlab.language._primitives import PRIMITIVES
 from memlab.language._reader import Form, Text
 from memlab.language._signature import Signature, Type
 
-__all__ = ["Checker", "Env", "Helper", "Param", "kind_of"]
+__all__ = ["Checker", "Env", "Helper", "kind_of"]
 
 Env = Mapping[str, object]
 """Names to nodes; a policy lifted from lists also binds lists (see ``_lift``)."""
 
-_KINDS: dict[str | None, str] = {"num": "a number", "bool": "true or false", "str": "a string", None: "null"}
+_KINDS: dict[str | None, str] = {
+    "num": "a number",
+    "bool": "true or false",
+    "str": "a string",
+    "set": "a set",
+    "record": "an update",
+    None: "null",
+}
 
 _ALIASES = {
     "==": "=",
@@ -73,17 +82,6 @@ _ABSENT = {
 }
 
 
-@dataclass(frozen=True)
-class Param:
-    """A constant that may be tuned: its default, its bounds and the value in force."""
-
-    name: str
-    default: float
-    low: float
-    high: float
-    value: float
-
-
 @dataclass(frozen=True, eq=False)
 class Helper:
     """A ``defn``: inlined wherever it is called."""
@@ -124,6 +122,7 @@ class Checker:
         self.text, self.signature, self.helpers, self.overrides = text, signature, helpers, params
         self.dag = Dag()
         self.params: dict[str, Param] = {}
+        self.derived: dict[str, Derived] = {}
         self.used: dict[str, Helper] = {}
         self.calls: list[str] = []
         self.steps = 0
@@ -137,7 +136,15 @@ class Checker:
     def argument(self, name: str) -> object | None:
         """What an argument stands for, or None if the slot gives no such thing."""
         declared = self.signature.inputs.get(name)
-        return None if declared is None else self.dag.input(name, declared.type)
+        if declared is None:
+            return None
+        return SetName(name) if declared.type == "set" else self.scalar(name)
+
+    def scalar(self, name: str) -> Node:
+        """The input of this name, which is no set."""
+        type = self.signature.inputs[name].type
+        assert type != "set"
+        return self.dag.input(name, type)
 
     def argument_names(self) -> list[str]:
         """What an argument may be called."""
@@ -145,7 +152,14 @@ class Checker:
 
     def result(self, body: Form, env: Env) -> Node:
         """The node of the whole policy, which must have the type that the slot returns."""
-        return self.want(body, env, self.signature.returns, f"{self.signature.slot} returns", tail=True)
+        returns = self.signature.returns
+        if returns != "record":
+            return self.want(body, env, returns, f"{self.signature.slot} returns", tail=True)
+        node = self.check(body, env, tail=True)
+        if node.type != "record":
+            shape = f"(update :{self.signature.fields[0]} value ...)"
+            raise self.error(f"{self.signature.slot} returns {shape}, and this is {kind_of(node.type)}.", body)
+        return node
 
     # Expressions.
 
@@ -189,6 +203,8 @@ class Checker:
         value = self.lookup(form, env)
         if isinstance(value, Node):
             return value
+        if isinstance(value, SetName):
+            raise self.error(f"{form.text} is a set: only {', '.join(SET_TESTS)} take sets.", form)
         raise self.error(f"{form.text} is a list here: length, empty?, first, nth and filter take lists.", form)
 
     def lookup(self, form: Form, env: Env) -> object:
@@ -201,13 +217,17 @@ class Checker:
         if name == "else":
             raise self.error("else stands only as the last test of cond or case.", form)
         if name in self.signature.inputs and not self.calls:
-            raise self.error(
-                f"{name} is a feature, but no argument of this policy: add it to the arguments.", form, PolicyNameError
-            )
+            raise self.unlisted(form)
         if self.is_function(name):
             raise self.error(f"{name} is a function: call it as ({name} ...).", form)
         known = [*env, *(() if self.calls else self.signature.inputs)]
         raise self.error(f'Nothing is called "{name}" here. {did_you_mean(name, known)}', form, PolicyNameError)
+
+    def unlisted(self, form: Form) -> PolicyError:
+        """The error of a feature that the policy does not list among its arguments."""
+        return self.error(
+            f"{form.text} is a feature, but no argument of this policy: add it to the arguments.", form, PolicyNameError
+        )
 
     def is_function(self, name: str) -> bool:
         name = _ALIASES.get(name, name)
@@ -222,7 +242,7 @@ class Checker:
         name = head.text
         if name in env:
             bound = env[name]
-            what = kind_of(bound.type) if isinstance(bound, Node) else "a list"
+            what = kind_of(bound.type) if isinstance(bound, Node) else "a set or a list"
             raise self.error(f"{name} is {what} here, not a function.", head)
         name = _ALIASES.get(name, name)
         handler = self.forms.get(name)
@@ -275,8 +295,22 @@ class Checker:
                 raise self.error(f"{what} have two types: {kind_of(type)}, and here {kind_of(node.type)}.", form)
         return [self.dag.typed(node, type) for node in nodes]
 
+    def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
+        """``if``; of two updates, field by field: what a branch leaves out keeps its old value."""
+        if then.type != "record":
+            return self.dag.make("if", test, then, otherwise)
+        then, otherwise = (node if node.op == "record" else self.dag.record({}) for node in (then, otherwise))
+        left, right = (dict(zip(node.value, node.args, strict=True)) for node in (then, otherwise))
+        fields = {}
+        for name in {**left, **right}:
+            values = [side[name] if name in side else self.scalar(name) for side in (left, right)]
+            fields[name] = self.dag.make("if", test, *values)
+        return self.dag.record(fields)
+
     def bound(self, form: Form, env: Env) -> object:
         """What a name of let stands for."""
+        if form.kind == "symbol" and isinstance(env.get(form.text), SetName):
+            return env[form.text]
         return self.check(form, env)
 
     # Closed vocabularies.

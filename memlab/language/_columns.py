@@ -12,6 +12,7 @@ lazy query hands each thread a share of the rows, which may be a single one (see
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ import numpy.typing as npt
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._aggregate import Slates, aggregate
+from memlab.language._aggregate import Slates, aggregate, interpreted
 from memlab.language._dag import Node, reachable
+from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.language._reader import canonical
 from memlab.language._row import RowProgram, aggregate_name
@@ -35,14 +37,14 @@ _MAX_COMPARISONS = 12
 """A million strings against 12 words: 11 ms by comparisons, 19 by a lookup; against 28: 21 and 11."""
 _FLAGS = pl.QueryOptFlags.none()
 _SHORT = 64 * pl.thread_pool_size()
-_NEEDS_ORDER = ("slate-mean", "slate-rank", "slate-index")
+_NEEDS_ORDER = ("slate-mean", "slate-rank", "slate-index", "interpreted")
 
 
 class ColumnProgram:
     """``run`` gives the result column; everything that does not depend on the frame is done once, here."""
 
-    def __init__(self, root: Node) -> None:
-        self.root = root
+    def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
+        self.root, self.derived = root, derived
         nodes = reachable(root)
         self.inputs = [(n, str(n.value), f"n{n.index}") for n in nodes if n.op == "input"]
         self.aggregated = [n for n in nodes if n.op in AGGREGATES]
@@ -58,7 +60,7 @@ class ColumnProgram:
         for node in nodes:
             for a in node.args:
                 uses[a.index] = uses.get(a.index, 0) + 1
-                if node.op in AGGREGATES or node.op == "table":
+                if node.op in AGGREGATES or node.op in ("table", "record"):
                     kept.add(a.index)
         kept.update(i for i, count in uses.items() if count > 1)
         ready: dict[int, int] = {}
@@ -71,7 +73,7 @@ class ColumnProgram:
                 read[i] = pl.lit(node.value, dtype=_DTYPES[node.type])
                 continue
             read[i] = pl.col(f"n{i}")
-            if node.op == "input":
+            if node.op in ("input", "record"):
                 continue
             stage = max([ready[a.index] for a in node.args], default=0)
             depth = 1 + max([chain[a.index] for a in node.args], default=0)
@@ -94,19 +96,36 @@ class ColumnProgram:
             self.slates.append([])
 
     def run(self, frame: pl.DataFrame, by: str | None, order: str, name: str) -> pl.Series:
-        dtype = _DTYPES[self.root.type]
+        root = self.root
+        wanted = list(zip(root.value, root.args, strict=True)) if root.op == "record" else [(name, root)]
+        columns = self._results(frame, by, order, wanted)
+        if root.op != "record":
+            return columns[0]
+        if not columns:
+            return pl.Series(name, [{}] * frame.height, dtype=pl.Struct({}))
+        return pl.DataFrame(columns).to_struct(name)
+
+    def _results(
+        self, frame: pl.DataFrame, by: str | None, order: str, wanted: list[tuple[str, Node]]
+    ) -> list[pl.Series]:
         base = self._base(frame)
         if frame.height == 0:
-            return pl.Series(name, [], dtype=dtype)
-        if self.root.constant:
-            return pl.Series(name, [self.root.value], dtype=dtype).new_from_index(0, frame.height)
+            return [pl.Series(name, [], dtype=_DTYPES[node.type]) for name, node in wanted]
+        if all(node.constant for _, node in wanted):
+            return [_repeated(name, node, frame.height) for name, node in wanted]
         if frame.height == 1:
-            given = {key: base.item(0, column) for _, key, column in self.inputs}
+            given = {key: base.item(0, alias) for _, key, alias in self.inputs}
             found = self.aggregates(frame, by, order).row(0, named=True) if self.aggregated else None
-            return pl.Series(name, [RowProgram(self.root).run(given, found)[-1]], dtype=dtype)
+            program = RowProgram(self.root, {})
+            value = program.value(program.run(given, found))
+            values = value if isinstance(value, dict) else {wanted[0][0]: value}
+            return [pl.Series(name, [values[name]], dtype=_DTYPES[node.type]) for name, node in wanted]
         work = self._evaluate(base, frame, by, order, len(self.plain))
-        column = pl.col(f"n{self.root.index}").alias(name)
-        return _collected(work.select(column)).to_series()
+        read = [pl.col(f"n{node.index}").alias(name) for name, node in wanted if not node.constant]
+        done = _collected(work.select(read))
+        return [
+            _repeated(name, node, frame.height) if node.constant else done.get_column(name) for name, node in wanted
+        ]
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
         last = max([i + 1 for i, stage in enumerate(self.slates) if stage], default=0)
@@ -118,7 +137,11 @@ class ColumnProgram:
         """The inputs, cast, as materialised columns: Polars would treat a column made from a literal as a literal."""
         columns = []
         for node, name, alias in self.inputs:
-            series = frame.get_column(find_column(frame, name))
+            derived = self.derived.get(name)
+            if derived is None or name in frame.columns:
+                series = frame.get_column(find_column(frame, name))
+            else:
+                series = derived.series({s: frame.get_column(find_column(frame, s)) for s in derived.sets})
             columns.append(cast(series, node.type, name).alias(alias))
         return pl.DataFrame(columns).rechunk() if columns else pl.DataFrame({"rows": np.zeros(frame.height)})
 
@@ -137,6 +160,10 @@ class ColumnProgram:
             if plain:
                 work = work.with_columns(plain)
         return work
+
+
+def _repeated(name: str, node: Node, height: int) -> pl.Series:
+    return pl.Series(name, [node.value], dtype=_DTYPES[node.type]).new_from_index(0, height)
 
 
 def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
@@ -191,6 +218,9 @@ def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
 def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
     values: npt.NDArray[np.float64] | None = None
     nulls: npt.NDArray[np.bool_] | None = None
+    if node.op == "interpreted":
+        lists = [(str(a.value), done.get_column(f"n{a.index}").to_list()) for a in node.args]
+        return pl.Series(f"n{node.index}", interpreted(node.value, dict(lists), slates))
     if node.args:
         (a,) = node.args
         if a.constant:

@@ -10,21 +10,39 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.language._signature import Type
+from memlab.language._signature import Returns, Type
 
-__all__ = ["Dag", "Node", "NodeType", "Value", "constant_key", "reachable"]
+__all__ = ["Dag", "Node", "NodeType", "SlateProgram", "Value", "constant_key", "reachable"]
 
 Value = float | bool | str | None
-NodeType = Type | None
+NodeType = Returns | None
 """None is the type of the literal ``null`` before its surroundings give it one."""
 
 
+@runtime_checkable
+class SlateProgram(Protocol):
+    """What computes one value for each item of a slate from whole lists: the value of an ``interpreted`` node."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    def weights(self, columns: Mapping[str, Sequence[Value]], size: int) -> npt.NDArray[np.float64]: ...
+
+
 class Node:
-    """One operation. ``value`` is a constant, the name of an input, or the table of a ``table`` or ``in``."""
+    """One operation. ``value`` is a constant, the name of an input, the table of a ``table`` or ``in``, the fields of
+    a ``record``, or the program of an ``interpreted``.
+    """
 
     __slots__ = ("args", "depth", "digest_bytes", "index", "op", "type", "value")
 
@@ -63,6 +81,8 @@ def constant_key(value: object) -> bytes:
         return b"s" + value.encode()
     if value is None:
         return b"n"
+    if isinstance(value, SlateProgram):
+        return b"p" + value.digest.encode()
     if isinstance(value, tuple):
         keys = [constant_key(v) for v in value]
         return b"l" + b"".join(struct.pack(">I", len(k)) + k for k in keys)
@@ -96,6 +116,14 @@ class Dag:
     def aggregate(self, op: str, *args: Node) -> Node:
         assert op in AGGREGATES
         return self._node(op, args, "num")
+
+    def interpreted(self, program: SlateProgram, args: tuple[Node, ...]) -> Node:
+        return self._node("interpreted", args, "num", program)
+
+    def record(self, fields: Mapping[str, Node]) -> Node:
+        """A value for each field, which stand sorted by name."""
+        names = tuple(sorted(fields))
+        return self._node("record", tuple(fields[name] for name in names), "record", names)
 
     def typed(self, node: Node, type: NodeType) -> Node:
         """``null`` as a value of ``type``; any other node as it is."""

@@ -5,12 +5,11 @@ Both traditions are read: Hy's brackets and pairs, Scheme's parentheses and clau
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
-from memlab.errors import PolicyNameError, PolicyTypeError
+from memlab.errors import PolicyNameError, did_you_mean
 from memlab.language._check import (
     _AGGREGATES,
     _ALIASES,
@@ -21,67 +20,16 @@ from memlab.language._check import (
     Checker,
     Env,
     Handler,
-    Param,
+    kind_of,
 )
 from memlab.language._dag import Node
-from memlab.language._reader import Form, Text
+from memlab.language._derived import SET_TESTS, Derived, SetName
+from memlab.language._params import declared_param
+from memlab.language._reader import Form
 
-__all__ = ["FORMS", "Definition", "definition"]
+__all__ = ["FORMS"]
 
 _ELSE = ("else", "True", "true")
-
-
-class Definition(NamedTuple):
-    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)``, ``(defpolicy name (fn ...))``, a defn."""
-
-    kind: str
-    name: str
-    arguments: tuple[Form, ...]
-    doc: str
-    body: Form
-
-
-def definition(form: Form, text: Text) -> Definition:
-    """Takes a definition apart, or says what it lacks."""
-
-    def fail(message: str, at: Form) -> PolicyTypeError:
-        error = text.error(PolicyTypeError, message, at)
-        assert isinstance(error, PolicyTypeError)
-        return error
-
-    kind = {"lambda": "fn", "λ": "fn"}.get(form.head, form.head)
-    shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
-    rest = form.items[1:]
-    name = ""
-    if kind != "fn":
-        if not rest or rest[0].kind != "symbol":
-            raise fail(f"{kind} needs a name: {shape}.", rest[0] if rest else form)
-        name, rest = rest[0].text, rest[1:]
-        bare = rest[1:] if len(rest) == 2 and rest[0].kind == "str" else rest
-        if len(bare) == 1 and bare[0].head in ("fn", "lambda", "λ"):
-            # (defpolicy name (lambda (a b) body)): how Scheme names a function
-            inner = definition(bare[0], text)
-            doc = rest[0].text if len(rest) == 2 else inner.doc
-            return Definition(kind, name, inner.arguments, doc, inner.body)
-    if not rest or rest[0].kind not in ("list", "call"):
-        raise fail(f"The arguments are missing: {shape}.", rest[0] if rest else form)
-    arguments, rest = rest[0].items, rest[1:]
-    seen: set[str] = set()
-    for argument in arguments:
-        if argument.kind != "symbol":
-            raise fail("An argument is a name.", argument)
-        if argument.text in seen:
-            raise fail(f"The argument {argument.text} stands here twice; a-b and a_b are one name.", argument)
-        seen.add(argument.text)
-    doc = ""
-    if len(rest) > 1 and rest[0].kind == "str":
-        doc, rest = rest[0].text, rest[1:]
-    if len(rest) != 1:
-        raise fail(
-            f"The body is missing: {shape}." if not rest else "A policy has one expression as its body.",
-            rest[1] if rest else form,
-        )
-    return Definition(kind, name, arguments, doc, rest[0])
 
 
 def bindings(checker: Checker, form: Form) -> Iterator[tuple[Form, Form]]:
@@ -118,7 +66,7 @@ def _branches(checker: Checker, tests: list[Node], values: list[Form], env: Env,
     nodes = checker.unify([checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}")
     result = nodes[-1]
     for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
-        result = checker.dag.make("if", test, node, result)
+        result = checker.choose(test, node, result)
     return result
 
 
@@ -132,6 +80,8 @@ def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     test, then = checker.arity(form, 2, 2)
     condition = checker.want(test, env, "bool", "when tests")
     node = checker.check(then, env, tail=tail)
+    if node.type == "record":
+        return checker.choose(condition, node, checker.dag.record({}))
     return checker.dag.make("if", condition, node, checker.dag.constant(None, node.type))
 
 
@@ -266,7 +216,7 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
         return checker.dag.table(subject, tuple(lookup), tuple(lookup.values()), numbers[-1])
     result = nodes[-1]
     for group, node in zip(reversed(keys), reversed(nodes[:-1]), strict=True):
-        result = checker.dag.make("if", _member(checker, subject, group), node, result)
+        result = checker.choose(_member(checker, subject, group), node, result)
     return result
 
 
@@ -314,28 +264,12 @@ def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node
 
 
 def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """``(param :name default :low a :high b)``: the bounds are inclusive and may be left out."""
-    name, default, *rest = checker.arity(form, 2, 6)
-    if name.kind != "keyword":
-        raise checker.error(
-            "A parameter begins with its name, as a keyword: (param :damping 0.7 :low 0 :high 1).", name
-        )
-    if default.kind not in ("int", "float"):
-        raise checker.error(f"The default of :{name.text} is a number.", default)
-    bounds = {"low": -math.inf, "high": math.inf}
-    if len(rest) % 2:
-        raise checker.error("A bound is :low or :high and a number.", rest[-1])
-    for key, value in zip(rest[::2], rest[1::2], strict=True):
-        if key.kind != "keyword" or key.text not in bounds or value.kind not in ("int", "float"):
-            raise checker.error("A bound is :low or :high and a number.", key)
-        bounds[key.text] = value.number
-    if not bounds["low"] <= default.number <= bounds["high"]:
-        raise checker.error(f"The default of :{name.text} is outside its own bounds.", default)
-    chosen = checker.overrides.get(name.text, default.number)
-    param = Param(name.text, default.number, bounds["low"], bounds["high"], chosen)
-    if checker.params.setdefault(name.text, param) != param:
-        raise checker.error(f":{name.text} is declared twice, with another default or other bounds.", name)
-    return checker.dag.number(chosen)
+    param = declared_param(form, checker.text)
+    if param.name in checker.overrides:
+        param = replace(param, value=checker.overrides[param.name])
+    if checker.params.setdefault(param.name, param) != param:
+        raise checker.error(f":{param.name} is declared twice, with another default or other bounds.", form.items[1])
+    return checker.dag.number(param.value)
 
 
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -345,6 +279,66 @@ def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) ->
         )
     (value,) = checker.arity(form, 1, 1)
     return checker.dag.aggregate(name, checker.want(value, env, "num", f"{name} takes"))
+
+
+def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """``(update :stability e1 :difficulty e2)``: every expression reads the old values."""
+    signature = checker.signature
+    if signature.returns != "record":
+        raise checker.error(f"update sets fields, and {signature.slot} returns {kind_of(signature.returns)}.", form)
+    if not tail:
+        raise checker.error("update is the last thing of a policy: a branch may end in it, nothing can use it.", form)
+    items = form.items[1:]
+    fields: dict[str, Node] = {}
+    for key, value in zip(items[::2], items[1::2], strict=False):
+        if key.kind != "keyword":
+            raise checker.error("A field is written as a keyword: (update :stability value).", key)
+        if key.text not in signature.fields:
+            raise checker.error(
+                f"{signature.slot} updates no field :{key.text}. {did_you_mean(key.text, signature.fields)}",
+                key,
+                PolicyNameError,
+            )
+        if key.text in fields:
+            raise checker.error(f":{key.text} is updated twice.", key)
+        declared = signature.inputs[key.text]
+        assert declared.type != "set"
+        if value.kind == "str" and declared.words:
+            checker.word(value, declared.words, f"a value of {key.text}")
+        fields[key.text] = checker.want(value, env, declared.type, f"The field {key.text} is")
+    if len(items) % 2:
+        raise checker.error("The last field of this update has no value.", items[-1])
+    return checker.dag.record(fields)
+
+
+def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    count = 1 if op == "size" else 2
+    names = list(checker.arity(form, count, count))
+    words: tuple[str, ...] = ()
+    if op.startswith("has"):
+        options = names.pop()
+        keys = _literals(checker, options)
+        if op == "has" and _unquoted(options).kind == "list":
+            raise checker.error('has takes one string: (has tags "style"); several go with has-any, has-all.', options)
+        if any(key.kind != "str" for key in keys):
+            raise checker.error("A set holds strings.", options)
+        words = tuple(dict.fromkeys(key.text for key in keys))
+    sets = []
+    for name in names:
+        found = env.get(name.text) if name.kind == "symbol" else None
+        if not isinstance(found, SetName):
+            known = [n for n, item in checker.signature.inputs.items() if item.type == "set"]
+            hint = f"the sets of {checker.signature.slot} are {', '.join(known)}" if known else "this slot gives none"
+            if name.kind == "symbol" and name.text in known:
+                raise checker.unlisted(name)
+            raise checker.error(f"{op} takes a set here; {hint}.", name)
+        if found.name not in sets or op not in ("overlap", "jaccard"):
+            sets.append(found.name)
+    if len(sets) < len(names):
+        raise checker.error(f"{op} compares two sets, and here is one twice.", form)
+    derived = Derived(op, tuple(sorted(sets)), words)
+    checker.derived[derived.name] = derived
+    return checker.dag.input(derived.name, derived.type)
 
 
 def _function_value(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -376,6 +370,7 @@ FORMS: dict[str, Handler] = {
     "-": _minus,
     "/": _divide,
     "param": _param,
+    "update": _update,
     "fn": _function_value,
     "lambda": _function_value,
     "defn": _misplaced,
@@ -386,5 +381,6 @@ FORMS: dict[str, Handler] = {
     **{name: _operator(Checker.fold, name) for name in _FOLDS},
     **{name: _operator(Checker.compare, name) for name in _COMPARISONS},
     **{name: partial(_unit, name) for name in _UNITS},
+    **{name: partial(_set_test, name) for name in SET_TESTS},
     **{name: partial(_aggregate, name) for name in _AGGREGATES},
 }

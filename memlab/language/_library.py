@@ -8,7 +8,8 @@ from importlib import resources
 
 from memlab.errors import PolicyNameError, PolicySyntaxError
 from memlab.language._check import _ALIASES, Helper
-from memlab.language._forms import FORMS, definition
+from memlab.language._definition import definition
+from memlab.language._forms import FORMS
 from memlab.language._hash import helper_hash
 from memlab.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
 from memlab.language._reader import Form, Text, read_forms

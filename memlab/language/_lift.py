@@ -42,10 +42,7 @@ class Lifter(Checker):
 
     def argument(self, name: str) -> object | None:
         if name in self.signature.lists:
-            feature = self.signature.lists[name]
-            return Listing(
-                self.dag.input(feature, self.signature.inputs[feature].type), self.dag.constant(True, "bool")
-            )
+            return Listing(self.scalar(self.signature.lists[name]), self.dag.constant(True, "bool"))
         if name in self.signature.counts:
             return self.length(Listing(self.index, self.dag.constant(True, "bool")))
         return super().argument(name)
@@ -59,7 +56,7 @@ class Lifter(Checker):
         return self.dag.make("if", here, self.dag.number(1.0), self.dag.number(0.0))
 
     def bound(self, form: Form, env: Env) -> object:
-        return self.listing(form, env) or self.check(form, env)
+        return self.listing(form, env) or super().bound(form, env)
 
     def listing(self, form: Form, env: Env) -> Listing | None:
         """The list that a form denotes, or None if it denotes a value."""

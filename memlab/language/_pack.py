@@ -1,5 +1,6 @@
 """A pack's file: settings, policies and helpers, read and not yet checked against any slot.
 
+(require memlab.dialect *)   ; may be left out: with it, the file is also a module of Hy
 (pack associative "Spreading activation." :inherits memlab)
 (setting damping (param :damping 0.7 :low 0 :high 1))
 (defn ratio [a b] (/ a (+ a b 1)))
@@ -8,21 +9,25 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from memlab.errors import PolicyNameError, PolicySyntaxError, PolicyTypeError
-from memlab.language._check import Param
-from memlab.language._forms import definition
+from memlab.language._definition import definition
 from memlab.language._hash import digest, source_hash
 from memlab.language._library import helper, named
 from memlab.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
+from memlab.language._params import Param, declared_param
 from memlab.language._policy import DIALECT, PolicyForm
 from memlab.language._reader import Form, Text, read_forms
 
 __all__ = ["PackSource", "Setting", "read_pack"]
+
+
+_MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
+"""The line with which a pack's file is also a module of Hy, and what may stand before it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,10 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     >>> pack.name, pack.settings["seeds"].value
     ('tiny', 10.0)
     """
+    # For whoever runs the file by Hy; nothing here imports. As blanks it leaves every place where it was.
+    macros = _MACROS.match(text)
+    if macros is not None:
+        text = re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
     source = Text(text, None, file)
     forms = read_forms(source, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
@@ -135,27 +144,11 @@ def _setting(form: Form, source: Text) -> tuple[str, Setting]:
     if value.kind == "symbol" and value.text in ("true", "True", "false", "False"):
         return name, Setting(value.text in ("true", "True"), None, *at)
     if value.head == "param":
-        param = _param(value, source)
+        param = declared_param(value, source)
         return name, Setting(param.value, param, *at)
     raise source.error(
         PolicyTypeError, "A setting is a number, a string, true, false or (param :name default :low a :high b).", value
     )
-
-
-def _param(form: Form, source: Text) -> Param:
-    shape = "(param :name default :low a :high b)"
-    items = form.items[1:]
-    if len(items) < 2 or items[0].kind != "keyword" or items[1].kind not in ("int", "float") or len(items) % 2:
-        raise source.error(PolicyTypeError, f"A parameter is {shape}.", form)
-    bounds = {"low": -math.inf, "high": math.inf}
-    for key, value in zip(items[2::2], items[3::2], strict=True):
-        if key.kind != "keyword" or key.text not in bounds or value.kind not in ("int", "float"):
-            raise source.error(PolicyTypeError, f"A parameter is {shape}.", key)
-        bounds[key.text] = value.number
-    default = items[1].number
-    if not bounds["low"] <= default <= bounds["high"]:
-        raise source.error(PolicyTypeError, f"The default of :{items[0].text} is outside its own bounds.", items[1])
-    return Param(items[0].text, default, bounds["low"], bounds["high"], default)
 
 
 def _policy(form: Form, source: Text) -> PolicyForm:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,17 @@ import numpy.typing as npt
 
 from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
-from memlab.language._check import Checker, Helper, Param
+from memlab.language._check import Checker, Helper
 from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Node, Value, reachable
+from memlab.language._definition import Definition, definition
+from memlab.language._derived import Derived
 from memlab.language._explain import Explanation, explain
-from memlab.language._forms import FORMS, Definition, definition
+from memlab.language._forms import FORMS
 from memlab.language._hash import digest, source_hash
 from memlab.language._library import helper, helpers_of, named
 from memlab.language._lift import LIFTED, Lifter
+from memlab.language._params import Param
 from memlab.language._reader import Form, Text, canonical, read_forms
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
@@ -54,8 +57,10 @@ class PolicyForm:
 class Policy:
     """A checked policy. Two policies are equal when their hashes are; make one with ``compile_policy``.
 
-    ``inputs`` are the features that it reads, sorted. ``source_hash`` identifies the text up to layout and bound names,
-    ``meaning_hash`` what it computes, ``hash`` the version: dialect, source, helpers and parameter values.
+    ``inputs`` are the features that it reads, sorted; tests of sets stand among them under their own text, such as
+    ``(has tags "x")``, and in ``derived`` with the sets that they read. ``source_hash`` identifies the text up to
+    layout and bound names, ``meaning_hash`` what it computes, ``hash`` the version: dialect, source, helpers and parameter
+    values.
     """
 
     name: str
@@ -66,8 +71,11 @@ class Policy:
     params: Mapping[str, Param]
     source_hash: str
     hash: str
+    derived: Mapping[str, Derived]
     root: Node = field(repr=False)
     _given: tuple[str | PolicyForm, str | None, tuple[str, ...], str | None] = field(repr=False)
+    _of: tuple[Policy, str] | None = field(repr=False, default=None)
+    """The record and the field of which this is the policy."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Policy) and self.hash == other.hash and self.signature == other.signature
@@ -89,16 +97,45 @@ class Policy:
 
     def with_params(self, values: Mapping[str, float]) -> Policy:
         """The same policy with other parameter values, and so another ``hash``."""
+        if self._of is not None:
+            record, field = self._of
+            return record.with_params(values).field(field)
         source, name, helpers, file = self._given
         merged = {p.name: p.value for p in self.params.values()}
         merged.update((canonical(name), value) for name, value in values.items())
         return compile_policy(source, self.signature, name=name, params=merged, helpers=helpers, file=file)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the policy of a record slot may update, sorted; nothing for any other."""
+        return self.root.value if self.root.op == "record" else ()
+
+    def field(self, name: str) -> Policy:
+        """The policy of one field of a record alone: a scalar that can be explained, drawn and ranked."""
+        key = canonical(name)
+        if key not in self.fields:
+            raise UnknownName(f"field of {self.name}", name, self.fields)
+        root = self.root.args[self.fields.index(key)]
+        declared = self.signature.inputs[key]
+        assert declared.type != "set"
+        inputs = _inputs(root)
+        return replace(
+            self,
+            name=f"{self.name} :{key}",
+            signature=replace(self.signature, returns=declared.type, words=declared.words, fields=()),
+            inputs=inputs,
+            derived=MappingProxyType({n: d for n, d in self.derived.items() if n in inputs}),
+            hash=digest(self.hash, "field", key),
+            root=root,
+            _of=(self, key),
+        )
+
     def columns(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.Series:
         """One value for each row of ``frame``, in its order.
 
         The frame has a column for each of ``inputs``, spelled either way (``age-days``, ``age_days``). ``by`` names
-        the column of slates when the frame holds many; ``order`` the memory ids, which only aggregates read.
+        the column of slates when the frame holds many; ``order`` the memory ids, which only aggregates read. A record
+        gives a struct of its ``fields``.
         """
         return self._columns.run(frame, by, order, self.name)
 
@@ -112,31 +149,54 @@ class Policy:
         """Values and nulls (or none) for one slate of NumPy arrays; a column is an array or an (array, null mask) pair.
 
         Strings come as object or ``str`` arrays. ``order`` gives the memory ids, for aggregates; without it the order
-        of the rows counts. Agrees with ``columns`` within a relative 1e-12.
+        of the rows counts. Agrees with ``columns`` within a relative 1e-12. For a record see ``updates``.
         """
-        return self._arrays.run(columns, order)
+        self._scalar("arrays")
+        ((values, nulls),) = self._arrays.run(columns, order)
+        return values, nulls
 
-    def row(self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None) -> Value:
-        """The value for one item, bit for bit as in ``columns``. ``aggregates`` is the item's row of ``aggregates``."""
-        return self._row.run(values, aggregates)[-1]  # type: ignore[no-any-return]
+    def updates(
+        self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
+    ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+        """What a record policy makes of each of its ``fields``, as ``arrays`` would give it."""
+        if self.root.op != "record":
+            raise InputError(f"{self.name} returns one value and updates nothing: use arrays.")
+        return dict(zip(self.fields, self._arrays.run(columns, order), strict=True))
+
+    def row(
+        self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
+    ) -> Value | dict[str, Value]:
+        """The value for one item, bit for bit as in ``columns``; of a record one value a field.
+
+        ``aggregates`` is the item's row of ``aggregates``. A set is any collection of strings.
+        """
+        return self._row.value(self._row.run(values, aggregates))
 
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Explanation:
         """The value for one item and the additive terms of the live branch, which sum to it."""
+        self._scalar("explain")
         return explain(self._row, self._row.run(values, aggregates))
+
+    def _scalar(self, verb: str) -> None:
+        if self.root.op == "record":
+            name = self.fields[0] if self.fields else "name"
+            raise InputError(
+                f"{self.name} returns a record: {verb} takes one field, policy.field({name!r}).{verb}(...)."
+            )
 
     @cached_property
     def _columns(self) -> ColumnProgram:
-        return ColumnProgram(self.root)
+        return ColumnProgram(self.root, self.derived)
 
     @cached_property
     def _arrays(self) -> ArrayProgram:
-        return ArrayProgram(self.root)
+        return ArrayProgram(self.root, self.derived)
 
     @cached_property
     def _row(self) -> RowProgram:
-        return RowProgram(self.root)
+        return RowProgram(self.root, self.derived)
 
 
 def compile_policy(
@@ -202,6 +262,7 @@ def _compile(
                 f"The parameter {parameter} lies between {declared.low:g} and {declared.high:g}; {value!r} does not."
             )
     assert text.hash is not None
+    inputs = _inputs(root)
     used = [f"{item.name}:{item.hash}" for item in sorted(checker.used.values(), key=lambda h: h.name)]
     values = [part for p in sorted(checker.params.values(), key=lambda p: p.name) for part in (p.name, p.value)]
     return Policy(
@@ -209,13 +270,18 @@ def _compile(
         signature=signature,
         source=shown,
         doc=parts.doc,
-        inputs=tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input")),
+        inputs=inputs,
+        derived=MappingProxyType({name: item for name, item in checker.derived.items() if name in inputs}),
         params=MappingProxyType(dict(sorted(checker.params.items()))),
         source_hash=text.hash,
         hash=digest(DIALECT, text.hash, str(len(used)), *used, *values),
         root=root,
         _given=(source, name, helpers, file),
     )
+
+
+def _inputs(root: Node) -> tuple[str, ...]:
+    return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
 
 
 def _parts(text: Text) -> tuple[Definition, dict[str, Helper]]:

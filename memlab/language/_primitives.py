@@ -303,7 +303,14 @@ ANY: dict[str, Primitive] = {
 }
 PRIMITIVES |= ANY
 
-AGGREGATES = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max", "slate-index", "slate-count")
-"""Over the slate, see ``_aggregate``; the last two serve policies lifted from lists and have no spelling of their
-own.
-"""
+AGGREGATES = (
+    "slate-min",
+    "slate-max",
+    "slate-mean",
+    "slate-rank",
+    "min-max",
+    "slate-index",
+    "slate-count",
+    "interpreted",
+)
+"""Over the slate, see ``_aggregate``; the last three serve policies over lists and have no spelling of their own."""

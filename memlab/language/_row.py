@@ -9,6 +9,7 @@ import numpy as np
 
 from memlab.errors import InputError, UnknownName
 from memlab.language._dag import Node, Value, reachable
+from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.language._reader import canonical
 
@@ -38,10 +39,11 @@ def row_value(name: str, value: object, type: str | None) -> Value:
 
 
 class RowProgram:
-    """``run`` gives the registers of every node; the root's is the last."""
+    """``run`` gives the registers of every node; the root's is the last. ``value`` reads the result out of them."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
         self.nodes = reachable(root)
+        self.derived = derived
         self.slot = {node.index: i for i, node in enumerate(self.nodes)}
         self.template = [n.value if n.constant else None for n in self.nodes]
         self.inputs = [(i, str(n.value), n.type) for i, n in enumerate(self.nodes) if n.op == "input"]
@@ -49,14 +51,26 @@ class RowProgram:
         self.steps = [
             _step(n, i, [self.slot[a.index] for a in n.args])
             for i, n in enumerate(self.nodes)
-            if n.op not in AGGREGATES and n.op not in ("const", "input")
+            if n.op not in AGGREGATES and n.op not in ("const", "input", "record")
         ]
+        self.fields = (
+            [(name, self.slot[a.index]) for name, a in zip(root.value, root.args, strict=True)]
+            if (root.op == "record")
+            else None
+        )
+
+    def value(self, registers: list[Any]) -> Value | dict[str, Value]:
+        if self.fields is None:
+            return registers[-1]  # type: ignore[no-any-return]
+        return {name: registers[i] for name, i in self.fields}
 
     def run(self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None) -> list[Any]:
         registers: list[Any] = self.template.copy()
         for i, name, type in self.inputs:
             if name in values:
                 given = values[name]
+            elif name in self.derived:
+                given = self.derived[name].row(values)
             else:
                 snake = name.replace("-", "_")
                 if snake not in values:

@@ -10,9 +10,12 @@ from typing import Literal
 from memlab.errors import InputError
 from memlab.language._reader import canonical
 
-__all__ = ["Input", "Signature", "Type"]
+__all__ = ["Input", "InputType", "Returns", "Signature", "Type"]
 
 Type = Literal["num", "bool", "str"]
+InputType = Type | Literal["set"]
+"""A set of strings is read only through tests that give a scalar, see ``_derived``."""
+Returns = Type | Literal["record"]
 _TYPES = ("num", "bool", "str")
 
 
@@ -25,15 +28,15 @@ class Input:
     """
 
     name: str
-    type: Type = "num"
+    type: InputType = "num"
     doc: str = ""
     words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", canonical(self.name))
         object.__setattr__(self, "words", tuple(self.words))
-        if self.type not in _TYPES:
-            raise InputError(f'Input {self.name} has the type "{self.type}"; a type is num, bool or str.')
+        if self.type not in (*_TYPES, "set"):
+            raise InputError(f'Input {self.name} has the type "{self.type}"; a type is num, bool, str or set.')
         if self.words and self.type != "str":
             raise InputError(f"Input {self.name} is {self.type}, and only a str has words.")
 
@@ -45,15 +48,19 @@ class Signature:
     ``inputs`` may be a mapping or any iterable of ``Input``. ``words`` is the closed vocabulary of a str result.
     ``lists`` serves policies that were written for lists (see ``_lift``): it maps a list argument to the feature whose
     values over the slate it holds; ``counts`` names the arguments that hold the slate's length.
+
+    A slot that returns a ``record`` has ``fields``: the names of what a policy may update. Each is an input too, which
+    holds its old value.
     """
 
     slot: str
     inputs: Mapping[str, Input]
-    returns: Type = "num"
+    returns: Returns = "num"
     words: tuple[str, ...] = ()
     aggregates: bool = False
     lists: Mapping[str, str] = field(default_factory=dict)
     counts: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     _key: tuple[object, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,12 +70,18 @@ class Signature:
             if item.name in inputs:
                 raise InputError(f"Slot {self.slot} declares the input {item.name} twice.")
             inputs[item.name] = item
-        if self.returns not in _TYPES:
-            raise InputError(f'Slot {self.slot} returns "{self.returns}"; a type is num, bool or str.')
+        if self.returns not in (*_TYPES, "record"):
+            raise InputError(f'Slot {self.slot} returns "{self.returns}"; a type is num, bool, str or record.')
+        fields = tuple(canonical(name) for name in self.fields)
+        if bool(fields) != (self.returns == "record"):
+            raise InputError(f"Slot {self.slot}: a record has fields, and nothing else has.")
+        for name in fields:
+            if name not in inputs or inputs[name].type == "set":
+                raise InputError(f"Slot {self.slot} updates {name}, which is no scalar among its inputs.")
         lists = {canonical(name): canonical(feature) for name, feature in self.lists.items()}
         for name, feature in lists.items():
-            if feature not in inputs:
-                raise InputError(f"Slot {self.slot} lifts {name} to {feature}, which is none of its inputs.")
+            if feature not in inputs or inputs[feature].type == "set":
+                raise InputError(f"Slot {self.slot} lifts {name} to {feature}, which is no scalar among its inputs.")
         counts = tuple(canonical(name) for name in self.counts)
         for key, value in (
             ("slot", canonical(self.slot)),
@@ -76,9 +89,10 @@ class Signature:
             ("words", tuple(self.words)),
             ("lists", MappingProxyType(lists)),
             ("counts", counts),
+            ("fields", fields),
         ):
             object.__setattr__(self, key, value)
-        identity = (self.slot, self.returns, self.words, self.aggregates, tuple(lists.items()), counts)
+        identity = (self.slot, self.returns, self.words, self.aggregates, tuple(lists.items()), counts, fields)
         object.__setattr__(self, "_key", (*identity, tuple((i.name, i.type, i.words) for i in inputs.values())))
         object.__setattr__(self, "_hash", hash(self._key))
 

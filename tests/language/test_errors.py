@@ -77,7 +77,7 @@ TYPES = [
     ("(fn [] (1 2))", "The first item of a form", "1"),
     ("(fn [] ((fn [x] x) 1))", "The first item of a form", "(fn [x] x)"),
     ("(fn [] (fn [x] x))", "Functions are no values", "(fn [x] x)"),
-    ("(fn [] (param :a))", "param takes 2 to 6 arguments", "(param :a)"),
+    ("(fn [] (param :a))", "A parameter is a name, as a keyword, and a default", "(param :a)"),
     ("(fn [] (param a 1))", "as a keyword", "a"),
     ("(fn [] (param :a b))", "is a number", "b"),
     ("(fn [] (param :a 1 :max 2))", "A bound is :low or :high", ":max"),

@@ -1,0 +1,63 @@
+"""Definitions taken apart: ``fn``, ``lambda``, ``defn`` and ``defpolicy``, in Hy's spelling and in Scheme's."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memlab.errors import PolicyTypeError
+from memlab.language._reader import Form, Text
+
+__all__ = ["Definition", "definition"]
+
+
+class Definition(NamedTuple):
+    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)``, ``(defpolicy name (fn ...))``, a defn."""
+
+    kind: str
+    name: str
+    arguments: tuple[Form, ...]
+    doc: str
+    body: Form
+
+
+def definition(form: Form, text: Text) -> Definition:
+    """Takes a definition apart, or says what it lacks."""
+
+    def fail(message: str, at: Form) -> PolicyTypeError:
+        error = text.error(PolicyTypeError, message, at)
+        assert isinstance(error, PolicyTypeError)
+        return error
+
+    kind = {"lambda": "fn", "λ": "fn"}.get(form.head, form.head)
+    shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
+    rest = form.items[1:]
+    name = ""
+    if kind != "fn":
+        if not rest or rest[0].kind != "symbol":
+            raise fail(f"{kind} needs a name: {shape}.", rest[0] if rest else form)
+        name, rest = rest[0].text, rest[1:]
+        bare = rest[1:] if len(rest) == 2 and rest[0].kind == "str" else rest
+        if len(bare) == 1 and bare[0].head in ("fn", "lambda", "λ"):
+            # (defpolicy name (lambda (a b) body)): how Scheme names a function
+            inner = definition(bare[0], text)
+            doc = rest[0].text if len(rest) == 2 else inner.doc
+            return Definition(kind, name, inner.arguments, doc, inner.body)
+    if not rest or rest[0].kind not in ("list", "call"):
+        raise fail(f"The arguments are missing: {shape}.", rest[0] if rest else form)
+    arguments, rest = rest[0].items, rest[1:]
+    seen: set[str] = set()
+    for argument in arguments:
+        if argument.kind != "symbol":
+            raise fail("An argument is a name.", argument)
+        if argument.text in seen:
+            raise fail(f"The argument {argument.text} stands here twice; a-b and a_b are one name.", argument)
+        seen.add(argument.text)
+    doc = ""
+    if len(rest) > 1 and rest[0].kind == "str":
+        doc, rest = rest[0].text, rest[1:]
+    if len(rest) != 1:
+        raise fail(
+            f"The body is missing: {shape}." if not rest else "A policy has one expression as its body.",
+            rest[1] if rest else form,
+        )
+    return Definition(kind, name, arguments, doc, rest[0])
