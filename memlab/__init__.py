@@ -67,6 +67,7 @@ _WHERE = {
     "open": ("lab", "open_lab"),
     "packs": ("policies", "pack_names"),
     "system_clock": "clock",
+    "tune": "evaluation",
 }
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Feedback is what people did with what they were shown; labels are complete judgements of what answers a question.
 They are two kinds of input with metrics of their own and are never mixed. ``evaluate`` reads either beside a log;
-``bench_locomo`` runs packs through the engine on labelled conversations.
+``bench_locomo`` runs packs through the engine on labelled conversations; ``tune`` searches a policy's parameters.
 """
 
 from memlab.evaluation._baselines import BASELINES
@@ -17,6 +17,7 @@ from memlab.evaluation._metrics import METRICS, Judged, judge, measure
 from memlab.evaluation._rankers import PolicySpec
 from memlab.evaluation._result import BenchResult, SystemResult
 from memlab.evaluation._targets import RecallsAgain, Refused
+from memlab.evaluation._tune import Tuning, tune
 
 __all__ = [
     "BASELINES",
@@ -35,9 +36,11 @@ __all__ = [
     "RecallsAgain",
     "Refused",
     "SystemResult",
+    "Tuning",
     "bench_locomo",
     "cluster_interval",
     "evaluate",
     "judge",
     "measure",
+    "tune",
 ]

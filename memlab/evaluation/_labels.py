@@ -15,7 +15,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._metrics import METRICS, Judged, measure
 from memlab.evaluation._targets import Target
 
-__all__ = ["Labelled", "mean", "measure_labels"]
+__all__ = ["Gold", "Labelled", "mean", "measure_labels", "read_gold"]
 
 Floats = NDArray[np.float64]
 _KEY = ["decision", "memory_id"]
@@ -38,29 +38,62 @@ def mean(totals: Floats) -> Floats:
     return np.asarray(totals[..., 1] / totals[..., 0])
 
 
-def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float, seed: int) -> Labelled:
-    """Every metric of every policy at the size of the smallest head. Recalls without a relevant item have no value."""
+@dataclass(frozen=True)
+class Gold:
+    """The relevant items of a log's recalls: ``count`` of each recall, ``judged`` where there is one, and ``cut``, the
+    smallest head among those.
+    """
+
+    log: Log
+    wanted: pl.DataFrame
+    count: NDArray[np.int64]
+    judged: NDArray[np.bool_]
+    cut: int
+    notes: tuple[str, ...]
+
+    @property
+    def metric(self) -> str:
+        """The metric that ranks."""
+        return f"recall@{self.cut}"
+
+    def judge(self, target: Target) -> Judged:
+        """Which of the target's best items are relevant."""
+        return Judged(_relevant(target, self.wanted, len(self.log), self.cut), self.count)
+
+    def totals(self, target: Target, judgement: Judged | None = None) -> tuple[Floats, Floats]:
+        """Recalls with labels, and the metric that ranks, recall by recall: what ``mean`` takes the sums of."""
+        values = measure(judgement or self.judge(target), self.metric)
+        return self.judged.astype(np.float64), np.where(self.judged, values, 0.0)
+
+
+def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
+    """Labels as ``Gold``. Recalls without a relevant item have no value."""
     wanted, notes = _wanted(labels, log)
-    gold = np.bincount(wanted["recall"].to_numpy(), minlength=len(log))
-    judged = gold > 0
+    count = np.bincount(wanted["recall"].to_numpy(), minlength=len(log))
+    judged = count > 0
     if not judged.any():
         raise InputError("No recall of the log has a relevant item in the labels: there is nothing to measure.")
     if (~judged).any():
         notes.append(f"{int((~judged).sum())} recalls have no relevant item in the labels: left out.")
-    cut = int(log.limit[judged].min())
-    metric = f"recall@{cut}"
+    return Gold(log, wanted, count, judged, int(log.limit[judged].min()), tuple(notes))
+
+
+def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float, seed: int) -> Labelled:
+    """Every metric of every policy at the size of the smallest head."""
+    gold = read_gold(labels, log)
+    judged, cut = gold.judged, gold.cut
     columns: list[Floats] = []
     places: dict[str, slice] = {}
     metrics: dict[str, dict[str, float]] = {}
     for target in targets:
-        judgement = Judged(_relevant(target, wanted, len(log), cut), gold)
+        judgement = gold.judge(target)
         values = {f"{name}@{cut}": measure(judgement, f"{name}@{cut}") for name in METRICS}
         metrics[target.name] = {name: float(value[judged].mean()) for name, value in values.items()}
         places[target.name] = slice(len(columns), len(columns) + 2)
-        columns += [judged.astype(np.float64), np.where(judged, values[metric], 0.0)]
+        columns += gold.totals(target, judgement)
     held = np.unique(log.cluster[judged], return_inverse=True)[1]
     sums = cluster_sums([column[judged] for column in columns], held, int(held.max()) + 1)
-    return Labelled(Sample(sums, level=level, seed=seed), places, metrics, metric, int(judged.sum()), tuple(notes))
+    return Labelled(Sample(sums, level=level, seed=seed), places, metrics, gold.metric, int(judged.sum()), gold.notes)
 
 
 def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:

@@ -15,7 +15,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._targets import Target
 from memlab.evaluation._weights import Weights, weigh
 
-__all__ = ["Measured", "Measurement", "bounded_difference", "bounds", "measure_feedback"]
+__all__ = ["Measured", "Measurement", "bounded_difference", "bounds", "measure_feedback", "totals"]
 
 Floats = NDArray[np.float64]
 
@@ -77,25 +77,11 @@ def _missed(target: Target, log: Log) -> NDArray[np.bool_]:
 def _one(
     target: Target, log: Log, missed: NDArray[np.bool_], *, logged: int, explored: float
 ) -> tuple[list[Floats], Measured]:
-    held = target.row >= 0
-    row = np.where(held, target.row, 0)
-    shown = log.shown[row] & held
-    weight = inclusion_weights(shown, log.propensity[row])
-    reward = np.where(shown, log.reward[row], np.nan)
+    shown, weight, reward = _earned(target, log)
     answered = ~np.isnan(reward)
     counted = np.where(answered, weight, 0.0)
-
-    def by_recall(values: Floats | NDArray[np.bool_]) -> Floats:
-        return np.asarray(np.bincount(target.recall, weights=values, minlength=len(log)), dtype=np.float64)
-
-    columns = [
-        np.ones(len(log)),
-        by_recall(np.ones(len(row))),
-        by_recall(missed),
-        by_recall(counted),
-        by_recall(np.where(answered, counted * reward, 0.0)),
-    ]
-    size = len(row)
+    columns = _totals(target, log, missed, counted, reward)
+    row, size = np.maximum(target.row, 0), len(target.row)
     unknown = float((shown & np.isnan(log.propensity[row])).sum()) / size if size else 0.0
     unsupported = float(missed.sum()) / size if size else 0.0
     weights = weigh(np.nan_to_num(weight), answered, supported=float(size - missed.sum()), logged=logged)
@@ -109,6 +95,33 @@ def _one(
         recalls=len(log),
     )
     return columns, Measured(weights, unsupported, unknown, checks, np.sort(counted[answered])[::-1])
+
+
+def _earned(target: Target, log: Log) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Whether each item of the policy was shown, its 1/p (0 if it was not), and its reward (NaN if not known)."""
+    held = target.row >= 0
+    row = np.where(held, target.row, 0)
+    shown = log.shown[row] & held
+    return shown, inclusion_weights(shown, log.propensity[row]), np.where(shown, log.reward[row], np.nan)
+
+
+def _totals(target: Target, log: Log, missed: NDArray[np.bool_], counted: Floats, reward: Floats) -> list[Floats]:
+    def by_recall(values: Floats | NDArray[np.bool_]) -> Floats:
+        return np.asarray(np.bincount(target.recall, weights=values, minlength=len(log)), dtype=np.float64)
+
+    return [
+        np.ones(len(log)),
+        by_recall(np.ones(len(counted))),
+        by_recall(missed),
+        by_recall(counted),
+        by_recall(np.where(np.isnan(reward), 0.0, counted * np.nan_to_num(reward))),
+    ]
+
+
+def totals(target: Target, log: Log) -> list[Floats]:
+    """What the value of one policy is a function of, recall by recall: f64[recalls], ``WIDTH`` times."""
+    _, weight, reward = _earned(target, log)
+    return _totals(target, log, _missed(target, log), np.where(np.isnan(reward), 0.0, weight), reward)
 
 
 def _alone(

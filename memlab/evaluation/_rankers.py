@@ -12,16 +12,16 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._log import RESERVED
-from memlab.language import Input, Policy, Signature, Type, compile_policy
+from memlab.language import Input, InputType, Policy, Signature, compile_policy
 from memlab.policies import Pack, load_pack, pack_names, slot_named
 
 __all__ = ["SLOT", "PolicySpec", "Ranker", "logged", "rankers_of"]
 
 SLOT = "recall-score"
 
-PolicySpec = str | Path | Pack | pl.Expr
-"""The name, path, text or object of a pack; the text of a recall-score; an expression over candidates; the name of a
-column of scores."""
+PolicySpec = str | Path | Pack | Policy | pl.Expr
+"""The name, path, text or object of a pack; the text or object of a recall-score; an expression over candidates; the
+name of a column of scores."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def rankers_of(
     if isinstance(policies, Mapping):
         found = [replace(_ranker(spec, schema), name=name) for name, spec in policies.items()]
     else:
-        single = isinstance(policies, str | Path | Pack | pl.Expr)
+        single = isinstance(policies, str | Path | Pack | Policy | pl.Expr)
         given: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[list-item,assignment]
         found = [_ranker(spec, schema) for spec in given]
     if not found:
@@ -68,22 +68,24 @@ def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
     if isinstance(spec, pl.Expr):
         return _of_expression(spec, schema)
     if isinstance(spec, Pack | Path):
-        return _of_pack(load_pack(spec))
+        return _of_pack(load_pack(spec), schema)
+    if isinstance(spec, Policy):
+        return _of_policy(spec, spec.source, schema)
     if not isinstance(spec, str):
         raise InputError(
             f"A policy is a pack, a path, a text, a Polars expression or the name of a column, not {spec!r}."
         )
     text = spec.strip()
     if text.startswith(("(", ";")):
-        return _of_pack(load_pack(text)) if _is_pack(text) else _of_text(text, schema)
+        return _of_pack(load_pack(text), schema) if _is_pack(text) else _of_text(text, schema)
     if text.endswith(".hy"):
-        return _of_pack(load_pack(text))
+        return _of_pack(load_pack(text), schema)
     if text in schema.names() and text in pack_names():
         raise InputError(
             f'"{text}" is a pack and a column of the candidates: say load_pack("{text}") or pl.col("{text}").'
         )
     if text in pack_names():
-        return _of_pack(load_pack(text))
+        return _of_pack(load_pack(text), schema)
     if text in schema.names():
         return _of_column(text, schema)
     raise UnknownName("pack or column of scores", text, (*pack_names(), *_numbers(schema)))
@@ -94,9 +96,18 @@ def _is_pack(text: str) -> bool:
     return next(lines, "").lstrip().startswith("(pack")
 
 
-def _of_pack(pack: Pack) -> Ranker:
+def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
     policy = pack.policies[SLOT]
-    return Ranker(pack.name, "pack", policy.inputs, "\n".join(pack.sources[:1]), pack.hash, policy, pack)
+    return Ranker(pack.name, "pack", _reads(policy, schema), "\n".join(pack.sources[:1]), pack.hash, policy, pack)
+
+
+def _reads(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
+    """The columns that a policy needs: a test of sets that the log does not hold is made from its sets."""
+    names: dict[str, None] = {}
+    for name in policy.inputs:
+        made = name in policy.derived and name not in schema.names()
+        names.update(dict.fromkeys(policy.derived[name].sets if made else (name,)))
+    return tuple(names)
 
 
 def _of_text(text: str, schema: pl.Schema) -> Ranker:
@@ -110,16 +121,23 @@ def _of_text(text: str, schema: pl.Schema) -> Ranker:
         if item.name not in declared.inputs
     }
     signature = Signature(SLOT, {**own, **declared.inputs}, aggregates=True)
-    policy = compile_policy(text, signature)
+    return _of_policy(compile_policy(text, signature), text, schema)
+
+
+def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
+    if policy.signature.returns not in ("num", "bool"):
+        raise InputError(f"The policy {policy.name} returns a {policy.signature.returns}; a ranking needs a number.")
     name = policy.name if policy.name != SLOT else f"{SLOT} [{policy.hash[:8]}]"
-    return Ranker(name, "policy", policy.inputs, text, policy.hash, policy)
+    return Ranker(name, "policy", _reads(policy, schema), text, policy.hash, policy)
 
 
-def _type(dtype: pl.DataType) -> Type | None:
+def _type(dtype: pl.DataType) -> InputType | None:
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:
         return "bool"
+    if dtype == pl.List(pl.String):
+        return "set"
     return "str" if dtype == pl.String else None
 
 

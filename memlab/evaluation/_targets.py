@@ -17,7 +17,7 @@ from memlab.evaluation._rankers import Ranker
 from memlab.evaluation._top import best_of_each
 from memlab.policies import Pack
 
-__all__ = ["RecallsAgain", "Refused", "Target", "aim"]
+__all__ = ["RecallsAgain", "Refused", "Target", "aim", "pool_of", "rescored"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,21 +77,20 @@ def aim(
     """A target for each ranker, or the reason why there is none."""
     targets: list[Target] = []
     refused: list[Refused] = []
-    rescored = []
+    rescorable = []
     for ranker in rankers:
         objections = fingerprints.objections(ranker, schema)
         if not objections:
-            rescored.append(ranker)
+            rescorable.append(ranker)
         elif ranker.pack is not None and recall_again is not None:
             found = _recalled(ranker, ranker.pack, log, recall_again)
             (targets if isinstance(found, Target) else refused).append(found)  # type: ignore[arg-type]
         else:
             refused.append(Refused(ranker.name, _way_out(ranker, objections)))
-    columns = list(dict.fromkeys(_spelled(name, schema) for ranker in rescored for name in ranker.reads))
-    pool = log.pool([name for name in columns if name not in ("decision", "memory_id")]) if rescored else None
-    for ranker in rescored:
+    pool = pool_of(rescorable, log, schema) if rescorable else None
+    for ranker in rescorable:
         assert pool is not None
-        target = _rescored(ranker, log, pool)
+        target = rescored(ranker, log, pool)
         if isinstance(target, Refused):
             refused.append(target)
         else:
@@ -115,7 +114,14 @@ def _spelled(name: str, schema: pl.Schema) -> str:
     return next(column for column in known if column.replace("_", "-") == name.replace("_", "-"))
 
 
-def _rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
+def pool_of(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.DataFrame:
+    """The candidates with every column that one of the rankers reads."""
+    columns = dict.fromkeys(_spelled(name, schema) for ranker in rankers for name in ranker.reads)
+    return log.pool([name for name in columns if name not in ("decision", "memory_id")])
+
+
+def rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
+    """What the ranker makes of the logged candidates."""
     if ranker.policy is not None:
         values = ranker.policy.columns(pool, by="decision")
     else:

@@ -14,7 +14,7 @@ from memlab.language._explain import Branch, Explanation, Term
 from memlab.language._pack import PackSource, Setting, read_pack
 from memlab.language._params import Param
 from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
-from memlab.language._signature import Input, Signature, Type
+from memlab.language._signature import Input, InputType, Returns, Signature, Type
 
 __all__ = [
     "DIALECT",
@@ -22,10 +22,12 @@ __all__ = [
     "Derived",
     "Explanation",
     "Input",
+    "InputType",
     "PackSource",
     "Param",
     "Policy",
     "PolicyForm",
+    "Returns",
     "Setting",
     "Signature",
     "Term",

@@ -59,8 +59,8 @@ class Policy:
 
     ``inputs`` are the features that it reads, sorted; tests of sets stand among them under their own text, such as
     ``(has tags "x")``, and in ``derived`` with the sets that they read. ``source_hash`` identifies the text up to
-    layout and bound names, ``meaning_hash`` what it computes, ``hash`` the version: dialect, source, helpers and parameter
-    values.
+    layout and bound names, ``meaning_hash`` what it computes, ``hash`` the version: dialect, source, helpers and
+    parameter values.
     """
 
     name: str

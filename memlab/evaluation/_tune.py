@@ -1,0 +1,308 @@
+"""Free parameters fitted on a log without gradients, and what the fitting is worth where it has not looked.
+
+A ranking is piecewise constant in its parameters: gradients are zero or undefined. Differential evolution (Storn and
+Price 1997, scipy) needs none. The value that it reaches on the data it searched is too good by the search; the value to
+quote is *cross-fitted*: clusters fall into folds, each fold is scored with the parameters found on the others.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation._clusters import Estimate, Sample, Statistic, cluster_sums
+from memlab.evaluation._feedback import Horizon, horizon_micros
+from memlab.evaluation._fingerprints import read_fingerprints
+from memlab.evaluation._inclusion import WIDTH, Estimator, filled
+from memlab.evaluation._labels import mean, read_gold
+from memlab.evaluation._log import Log, read_log
+from memlab.evaluation._measure import totals
+from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
+from memlab.evaluation._targets import Target, aim, pool_of, rescored
+from memlab.language import Param, Policy
+from memlab.progress import Step, bar
+from memlab.slates import Slates
+
+__all__ = ["Tuning", "tune"]
+
+Floats = NDArray[np.float64]
+Space = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search over parameters found.
+
+    ``params`` and ``policy`` are those of the search over all clusters; ``value`` is theirs on the data that was
+    searched, and flatters. ``held_out`` is the value of the procedure on folds that it did not see, ``gain`` its
+    difference to the defaults, both with intervals over clusters. ``trials`` holds every point that was tried.
+    """
+
+    params: Mapping[str, float]
+    policy: Policy
+    metric: str
+    value: float
+    default: float
+    held_out: Estimate
+    gain: Estimate
+    by_fold: pl.DataFrame = field(repr=False)
+    """fold, clusters, one column a parameter, value (on the fold), default (on the fold)."""
+    trials: pl.DataFrame = field(repr=False)
+    """search (a fold left out, or -1 for none), one column a parameter, value (where it searched)."""
+    budget: int = 0
+    folds: int = 0
+    seed: int = 0
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """param, default, low, high, value, and least and most over the folds: how well the data decide it."""
+        declared = [self.policy.params[name] for name in self.params]
+        return pl.DataFrame(
+            {
+                "param": list(self.params),
+                "default": [param.default for param in declared],
+                "low": [param.low for param in declared],
+                "high": [param.high for param in declared],
+                "value": list(self.params.values()),
+                "least": [float(self.by_fold[name].min()) for name in self.params],  # type: ignore[arg-type]
+                "most": [float(self.by_fold[name].max()) for name in self.params],  # type: ignore[arg-type]
+            }
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Whether fitting paid, in a sentence."""
+        gain = self.gain
+        if not np.isfinite(gain.low):
+            return "There are too few clusters to say whether fitting paid."
+        if gain.low > 0:
+            return f"Fitting pays on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+        if gain.high < 0:
+            return f"Fitting does harm on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+        return f"Fitting is not separated from the defaults: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+
+    def __repr__(self) -> str:
+        found = ", ".join(f":{name} {value:.4g}" for name, value in self.params.items())
+        return (
+            f"{self.policy.name} [{self.policy.hash[:12]}] {found}\n"
+            f"{self.metric}: {self.held_out.value:.4f} [{self.held_out.low:.4f}, {self.held_out.high:.4f}] held out in "
+            f"{self.folds} folds; {self.value:.4f} where it searched, {self.default:.4f} by default\n{self.verdict}"
+        )
+
+    def _repr_html_(self) -> str:
+        head, *rest = repr(self).splitlines()
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in rest)
+        return f"<div><p><code>{html.escape(head)}</code></p>{lines}{self.frame._repr_html_()}</div>"
+
+
+def tune(
+    slates: Slates,
+    policy: PolicySpec,
+    *,
+    bounds: Space | None = None,
+    labels: pl.DataFrame | None = None,
+    horizon: Horizon = None,
+    missing: str = "censor",
+    estimator: Estimator = "snips",
+    reward_range: tuple[float, float] | None = None,
+    level: float = 0.95,
+    folds: int = 5,
+    budget: int = 200,
+    seed: int = 0,
+    progress: bool = False,
+) -> Tuning:
+    """Search the ``(param ...)`` of a recall-score for the best value on a log, and say what that is worth elsewhere.
+
+    ``slates`` and ``policy`` are as for ``evaluate``; the parameters searched are those of the recall-score whose
+    bounds are finite, or that ``bounds`` names (within what the policy declares). With ``labels`` the metric is recall
+    at the size of the smallest head; on feedback it is the value where whatever the log could not have shown earns the
+    least of ``reward_range``, so that the search does not walk to where nothing is known. Each of the ``folds + 1``
+    searches tries about ``budget`` points.
+
+    Raises ``InputError`` for a policy without parameters, or that the log cannot score again; ``UnknownName``.
+
+    >>> memlab.tune(lab.slates, "my.hy", labels=labels).held_out      # doctest: +SKIP
+    """
+    if reward_range is None:
+        reward_range = slates.reward_range or (0.0, 1.0)
+    for what, number, least in (("folds", folds, 2), ("budget", budget, 20), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < least:
+            raise InputError(f"{what} is a whole number of at least {least}, not {number!r}.")
+    schema = slates.candidates.collect_schema()
+    (ranker,) = rankers_of(policy, schema)
+    space = _space(ranker, bounds or {})
+    log = read_log(
+        slates,
+        horizon=horizon_micros(horizon),
+        zero=missing == "zero",
+        reward_range=reward_range,
+        feedback=labels is None,
+    )
+    lab: Any = slates.lab
+    fingerprints = read_fingerprints(log.decisions, None if lab is None else lab.embedder.fingerprint)
+    _, refused = aim([ranker], log, schema, fingerprints, None)
+    if refused:
+        raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
+    if log.clusters < 2:
+        raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
+    measure = _measure(log, labels, estimator, reward_range[0])
+    objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, measure)
+    return _search(objective, min(folds, log.clusters), budget, seed, level, progress)
+
+
+def _space(ranker: Ranker, bounds: Space) -> Space:
+    declared: Mapping[str, Param] = {} if ranker.policy is None else ranker.policy.params
+    if not declared:
+        raise InputError(f"{ranker.name} has no (param :name default :low a :high b) in its recall-score.")
+    chosen: dict[str, tuple[float, float]] = {}
+    for name, given in bounds.items():
+        if name not in declared:
+            raise UnknownName("parameter", name, declared)
+        low, high = (float(bound) for bound in given)
+        if not declared[name].low <= low < high <= declared[name].high:
+            raise InputError(
+                f"The bounds of {name} lie within {declared[name].low:g} and {declared[name].high:g}, the lower one "
+                f"first; {low:g} and {high:g} do not."
+            )
+        chosen[name] = (low, high)
+    for name, param in declared.items():
+        if name not in chosen and np.isfinite([param.low, param.high]).all():
+            chosen[name] = (param.low, param.high)
+    if not chosen:
+        first = next(iter(declared))
+        raise InputError(f"No parameter of {ranker.name} has finite bounds: pass bounds={{{first!r}: (low, high)}}.")
+    return chosen
+
+
+class _Objective:
+    """From a point to the totals of each cluster, f64[clusters, columns]; a point is computed once."""
+
+    def __init__(self, ranker: Ranker, log: Log, pool: pl.DataFrame, space: Space, measure: Measure) -> None:
+        assert ranker.policy is not None
+        self.ranker, self.policy, self.log, self.pool, self.space = ranker, ranker.policy, log, pool, space
+        self.measure = measure
+        self.known: dict[tuple[float, ...], Floats] = {}
+        self.default = tuple(self.policy.params[name].value for name in space)
+
+    def at(self, point: tuple[float, ...]) -> Policy:
+        return self.policy.with_params(dict(zip(self.space, point, strict=True)))
+
+    def sums(self, point: tuple[float, ...]) -> Floats:
+        if point not in self.known:
+            found = rescored(replace(self.ranker, policy=self.at(point)), self.log, self.pool)
+            columns = self.measure.columns(found) if isinstance(found, Target) else None
+            log = self.log
+            # Where no score is a number nothing is shown, and nothing can be worse.
+            self.known[point] = (
+                np.full((log.clusters, self.measure.width), np.nan)
+                if columns is None
+                else cluster_sums(columns, log.cluster, log.clusters)
+            )
+        return self.known[point]
+
+    def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
+        """Over these clusters; the least possible where it is undefined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = float(self.measure.statistic(self.sums(point)[clusters].sum(axis=0)))
+        return found if np.isfinite(found) else -np.inf
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is made as great as can be."""
+
+    name: str
+    width: int
+    columns: Callable[[Target], list[Floats]]
+    statistic: Statistic
+
+
+def _measure(log: Log, labels: pl.DataFrame | None, estimator: Estimator, least: float) -> Measure:
+    if labels is None:
+        return Measure("value, at worst", WIDTH, lambda target: totals(target, log), filled(estimator, least))
+    gold = read_gold(labels, log)
+    return Measure(gold.metric, 2, lambda target: list(gold.totals(target)), mean)
+
+
+def _search(objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool) -> Tuning:
+    clusters, names = objective.log.clusters, list(objective.space)
+    fold = np.random.default_rng(seed).permutation(clusters) % folds
+    trials: list[pl.DataFrame] = []
+    chosen: list[tuple[float, ...]] = []
+    with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
+        for left_out in (*range(folds), -1):
+            points, values = _evolve(objective, fold != left_out, budget, (seed, left_out + 1), step)
+            chosen.append(points[int(np.argmax(values))])
+            columns = dict(zip(names, np.array(points).T, strict=True))
+            trials.append(pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values}))
+    *by_fold, best = chosen
+    default = objective.default
+    rows = [
+        {
+            "fold": number,
+            "clusters": int((fold == number).sum()),
+            **dict(zip(names, point, strict=True)),
+            "value": objective.value(point, fold == number),
+            "default": objective.value(default, fold == number),
+        }
+        for number, point in enumerate(by_fold)
+    ]
+    width, statistic = objective.measure.width, objective.measure.statistic
+    held_out = np.empty((clusters, 2 * width))
+    held_out[:, width:] = objective.sums(default)
+    for number, point in enumerate(by_fold):
+        held_out[fold == number, :width] = objective.sums(point)[fold == number]
+    sample = Sample(held_out, level=level, seed=seed)
+    everywhere = np.ones(clusters, dtype=np.bool_)
+    return Tuning(
+        params=dict(zip(names, best, strict=True)),
+        policy=objective.at(best),
+        metric=objective.measure.name,
+        value=objective.value(best, everywhere),
+        default=objective.value(default, everywhere),
+        held_out=sample.estimate(lambda totals: statistic(totals[..., :width])),
+        gain=sample.estimate(lambda totals: statistic(totals[..., :width]) - statistic(totals[..., width:])),
+        by_fold=pl.DataFrame(rows),
+        trials=pl.concat(trials),
+        budget=budget,
+        folds=folds,
+        seed=seed,
+    )
+
+
+def _evolve(
+    objective: _Objective, clusters: NDArray[np.bool_], budget: int, seed: tuple[int, int], step: Step
+) -> tuple[list[tuple[float, ...]], list[float]]:
+    """Every point that one search tries, the defaults first, and its value over ``clusters``."""
+    from scipy.optimize import differential_evolution
+
+    points: list[tuple[float, ...]] = [objective.default]
+    values = [objective.value(objective.default, clusters)]
+
+    def worse(x: Floats) -> float:
+        points.append(tuple(x.tolist()))
+        values.append(objective.value(points[-1], clusters))
+        step(1)
+        return -values[-1] if np.isfinite(values[-1]) else 1e300
+
+    bounds = list(objective.space.values())
+    size = max(8, min(40, 5 * len(bounds), budget // 4))
+    inside = np.clip(objective.default, *np.array(bounds).T)
+    differential_evolution(
+        worse,
+        bounds,
+        x0=inside,
+        popsize=-(-size // len(bounds)),
+        maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
+        rng=np.random.default_rng(seed),
+        polish=False,
+        tol=0.0,
+    )
+    return points, values

@@ -1,0 +1,112 @@
+"""Parameters searched without gradients, and the value of searching on what it has not seen."""
+
+import numpy as np
+import polars as pl
+import pytest
+from probed_logs import World
+
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation import evaluate, tune
+
+WORLD = World(clusters=12, recalls=60, seed=5)
+# good - plain is a third of the true quality: the more of it, the better
+HELPS = "(fn [plain good] (+ plain (* (param :w 0 :low 0 :high 6) (- good plain))))"
+IDLE = "(fn [plain noise] (+ (* (param :w 1 :low 0.5 :high 2) plain) (* (param :free 0) (- noise noise))))"
+
+
+def labels_of(world: World) -> pl.DataFrame:
+    best = np.argsort(-world.truth, axis=1)[:, :3]
+    decision = np.repeat(np.arange(1, world.count + 1), 3)
+    return pl.DataFrame({"decision": decision, "memory_id": best.ravel() + 1, "relevance": 1})
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
+
+
+def test_a_parameter_that_helps_is_found_and_helps_where_it_was_not_searched(labelled):
+    assert labelled.params["w"] > 2
+    assert labelled.gain.low > 0
+    assert labelled.value >= labelled.held_out.value - 0.02
+    assert "Fitting pays" in labelled.verdict
+    assert labelled.policy.params["w"].value == labelled.params["w"]
+    assert labelled.metric == "recall@5"
+
+
+def test_the_held_out_value_is_that_of_each_fold_under_the_others_parameters(labelled):
+    by_fold = labelled.by_fold
+    assert by_fold["clusters"].sum() == 12
+    mean = (by_fold["value"] * by_fold["clusters"]).sum() / 12
+    assert labelled.held_out.value == pytest.approx(mean)
+    base = (by_fold["default"] * by_fold["clusters"]).sum() / 12
+    assert labelled.gain.value == pytest.approx(mean - base)
+    assert labelled.default == pytest.approx(base)
+
+
+def test_no_trial_is_better_than_the_one_that_was_chosen(labelled):
+    last = labelled.trials.filter(pl.col("search") == -1)
+    assert last["value"].max() == pytest.approx(labelled.value)
+    assert labelled.trials["w"].is_between(0, 6).all()
+    assert set(labelled.trials["search"]) == {0, 1, 2, 3, -1}
+
+
+def test_evaluate_gives_the_tuned_policy_the_same_value(labelled):
+    ev = evaluate(WORLD.slates(), [labelled.policy], labels=labels_of(WORLD))
+    assert next(row for row in ev.rows if row.kind == "re-scored").metrics["recall@5"] == pytest.approx(labelled.value)
+
+
+def test_one_seed_gives_one_result(labelled):
+    again = tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
+    assert again.trials.equals(labelled.trials)
+    assert again.policy.hash == labelled.policy.hash
+
+
+def test_on_feedback_the_search_stays_where_something_is_known():
+    found = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
+    assert found.metric == "value, at worst"
+    assert found.gain.value > 0
+    wild = tune(WORLD.slates(), "(fn [plain far] (+ plain (* (param :w 0 :low 0 :high 5) far)))", budget=40, folds=3)
+    assert wild.params["w"] < 1  # beyond it, the policy shows what the log never could
+
+
+def test_a_parameter_that_decides_nothing_gains_nothing():
+    found = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2)
+    assert list(found.params) == ["w"]  # free has no finite bounds
+    assert found.gain.value == 0
+    assert "not separated" in found.verdict
+    both = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2, bounds={"free": (0, 1)})
+    assert set(both.params) == {"free", "w"}
+
+
+def test_the_frame_and_the_page(labelled):
+    assert labelled.frame.columns == ["param", "default", "low", "high", "value", "least", "most"]
+    assert "held out in 4 folds" in repr(labelled)
+    assert "<script" not in labelled._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "said"),
+    [
+        ("(fn [plain] plain)", {}, "no (param"),
+        ("(fn [plain] (* (param :w 1) plain))", {}, "No parameter of"),
+        (HELPS, {"bounds": {"w": (-1, 1)}}, "The bounds of w lie within 0 and 6"),
+        (HELPS, {"folds": 1}, "folds is a whole number of at least 2"),
+        (HELPS, {"budget": 3}, "budget is a whole number of at least 20"),
+        ("(fn [similarity] (* (param :w 1 :low 0 :high 2) similarity))", {}, "It reads similarity, which the log"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_searched(policy, more, said):
+    with pytest.raises(InputError) as caught:
+        tune(WORLD.slates(), policy, **more)
+    assert said in str(caught.value)
+
+
+def test_unknown_names():
+    with pytest.raises(UnknownName, match="parameter"):
+        tune(WORLD.slates(), HELPS, bounds={"v": (0, 1)})
+
+
+def test_one_cluster_has_nothing_to_hold_out():
+    with pytest.raises(InputError, match="nothing to hold out"):
+        tune(World(clusters=1, recalls=20).slates(), HELPS)
