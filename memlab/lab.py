@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError, UnknownName
 from memlab.lab_policies import LabPolicies
 from memlab.lab_results import Feedback, Memory, Remembered
+from memlab.lab_watch import OnChange, Watch, Watches
 from memlab.memory import State, as_said, checked_columns, checked_text, columns_of
 from memlab.past import Past
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
@@ -78,6 +80,8 @@ class Lab:
         self._recaller = Recaller(self._store.embedder)
         self._past: Past | None = None
         self._seed = seed
+        self._watches = Watches(self._store)
+        weakref.finalize(self, self._watches.let_go)
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
@@ -220,7 +224,7 @@ class Lab:
             decision = None
             if logs:
                 with self._store.writing(durable=False) as tx:
-                    body = {"ids": list(slate.shown), "pack": slate.pack_hash}
+                    body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
                     decision = tx.event("recall", body, at=now)
                     tx.slate(decision, encode(slate))
             return Hits(slate, pack, decision, memories)
@@ -249,6 +253,8 @@ class Lab:
         with self._store.writing() as tx:
             memory = self._row(hit) + 1
             body = {"decision": decision, "memory": memory, "outcome": outcome, "reward": reward, "source": source}
+            if isinstance(hit, Hit):
+                body |= {"pack": hit._hits.pack.hash, "probe": hit.probe}
             seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, memory, outcome, reward, source)
 
@@ -266,17 +272,20 @@ class Lab:
 
     @property
     def policies(self) -> LabPolicies:
-        """Install, history, rollback and diff of single policies."""
-        with self._reading():
-            return LabPolicies(self._store.versions, self._write_policy)
+        """Install, roll back, pin, compare and attribute: see ``LabPolicies``."""
+        return LabPolicies(self._store)
 
-    def _write_policy(self, kind: str, make: Callable[[], tuple[dict[str, Any], Mapping[str, str]]]) -> None:
-        with self._store.writing() as tx:
-            body, sources = make()
-            for hash, source in sources.items():
-                refuse(source, "a policy")
-                tx.source(hash, source)
-            tx.event(kind, body, at=self._store.clock())
+    def watch(
+        self, path: str | Path, slot: str | None = None, *, every: float = 0.2, on_change: OnChange | None = None
+    ) -> Watch:
+        """Use the pack in a ``.hy`` file, now and at every save, until ``stop`` or ``close``; see ``Watch``.
+
+        With ``slot``, the file holds one policy for it. ``on_change`` is called, in the watching thread, in place of
+        showing changes. A file that is broken to begin with raises a PolicyError.
+
+        >>> watch = lab.watch("mine.hy")                                                   # doctest: +SKIP
+        """
+        return self._watches.start(path, slot, every=every, on_change=on_change)
 
     # -- looking ----------------------------------------------------------------------------------------------
 
@@ -334,7 +343,8 @@ class Lab:
         self._store.snapshot()
 
     def close(self) -> None:
-        """Write a snapshot if that will save time, and let the journal go."""
+        """End every watch, write a snapshot if that will save time, and let the journal go."""
+        self._watches.stop()
         self._store.close()
 
     def __enter__(self) -> Lab:

@@ -16,9 +16,13 @@ __all__ = [
     "MEMORY",
     "OUTCOMES",
     "PROVENANCES",
+    "RECALLABLE",
     "RELATIONS",
+    "ROLES",
     "SCOPES",
+    "SOURCES",
     "STATUSES",
+    "USES",
     "VISIBILITIES",
     "Column",
 ]
@@ -30,7 +34,8 @@ Storage = Literal["num", "bool", "time", "word", "name", "text", "list"]
 class Column:
     """One column: ``word`` draws from a closed vocabulary, ``name`` from an open one, ``time`` is UTC microseconds.
 
-    ``given`` says whether a caller sets it. ``low`` and ``high`` bound a number, in ``unit``.
+    ``given`` says whether a caller sets it. ``low`` and ``high`` bound a number, in ``unit``. A number without a
+    default is null until it is set; columns hold it as NaN.
     """
 
     name: str
@@ -42,6 +47,11 @@ class Column:
     high: float = float("inf")
     words: tuple[str, ...] = ()
     given: bool = True
+
+    @property
+    def nullable(self) -> bool:
+        """Whether it is a number that may be null."""
+        return self.storage == "num" and self.default is None
 
 
 KINDS = (
@@ -83,7 +93,13 @@ KINDS = (
 )
 SCOPES = ("global", "project", "session")
 PROVENANCES = ("user-stated", "user-corrected", "observed", "inferred", "extracted")
-STATUSES = ("active", "forgotten")
+SOURCES = ("conversation", "system", "file", "user-edit")
+STATUSES = ("active", "forgotten", "staged", "confirmed", "superseded", "retracted")
+RECALLABLE = ("active", "staged", "confirmed")
+"""The statuses of what takes part in recall."""
+ROLES = ("user", "assistant", "system", "tool")
+USES = 8
+"""How many of a memory's latest uses are kept with their times."""
 VISIBILITIES = ("private", "team", "project")
 OUTCOMES = ("success", "fail")
 RELATIONS = (
@@ -112,13 +128,21 @@ MEMORY: dict[str, Column] = {
         Column("scope", "word", "How far it reaches: everywhere, its project, its session.", "project", words=SCOPES),
         Column("provenance", "word", "How it came to be known.", "user-stated", words=PROVENANCES),
         Column("visibility", "word", "Who may see it.", "project", words=VISIBILITIES),
+        Column("source", "word", "What it was learned from.", "conversation", words=SOURCES),
         Column("tags", "list", "Free labels."),
         Column("files", "list", "Paths that it is about."),
+        Column("triggers", "list", "What brings it up: it surfaces when one of these occurs in the question."),
         Column("importance", "num", "How much it matters.", 0.5, "share", 0, 1),
         Column("confidence", "num", "How sure it is.", 0.8, "share", 0, 1),
-        Column("strength", "num", "Vividness when last recalled.", 100.0, "percent", 0, 100),
+        Column(
+            "strength", "num", "Vividness when last recalled, in percent, or how often it was confirmed.", 100.0, "", 0
+        ),
         Column("emotional_weight", "num", "How much feeling it carries.", 5.0, "percent", 0, 100),
         Column("recency_weight", "num", "How much its own recency may add to a score.", 0.5, "share", 0, 1),
+        Column("energy", "num", "Energy when last used; it decays from there.", 1.0, "share", 0, 1),
+        Column("stability", "num", "Days until the chance of recalling it falls to 0.9.", None, "days", 0),
+        Column("difficulty", "num", "How hard it is to keep, 1 to 10.", None, "", 1, 10),
+        Column("ttl_days", "num", "Days that it is to live; none means for good.", None, "days", 0),
         Column("pinned", "bool", "Kept fresh whatever its age.", False),
         Column("created", "time", "When it was remembered, or `at` if given."),
         Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES, given=False),

@@ -16,7 +16,7 @@ from memlab.embedding import Embedder
 from memlab.errors import DamagedLab, EmbedderMismatch, ReadOnlyLab
 from memlab.journal import Journal, Transaction
 from memlab.memory import State, as_said, latest_snapshot, load_snapshot, save_snapshot
-from memlab.policies import VersionLog
+from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
 
 __all__ = ["Store"]
@@ -36,8 +36,6 @@ _FEEDBACK = {
     "at": pl.Int64,
 }
 
-_POLICY_EVENTS = ("use", "install", "rollback")
-
 
 class Store:
     """One journal, one state, one version log.
@@ -56,7 +54,7 @@ class Store:
         try:
             self.state = self._restored()
             self._snapshot_at = len(self.state)
-            for event in self.journal.events(kinds=_POLICY_EVENTS, upto=self.state.seq):
+            for event in self.journal.events(kinds=POLICY_EVENTS, upto=self.state.seq):
                 self.versions.fold(event, self.journal.source)
             self.fold()
             self._match_embedder(reembed=reembed and not read_only)
@@ -74,10 +72,11 @@ class Store:
             if self.journal.head == self.state.seq:
                 return
             events = list(self.journal.events(after=self.state.seq))
-            self.state.fold(events, self.journal)
+            # Policies first: what cannot be compiled here raises, again at every call, and leaves the state behind it.
             for event in events:
-                if event.kind in _POLICY_EVENTS:
+                if event.kind in POLICY_EVENTS:
                     self.versions.fold(event, self.journal.source)
+            self.state.fold(events, self.journal)
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Transaction]:

@@ -7,6 +7,7 @@
 (setting spread-threshold 0.01)
 (setting damping (param :damping 0.7 :low 0 :high 1))
 (setting base-half-life 30)
+(setting edge-gain 0.05)
 
 (defpolicy seed-score [closeness]
   "Activation starts from what is near the question."
@@ -36,3 +37,14 @@
         (let* ((under-explored (filter (lambda (i) (< (nth accs i) 5)) (range 0 (length acts)))))
           (if (not (empty? under-explored)) (first under-explored) -1))
         -1)))
+
+(defpolicy retention [energy elapsed-days half-life]
+  "Energy at a time: energy * 0.5^(elapsed / half-life)."
+  (* energy (half-life-decay elapsed-days half-life)))
+
+(defpolicy label [age-days idle-days access]
+  "Layers. Emerging is asked first: what is new and used once was also used within 7 days. A creation is no use."
+  (cond (and (< age-days 7) (< access 2)) "emerging"
+        (and (<= idle-days 7) (> access 0)) "active"
+        (>= access 5) "stable"
+        else "decaying"))

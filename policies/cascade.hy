@@ -6,14 +6,20 @@
 (setting spread-combine "max")
 (setting lexical-candidates 0)
 (setting dense-candidates 10)
+(setting triggers true)
+(setting edge-gain 0.1)
+(setting topic-closeness 0.3)
+(setting refine-every 50)
 
-(defpolicy eligible [closeness hops]
-  "Near enough to be a seed, or reached over edges."
-  (or (> hops 0) (>= closeness (param :near 0.4 :low -1 :high 1))))
+(defpolicy eligible [closeness hops kind triggered]
+  "Near enough to be a seed, or reached over edges, or a warning that is called for."
+  (or (> hops 0)
+      (>= closeness (param :near 0.4 :low -1 :high 1))
+      (and (= kind "negative") triggered)))
 
-(defpolicy seed-score [closeness]
-  "Seeds keep their nearness as score."
-  closeness)
+(defpolicy seed-score [closeness kind triggered]
+  "Seeds keep their nearness as score; a warning that is called for comes first."
+  (if (and (= kind "negative") triggered) 1 closeness))
 
 (defpolicy spread [relation weight depth]
   "The edge's weight, discounted by its distance from the seeds."
@@ -28,3 +34,49 @@
 (defpolicy recall-score [activation recency-weight idle-days]
   "Recent use lifts: 1 + w e^(-hours / 24)."
   (* activation (+ 1 (* recency-weight (exp (- idle-days))))))
+
+; How sure one may be of a memory. The original calls the time constant of e^(-age / t) its half-life.
+
+(defn time-constant [kind provenance]
+  "Days by kind; what was inferred holds a week, whatever it is."
+  (if (= provenance "inferred")
+      7
+      (case kind
+        ["correction" "negative"] 365
+        "preference" 90
+        "procedure" 60
+        else 30)))
+
+(defn trust [provenance]
+  (case provenance
+    ["user-stated" "user-corrected"] 1
+    "observed" 0.8
+    "inferred" 0.6
+    else 0.7))
+
+(defpolicy half-life [kind provenance]
+  "ln 2 of the time constant."
+  (* 0.6931471805599453 (time-constant kind provenance)))
+
+(defpolicy retention [confidence age-days kind provenance access]
+  "Confidence as it stands: faded with age, lifted by use, weighed by trust."
+  (clamp (* confidence
+            (exponential-decay age-days (time-constant kind provenance))
+            (+ 1 (* 0.1 (log (+ access 1))))
+            (trust provenance))
+         0 1))
+
+(defpolicy reinforce [outcome strength confidence]
+  "Helpful: strength + 1, confidence + 0.05; not helpful: - 0.1; a verifier moves it by 0.02."
+  (case outcome
+    "success" (update :strength (+ strength 1) :confidence (min 1 (+ confidence 0.05)))
+    "fail" (update :confidence (max 0 (- confidence 0.1)))
+    "verified" (update :confidence (min 1 (+ confidence 0.02)))
+    "rejected" (update :confidence (max 0 (- confidence 0.02)))
+    else (update)))
+
+(defpolicy resolve [pair/negates pair/update-words]
+  "A near-duplicate is rewritten into one; an update supersedes; what contradicts is kept, and flagged by its edge."
+  (cond pair/update-words "keep-new"
+        pair/negates "keep-both"
+        else "merge"))

@@ -5,6 +5,16 @@
 (setting spread-steps 2)
 (setting spread-combine "max")
 (setting lexical-candidates 0)
+(setting admit-threshold 0.5)
+(setting initial-confidence 0.8)
+(setting familiarity-gain 0.01)
+(setting trust-gain 1)
+(setting trust-loss 2)
+
+(defn strength-now [strength emotional-weight days]
+  "Strength at the last recall, less max(2, 5 - 0.03 feeling) a day since."
+  (let [loss (* (max 2 (- 5 (* 0.03 emotional-weight))) days)]
+    (clamp (- strength loss) 0 100)))
 
 (defpolicy eligible [closeness hops]
   "Near enough, or linked within two hops to what is."
@@ -19,6 +29,54 @@
 
 (defpolicy recall-score [closeness strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
-  (let [loss (* (max 2 (- 5 (* 0.03 emotional-weight))) idle-days)
-        now (clamp (- strength loss) 0 100)]
-    (+ (* 0.6 closeness) (* 0.4 (/ now 100)))))
+  (+ (* 0.6 closeness)
+     (* 0.4 (/ (strength-now strength emotional-weight idle-days) 100))))
+
+(defpolicy retention [strength emotional-weight elapsed-days]
+  "Strength as it stands, as a share."
+  (/ (strength-now strength emotional-weight elapsed-days) 100))
+
+(defpolicy reinforce [outcome strength emotional-weight elapsed-days]
+  "A recall adds 5 to the strength as it stands."
+  (if (= outcome "recalled")
+      (update :strength (min 100 (+ 5 (strength-now strength emotional-weight elapsed-days))))
+      (update)))
+
+(defpolicy label [strength emotional-weight elapsed-days]
+  (let [now (strength-now strength emotional-weight elapsed-days)]
+    (cond (>= now 80) "vivid"
+          (>= now 50) "clear"
+          (>= now 20) "hazy"
+          else "fragment")))
+
+(defpolicy forget [strength emotional-weight elapsed-days]
+  "What has no strength left."
+  (<= (strength-now strength emotional-weight elapsed-days) 0))
+
+(defpolicy admit [tells-identity tells-preference tells-goal tells-event greets holds-code commands asks-plainly]
+  "What someone says about themselves, at the confidence of a user fact, 80 of 100: a reason to extract wins over every
+   reason to skip. What gives neither reason stays below the threshold."
+  (cond (or tells-identity tells-preference tells-goal tells-event) 0.8
+        (or greets holds-code commands asks-plainly) 0
+        else (param :neither 0.4 :low 0 :high 1)))
+
+; Two readings that the original leaves open: what says that something changed is an update even if it also denies, and
+; a pair conflicts when one of the two denies the other, or when a property that has one value is given two.
+
+(defpolicy link [pair/closeness pair/negates pair/update-words]
+  "Above 0.85 the same thing, said again, changed or denied; from 0.6 on related."
+  (cond (< pair/closeness (param :related 0.6 :low -1 :high 1)) "none"
+        (<= pair/closeness (param :similar 0.85 :low -1 :high 1)) "related"
+        pair/update-words "updates"
+        pair/negates "contradicts"
+        else "similar"))
+
+(defpolicy resolve [new/provenance new/confidence old/confidence pair/closeness pair/negates
+                    pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
+  "The new one stays if the user stated it or it is as sure; else both merge, or if one denies, the old one stays."
+  (let [two-values (and pair/same-subject pair/same-predicate pair/single-valued (not pair/same-value))
+        conflict (and (> pair/closeness (param :conflict 0.8 :low -1 :high 1)) (or pair/negates two-values))]
+    (cond (not (if-null conflict false)) "keep-both"
+          (or (= new/provenance "user-stated") (>= new/confidence old/confidence)) "keep-new"
+          (not pair/negates) "merge"
+          else "keep-old")))

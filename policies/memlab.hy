@@ -58,3 +58,71 @@
 (defpolicy half-life [base-half-days]
   "One half-life for all."
   base-half-days)
+
+; Between two recalls, and around them. memlab.SETTINGS says which of these the engine asks for.
+(setting triggers false)
+(setting mmr-weight 1)
+(setting link-candidates 5)
+(setting edge-gain 0)
+(setting admit-threshold 0.25)
+(setting initial-confidence 0.8)
+(setting session-writes 0)
+(setting write-bytes 0)
+(setting tier-1-tokens 600)
+(setting tier-2-tokens 1200)
+(setting tier-3-tokens 30)
+(setting topic-closeness 0.3)
+(setting refine-every 0)
+(setting familiarity-gain 0)
+(setting trust-gain 0)
+(setting trust-loss 0)
+
+; Below: what happens to memories between recalls. Nothing here changes what a recall finds.
+
+(defpolicy retention [elapsed-days half-life]
+  "Half after one half-life without use, a quarter after two."
+  (half-life-decay elapsed-days half-life))
+
+(defpolicy reinforce [outcome]
+  "A use is counted, and what was said of a memory stays as it was said."
+  (update))
+
+(defpolicy admit [tells-identity tells-preference tells-goal tells-event corrects greets commands asks-plainly]
+  "What someone says about themselves, and what they put right; then statements; greetings, orders and questions last."
+  (cond (or tells-identity tells-preference tells-goal tells-event corrects) 1
+        (or greets commands asks-plainly) 0
+        else 0.5))
+
+(defpolicy link [pair/closeness pair/negates pair/update-words]
+  "Almost the same text is a duplicate, unless one of the two denies it or says what changed."
+  (cond (< pair/closeness 0.6) "none"
+        (<= pair/closeness 0.85) "related"
+        pair/update-words "updates"
+        pair/negates "contradicts"
+        (> pair/closeness 0.95) "duplicate"
+        else "similar"))
+
+(defpolicy resolve [new/confidence old/confidence pair/negates pair/update-words]
+  "Duplicates merge; of two that disagree the surer stays, the newer if both are as sure."
+  (cond (not (or pair/negates pair/update-words)) "merge"
+        (>= new/confidence old/confidence) "keep-new"
+        else "keep-old"))
+
+(defpolicy promote [status]
+  "A status changes only when someone says so."
+  status)
+
+(defpolicy forget [age-days ttl-days]
+  "What was to live for a time goes when it is over; nothing else does."
+  (if (null? ttl-days) false (>= age-days ttl-days)))
+
+(defpolicy label [retention]
+  "How much is left of it, in a word."
+  (cond (>= retention 0.8) "vivid"
+        (>= retention 0.5) "clear"
+        (>= retention 0.2) "hazy"
+        else "fragment"))
+
+(defpolicy inject [rank injected]
+  "By rank, and nothing twice in a session."
+  (if injected 0 (/ 1 rank)))

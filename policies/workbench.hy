@@ -4,6 +4,14 @@
 (setting seeds 0)
 (setting spread-steps 0)
 (setting lexical-candidates 0)
+(setting mmr-weight 0.7)  ; the original gives no weight for its MMR
+(setting link-candidates 3)
+(setting initial-confidence 0.5)
+(setting session-writes 50)
+(setting write-bytes 2048)
+(setting tier-1-tokens 600)
+(setting tier-2-tokens 1200)
+(setting tier-3-tokens 30)
 
 (defpolicy eligible [same-branch]
   "What another, unmerged branch taught stays there."
@@ -31,3 +39,35 @@
   (+ (* 0.6 closeness)
      (* 0.25 recency)
      (* 0.15 (min (/ access 20) 1))))
+
+(defpolicy retention [elapsed-days half-life]
+  "e^(-rate days) with rate = ln 2 / half-life."
+  (half-life-decay elapsed-days half-life))
+
+(defpolicy reinforce [outcome confidence]
+  "Confidence grows with retrieval and drops when someone says that it is wrong; the original gives no numbers."
+  (case outcome
+    ["recalled" "success"] (update :confidence (+ confidence (* 0.05 (- 1 confidence))))
+    ["fail" "rejected"] (update :confidence (* 0.5 confidence))
+    else (update)))
+
+(defpolicy link [pair/closeness pair/negates pair/update-words]
+  "A near-duplicate, of the three nearest; a contradiction and a change need less, as their words differ."
+  (cond (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
+        pair/update-words "updates"
+        pair/negates "contradicts"
+        (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) "duplicate"
+        else "related"))
+
+(defpolicy resolve [pair/negates pair/update-words]
+  "A contradiction deprecates the old one; near-duplicates merge."
+  (if (or pair/negates pair/update-words) "keep-new" "merge"))
+
+(defpolicy inject [tier kind pinned in-task injected rank]
+  "Tier 1: the map, what is pinned, conventions and decisions; tier 2: what belongs to the modules that the task names;
+   tier 3: what was asked for, never twice in a session. By rank within each."
+  (let [wanted (case tier
+                 1 (or pinned (in kind ["codebase-map" "convention" "decision"]))
+                 2 in-task
+                 else (not injected))]
+    (if wanted (/ 1 rank) 0)))

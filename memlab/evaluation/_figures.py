@@ -22,6 +22,7 @@ __all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_weights", "fi
 SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
 """Inches; the height of a leaderboard follows its rows."""
 
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 _MOST_LINES = len(CYCLE)
 _MOST_RANKS = 8
 
@@ -119,7 +120,7 @@ def draw_weights(ev: Evaluation) -> Draw:
             held = np.cumsum(weights) / weights.sum()
             # 200 points draw the line; a log may hold a million items
             at = np.unique(np.geomspace(1, len(weights), 200).astype(np.int64)) - 1
-            style = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))[number]
+            style = _DASHES[number % len(_DASHES)]
             axes.plot(share[at], held[at], color=CYCLE[number], linewidth=1.8, linestyle=style, label=row.policy)
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Lists", "Names", "Numbers", "Texts"]
+__all__ = ["Latest", "Lists", "Names", "Numbers", "Texts"]
 
 _SEAL = 4096
 """Texts kept as Python strings before they are sealed into the Arrow base."""
@@ -41,6 +41,43 @@ class Numbers:
             self._data = grown
         self._data[self._size : needed] = values
         self._size = needed
+
+
+class Latest:
+    """The latest instants of each row, newest first: ``depth`` of them, ``NEVER`` where there were fewer."""
+
+    NEVER = np.iinfo(np.int64).min
+
+    def __init__(self, depth: int, values: NDArray[np.int64] | None = None) -> None:
+        self._data = np.empty((0, depth), dtype=np.int64) if values is None else np.array(values, dtype=np.int64)
+        self._size = len(self._data)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """i64[rows, depth]: a live view."""
+        return self._data[: self._size]
+
+    def append(self, first: Sequence[int] | NDArray[np.int64]) -> None:
+        """Rows with one instant each."""
+        needed = self._size + len(first)
+        if needed > len(self._data):
+            grown = np.empty((max(needed, 2 * len(self._data), 64), self._data.shape[1]), dtype=np.int64)
+            grown[: self._size] = self._data[: self._size]
+            self._data = grown
+        self._data[self._size : needed, 0] = first
+        self._data[self._size : needed, 1:] = self.NEVER
+        self._size = needed
+
+    def add(self, rows: NDArray[np.int64], instant: int) -> None:
+        """One more instant for each of these rows, each of which stands there once; it need not be the newest."""
+        before = self._data[rows]
+        place = (before >= instant).sum(axis=1)[:, None]
+        at = np.arange(before.shape[1])
+        shifted = np.concatenate([before[:, :1], before[:, :-1]], axis=1)
+        self._data[rows] = np.where(at < place, before, np.where(at == place, instant, shifted))
 
 
 class Names:
@@ -157,6 +194,10 @@ class Lists:
         for row, items in zip(filled.to_list(), lists.gather(filled).to_list(), strict=True):
             self._filled[self._size + row] = tuple(items)
         self._size += len(lists)
+
+    def filled(self) -> Iterable[tuple[int, tuple[str, ...]]]:
+        """The rows that are not empty, each with its strings."""
+        return self._filled.items()
 
     def at(self, row: int) -> tuple[str, ...]:
         return self._filled.get(row, ())

@@ -17,12 +17,12 @@ import polars as pl
 from memlab.errors import DamagedLab
 from memlab.graph import Edges
 from memlab.index import Vectors, Words
-from memlab.memory._columns import Texts
+from memlab.memory._columns import Latest, Texts
 from memlab.memory._state import LISTED, NAMED, NUMERIC, State
 
 __all__ = ["latest_snapshot", "load_snapshot", "save_snapshot"]
 
-_FORMAT = 1
+_FORMAT = 2
 _PREFIX = "snapshot-"
 
 
@@ -40,6 +40,7 @@ def save_snapshot(state: State, folder: Path) -> Path:
         state.refs.series("ref"),
         pl.Series("context", state.contexts.codes),
         pl.Series("asks", state.asks.values),
+        pl.Series("uses", state.uses.values),
         *(pl.Series(name, state.numbers[name].values) for name in NUMERIC),
         *(pl.Series(name, state.names[name].codes) for name in NAMED),
         *(state.lists[name].series(name) for name in LISTED),
@@ -105,6 +106,7 @@ def load_snapshot(path: Path) -> State:
         raise DamagedLab(f"The snapshot {path.name} cannot be read: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
+    state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
     for name in NUMERIC:
         state.numbers[name].append(memories[name].to_numpy())
     for name in NAMED:

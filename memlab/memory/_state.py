@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from memlab.errors import NewerLab
 from memlab.graph import Edges
 from memlab.index import Vectors, Words
-from memlab.memory._columns import Lists, Names, Numbers, Texts
-from memlab.schema import EDGE, MEMORY, RELATIONS
+from memlab.memory._columns import Latest, Lists, Names, Numbers, Texts
+from memlab.schema import EDGE, MEMORY, RECALLABLE, RELATIONS, USES
 
 __all__ = ["Contents", "Happened", "State", "as_said"]
 
@@ -59,6 +59,7 @@ class State:
         self.numbers = {name: Numbers(_DTYPE[MEMORY[name].storage]) for name in NUMERIC}
         self.names = {name: Names(MEMORY[name].words) for name in NAMED}
         self.lists = {name: Lists() for name in LISTED}
+        self.uses = Latest(USES)
         self.refs = Texts()
         self.texts = Texts()
         self.contexts = Names()
@@ -100,7 +101,13 @@ class State:
         created = columns.get("created", event.at)
         created = created if isinstance(created, list) else [created] * count
         for name, numbers in self.numbers.items():
-            numbers.append(created if name in ("created", "accessed") else column(name))
+            if name in ("created", "accessed"):
+                numbers.append(created)
+            elif MEMORY[name].nullable:
+                numbers.append(np.array(column(name), dtype=np.float64))  # None is NaN
+            else:
+                numbers.append(column(name))
+        self.uses.append(created)
         for name, names in self.names.items():
             names.append(["active"] * count if name == "status" else column(name))
         for name, lists in self.lists.items():
@@ -136,6 +143,7 @@ class State:
         self.numbers["access"].values[rows] += 1
         accessed = self.numbers["accessed"].values
         accessed[rows] = np.maximum(accessed[rows], event.at)
+        self.uses.add(rows, event.at)
 
     def _feedback(self, event: Happened) -> None:
         outcome = event.body.get("outcome")
@@ -174,9 +182,10 @@ class State:
     # -- what the rooms above read ----------------------------------------------------------------------------
 
     def population(self, *, project: str | None, session: str | None) -> NDArray[np.bool_]:
-        """Which rows may take part at all: active, of this project or none, of this session if bound to one."""
+        """Which rows may take part at all: in use, of this project or none, of this session if bound to one."""
         status = self.names["status"]
-        mask: NDArray[np.bool_] = status.codes == status.code("active")
+        recallable = np.array([word in RECALLABLE for word in status.vocabulary], dtype=np.bool_)
+        mask: NDArray[np.bool_] = recallable[status.codes]
         if project is not None:
             codes = self.names["project"].codes
             mask &= (codes == self.names["project"].code(project)) | (codes == -1)
@@ -200,7 +209,8 @@ class State:
                 elif column.storage == "time":
                     columns.append(pl.Series(name, self.numbers[name].values.copy()).cast(_STAMP))
                 else:
-                    columns.append(pl.Series(name, self.numbers[name].values.copy()))
+                    numbers = pl.Series(name, self.numbers[name].values.copy())
+                    columns.append(numbers.fill_nan(None) if column.nullable else numbers)
             self._frame = (self.seq, pl.DataFrame(columns))
         return self._frame[1].clone()
 
@@ -237,4 +247,7 @@ _APPLY: dict[str, Callable[[State, Happened], None]] = {
     "use": State._policy,
     "install": State._policy,
     "rollback": State._policy,
+    "rollback-pack": State._policy,
+    "pin": State._policy,
+    "unpin": State._policy,
 }

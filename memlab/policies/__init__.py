@@ -1,20 +1,24 @@
 """Packs, slots, settings, features and the versions of policies.
 
 ``load_pack`` reads a pack; ``SLOTS``, ``FEATURES`` and ``SETTINGS`` declare what one may hold; ``VersionLog`` folds
-which policies a lab has used.
+which policies a lab has used, ``attributed`` how they did.
 """
 
+from memlab.policies._attribution import Attribution, attributed
+from memlab.policies._diff import PolicyDiff
 from memlab.policies._features import FEATURES, Feature
 from memlab.policies._packs import DEFAULT_PACK, Pack, load_pack, pack_from_sources, pack_names, pack_source
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
-from memlab.policies._versions import PolicyDiff, Version, VersionLog
+from memlab.policies._versions import POLICY_EVENTS, Version, VersionLog
 
 __all__ = [
     "DEFAULT_PACK",
     "FEATURES",
+    "POLICY_EVENTS",
     "SETTINGS",
     "SLOTS",
+    "Attribution",
     "Feature",
     "Pack",
     "PolicyDiff",
@@ -22,6 +26,7 @@ __all__ = [
     "Slot",
     "Version",
     "VersionLog",
+    "attributed",
     "checked_setting",
     "load_pack",
     "pack_from_sources",

@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from memlab.schema import KINDS, PROVENANCES, SCOPES, VISIBILITIES
+from memlab.schema import KINDS, PROVENANCES, SCOPES, SOURCES, STATUSES, USES, VISIBILITIES
 
 __all__ = ["FEATURES", "Feature"]
 
@@ -24,10 +24,13 @@ class Feature:
 
     ``stage``: ``memory`` needs the memory and the time alone, ``query`` the question too, ``spread`` exists only
     after spreading. ``depends`` names what, besides the formula, decides the value: the embedder, settings or slots.
+
+    A number may be null where ``nullable``; arrays hold it as NaN. A slate keeps every feature, of a set the tests that
+    the pack's policies of ranking make of it.
     """
 
     name: str
-    type: Literal["num", "bool", "str"]
+    type: Literal["num", "bool", "str", "set"]
     stage: Stage
     formula: str
     unit: str = ""
@@ -35,6 +38,7 @@ class Feature:
     depends: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     version: int = 1
+    nullable: bool = False
 
     def fingerprint(self, given: dict[str, str]) -> str:
         """A hash of the definition and of what it depends on, ``given`` by name."""
@@ -45,8 +49,10 @@ class Feature:
 
 _BM25 = ("bm25-k1", "bm25-b")
 _RECENCY = ("half-life", "base-half-life")
+_RETENTION = ("retention", *_RECENCY)
 # A seed-score may range over all candidates and read any feature of theirs.
-_SEEDS = ("embedder", *_BM25, *_RECENCY, "dense-candidates", "lexical-candidates", "eligible", "seed-score")
+_CANDIDATES = ("dense-candidates", "lexical-candidates", "triggers")
+_SEEDS = ("embedder", *_BM25, *_RETENTION, *_CANDIDATES, "eligible", "seed-score")
 _SPREAD = (*_SEEDS, "spread", "damping", "seeds", "spread-steps", "spread-threshold", "spread-combine")
 
 FEATURES: dict[str, Feature] = {
@@ -71,6 +77,8 @@ FEATURES: dict[str, Feature] = {
         ),
         Feature("names-speaker", "bool", "query", "the question contains a name of who said it"),
         Feature("names-other", "bool", "query", "the question names a speaker, but not who said this"),
+        Feature("query-tags", "set", "query", "what the question writes as #tag, without the #"),
+        Feature("triggered", "bool", "query", "one of its triggers occurs in the question, in any case"),
         Feature("same-session", "bool", "query", "it comes from the session that asks"),
         Feature("same-branch", "bool", "query", "it has no branch, or the one that asks"),
         # the shape of the memory
@@ -118,14 +126,37 @@ FEATURES: dict[str, Feature] = {
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),
         Feature("idle-days", "num", "memory", "time since it was last recalled, or created", "days", ">= 0"),
-        Feature("recency", "num", "memory", "0.5 ^ (idle-days / half-life)", "share", "0..1", _RECENCY),
+        Feature("recency", "num", "memory", "0.5 ^ (idle-days / half-life)", "share", "0..1", _RECENCY, nullable=True),
+        Feature("elapsed-days", "num", "memory", "time since its last use: idle-days", "days", ">= 0"),
+        Feature(
+            "retention", "num", "memory", "what the retention policy gives", "share", ">= 0", _RETENTION, nullable=True
+        ),
         Feature("access", "num", "memory", "how often it was recalled", "count", ">= 0"),
+        Feature("uses", "num", "memory", "access + 1: its creation counts", "count", ">= 1"),
+        *(
+            Feature(
+                f"use-{number}-days",
+                "num",
+                "memory",
+                f"age of its latest use but {number - 1}, creation included" if number > 1 else "age of its latest use",
+                "days",
+                ">= 0",
+                nullable=number > 1,
+            )
+            for number in range(1, USES + 1)
+        ),
         Feature("success", "num", "memory", "feedback of success so far", "count", ">= 0"),
         Feature("fail", "num", "memory", "feedback of failure so far", "count", ">= 0"),
         # what was said of it when it was stored
         Feature("importance", "num", "memory", "how much it matters", "share", "0..1"),
         Feature("confidence", "num", "memory", "how sure it is", "share", "0..1"),
-        Feature("strength", "num", "memory", "vividness when last recalled", "percent", "0..100"),
+        Feature("strength", "num", "memory", "vividness when last recalled, or a count", "", ">= 0"),
+        Feature("energy", "num", "memory", "energy when last used", "share", "0..1"),
+        Feature(
+            "stability", "num", "memory", "days until the chance of recall falls to 0.9", "days", ">= 0", nullable=True
+        ),
+        Feature("difficulty", "num", "memory", "how hard it is to keep", "", "1..10", nullable=True),
+        Feature("ttl-days", "num", "memory", "how long it is to live; null: for good", "days", ">= 0", nullable=True),
         Feature("emotional-weight", "num", "memory", "how much feeling it carries", "percent", "0..100"),
         Feature("recency-weight", "num", "memory", "how much its own recency may add", "share", "0..1"),
         Feature("pinned", "bool", "memory", "kept fresh whatever its age"),
@@ -133,5 +164,9 @@ FEATURES: dict[str, Feature] = {
         Feature("scope", "str", "memory", "how far it reaches", words=SCOPES),
         Feature("provenance", "str", "memory", "how it came to be known", words=PROVENANCES),
         Feature("visibility", "str", "memory", "who may see it", words=VISIBILITIES),
+        Feature("source", "str", "memory", "what it was learned from", words=SOURCES),
+        Feature("status", "str", "memory", "where it is in its life", words=STATUSES),
+        Feature("tags", "set", "memory", "its labels"),
+        Feature("files", "set", "memory", "the paths that it is about"),
     )
 }

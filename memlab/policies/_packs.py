@@ -104,13 +104,29 @@ def load_pack(spec: str | Path | Pack) -> Pack:
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
     """The pack that these texts make, the first one on top; what the last inherits comes with memlab."""
     texts = list(sources)
-    read = [read_pack(text, file=file if index == 0 else None) for index, text in enumerate(texts)]
+    read = [_read(text, file if index == 0 else None) for index, text in enumerate(texts)]
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
             raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
         texts.append(pack_source(parent))
-        read.append(read_pack(texts[-1], file=f"{parent}.hy"))
+        read.append(_read(texts[-1], f"{parent}.hy"))
+    if _undecided(read):
+        # A default pack that an earlier version logged: what it did not know is decided as today.
+        texts.append(pack_source(DEFAULT_PACK))
+        read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
     return _assembled(tuple(texts), tuple(read), file)
+
+
+@lru_cache(maxsize=64)
+def _read(text: str, file: str | None) -> PackSource:
+    """A pack's text as forms; every pack inherits, and reading the default one anew took half of its time."""
+    return read_pack(text, file=file)
+
+
+def _undecided(read: list[PackSource]) -> bool:
+    settings = {name for pack in read for name in pack.settings}
+    policies = {name for pack in read for name in pack.policies}
+    return not (settings >= SETTINGS.keys() and policies >= SLOTS.keys())
 
 
 def _parent(pack: PackSource) -> str | None:

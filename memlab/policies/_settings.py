@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from memlab.errors import InputError, UnknownName
@@ -14,12 +15,19 @@ SettingValue = float | bool | str
 
 @dataclass(frozen=True)
 class SettingDeclaration:
+    """One setting. ``asked`` says whether the engine asks for it yet; the others are declared, checked and hashed."""
+
     name: str
     type: Literal["count", "num", "bool", "word"]
     doc: str
     low: float = 0
-    high: float = float("inf")
+    high: float = inf
     words: tuple[str, ...] = ()
+    asked: bool = True
+
+
+def _later(name: str, type: Literal["count", "num"], doc: str, low: float, high: float = inf) -> SettingDeclaration:
+    return SettingDeclaration(name, type, doc, low, high, asked=False)
 
 
 SETTINGS: dict[str, SettingDeclaration] = {
@@ -50,6 +58,24 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("probes", "count", "how many probes such a recall shows", 1, 1000),
         SettingDeclaration("damping", "num", "share of activation that an edge passes on", 0, 1),
         SettingDeclaration("base-half-life", "num", "days, handed to the half-life policy", 1e-6, 1e9),
+        SettingDeclaration("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
+        _later(
+            "mmr-weight", "num", "share of the score against likeness to what is shown already; 1: score alone", 0, 1
+        ),
+        _later("link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000),
+        _later("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
+        _later("admit-threshold", "num", "worth from which an utterance is remembered", 0, 1),
+        _later("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
+        _later("session-writes", "count", "memories that an agent may write in a session; 0: any number", 0),
+        _later("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
+        _later("tier-1-tokens", "count", "token budget of what a prompt always holds", 0),
+        _later("tier-2-tokens", "count", "token budget of what a task brings up", 0),
+        _later("tier-3-tokens", "count", "token budget of one result that was asked for", 0),
+        _later("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
+        _later("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
+        _later("familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1),
+        _later("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
+        _later("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
     )
 }
 

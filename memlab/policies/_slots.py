@@ -8,19 +8,27 @@ from typing import Literal
 from memlab.errors import UnknownName
 from memlab.language import Input, Signature
 from memlab.policies._features import FEATURES
-from memlab.schema import RELATIONS
+from memlab.schema import RELATIONS, ROLES, STATUSES
 
 __all__ = ["SLOTS", "Slot", "slot_named"]
+
+_FIELDS_OF_USE = ("strength", "confidence", "importance", "energy", "stability", "difficulty", "emotional-weight")
+"""What the reinforce policy may update."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One decision. ``adapter`` maps the unit in which an older spelling returns to ours, by one of its inputs."""
+    """One decision. ``adapter`` maps the unit in which an older spelling returns to ours, by one of its inputs.
+
+    ``asked`` says whether the engine asks this policy yet. The others are declared, checked, hashed and versioned, and
+    may be run by hand; recall does not depend on them.
+    """
 
     name: str
     doc: str
     signature: Signature
     adapters: tuple[Adapter, ...] = field(default=())
+    asked: bool = True
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,14 @@ class Adapter:
     per_unit: float
 
 
-def _inputs(*extra: Input, stages: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Input]:
+_OF_FEATURE = {
+    feature.name: Input(feature.name, feature.type, feature.formula, feature.words) for feature in FEATURES.values()
+}
+
+
+def _inputs(*extra: Input, stages: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> dict[str, Input]:
     declared = {
-        feature.name: Input(feature.name, feature.type, feature.formula, feature.words)
-        for feature in FEATURES.values()
-        if feature.stage in stages and feature.name not in without
+        name: item for name, item in _OF_FEATURE.items() if FEATURES[name].stage in stages and name not in without
     }
     return declared | {item.name: item for item in extra}
 
@@ -44,15 +55,64 @@ def _slot(
     name: str,
     doc: str,
     inputs: dict[str, Input],
-    returns: Literal["num", "bool", "str"],
+    returns: Literal["num", "bool", "str", "record"],
     *,
+    words: tuple[str, ...] = (),
+    fields: tuple[str, ...] = (),
     aggregates: bool = False,
     lists: dict[str, str] | None = None,
     adapters: tuple[Adapter, ...] = (),
+    asked: bool = True,
 ) -> Slot:
-    return Slot(name, doc, Signature(name, inputs, returns, aggregates=aggregates, lists=lists or {}), adapters)
+    signature = Signature(name, inputs, returns, words=words, fields=fields, aggregates=aggregates, lists=lists or {})
+    return Slot(name, doc, signature, adapters, asked)
 
 
+def _pair() -> dict[str, Input]:
+    """A new memory, an old one, and what they have to do with each other."""
+    both = {
+        f"{side}/{name}": Input(f"{side}/{name}", item.type, f"of the {side} memory: {item.doc}", item.words)
+        for side in ("new", "old")
+        for name, item in _OF_FEATURE.items()
+        if FEATURES[name].stage == "memory"
+    }
+    return both | _inputs(
+        Input("pair/similarity", "num", "cosine of the two"),
+        Input("pair/closeness", "num", "similarity on the scale of all-MiniLM-L6-v2"),
+        Input("pair/negates", "bool", "one of the two denies, and the other does not"),
+        Input("pair/update-words", "bool", "the new one says that something changed: now, no longer, instead ..."),
+        Input("pair/same-subject", "bool", "they speak of the same subject; null where none is known"),
+        Input("pair/same-predicate", "bool", "they say the same sort of thing of it; null where none is known"),
+        Input("pair/same-value", "bool", "and the same thing; null where none is known"),
+        Input("pair/single-valued", "bool", "the predicate has one value at a time; null where none is known"),
+        Input("pair/same-session", "bool", "both come from one session"),
+        Input("pair/same-speaker", "bool", "both were said by one speaker"),
+        Input("pair/same-kind", "bool", "both are of one kind"),
+        Input("pair/days-apart", "num", "days from the old one's creation to the new one's"),
+        Input("pair/rank", "num", "the old one's place among the new one's neighbours, nearest first, from 1"),
+    )
+
+
+def _utterance() -> dict[str, Input]:
+    return _inputs(
+        Input("role", "str", "who speaks", ROLES),
+        Input("length", "num", "its number of words"),
+        Input("tells-identity", "bool", "it says who someone is: I am, my name is ..."),
+        Input("tells-preference", "bool", "it says what someone likes: I like, I prefer ..."),
+        Input("tells-goal", "bool", "it says what someone wants: I want to, I plan to ..."),
+        Input("tells-event", "bool", "it says what happened to someone: yesterday I, recently I ..."),
+        Input("corrects", "bool", "it puts something right: no, actually, that is wrong ..."),
+        Input("greets", "bool", "it is a greeting, thanks or a farewell"),
+        Input("commands", "bool", "it tells the assistant to do something"),
+        Input("holds-code", "bool", "it holds code"),
+        Input("asks-plainly", "bool", "it is a plain question: what is, how do I ..."),
+        Input("nearest", "num", "closeness of the nearest memory; null where there is none"),
+    )
+
+
+_LINKS = ("none", "duplicate", "similar", "related", "updates", "contradicts")
+_RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
+_OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 _ALL = ("memory", "query", "spread")
 
 SLOTS: dict[str, Slot] = {
@@ -115,12 +175,91 @@ SLOTS: dict[str, Slot] = {
                 Input("base-half-days", "num", "the setting base-half-life, in days"),
                 Input("base-half-ms", "num", "the setting base-half-life, in milliseconds"),
                 Input("recency-ms", "num", "time since it was last recalled, in milliseconds"),
-                Input("energy", "num", "1: a memory that has just been used"),
                 stages=("memory",),
-                without=("recency",),  # which it decides
+                without=("recency", "retention"),  # which it decides
             ),
             "num",
             adapters=(Adapter("base-half-ms", 86_400_000.0),),
+        ),
+        _slot(
+            "retention",
+            "What is left of a memory: 1 as when new, 0 nothing. A closed form of time: nothing is rewritten to decay.",
+            _inputs(
+                Input("half-life", "num", "what the half-life policy gives, in days"),
+                stages=("memory",),
+                without=("retention",),  # which it decides
+            ),
+            "num",
+        ),
+        _slot(
+            "reinforce",
+            "What a use changes in a memory. Every expression reads the values from before.",
+            _inputs(
+                Input("outcome", "str", "what came of the use", _OUTCOMES),
+                Input("rating", "num", "1 again, 2 hard, 3 good, 4 easy; null when nobody rated it"),
+                Input("elapsed-days", "num", "days from the use before to the one that is judged"),
+                Input("half-life", "num", "what the half-life policy gives, in days"),
+                stages=("memory",),
+            ),
+            "record",
+            fields=_FIELDS_OF_USE,
+            asked=False,
+        ),
+        _slot(
+            "admit",
+            "Whether an utterance is worth remembering, 0-1; from the setting admit-threshold on it is.",
+            _utterance(),
+            "num",
+            asked=False,
+        ),
+        _slot(
+            "link",
+            "What a new memory is to one of its neighbours.",
+            _pair(),
+            "str",
+            words=_LINKS,
+            asked=False,
+        ),
+        _slot(
+            "resolve",
+            "Which of two memories stays where link says duplicate, updates or contradicts.",
+            _pair(),
+            "str",
+            words=_RESOLUTIONS,
+            asked=False,
+        ),
+        _slot(
+            "promote",
+            "The status that a memory has from now on.",
+            _inputs(stages=("memory",)),
+            "str",
+            words=STATUSES,
+            asked=False,
+        ),
+        _slot(
+            "forget",
+            "Whether a memory is let go: out of every recall, until it is restored.",
+            _inputs(stages=("memory",)),
+            "bool",
+            asked=False,
+        ),
+        _slot("label", "A word for the state of a memory.", _inputs(stages=("memory",)), "str", asked=False),
+        _slot(
+            "inject",
+            "The priority of a hit within the token budget of one tier; what has none above 0 stays out.",
+            _inputs(
+                Input("tier", "num", "1: always there, 2: for the task at hand, 3: asked for"),
+                Input("role", "str", "the role of the agent that the prompt is for"),
+                Input("in-task", "bool", "one of its files belongs to a module that the task names"),
+                Input("injected", "bool", "it was injected before in this session"),
+                Input("tokens", "num", "how many it takes"),
+                Input("budget", "num", "how many the tier has"),
+                Input("rank", "num", "its rank, from 1"),
+                Input("score", "num", "its recall-score"),
+                stages=_ALL,
+            ),
+            "num",
+            asked=False,
         ),
     )
 }

@@ -1,12 +1,13 @@
-"""Which policies are live, and which were: the fold of the events ``use``, ``install`` and ``rollback``."""
+"""Which policies are live, which were, and which are pinned: the fold of the events that change policies."""
 
 from __future__ import annotations
 
-import difflib
-import html
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
@@ -15,7 +16,12 @@ from memlab.language import Policy, compile_policy
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
 
-__all__ = ["PolicyDiff", "Version", "VersionLog"]
+__all__ = ["POLICY_EVENTS", "Version", "VersionLog"]
+
+POLICY_EVENTS = ("use", "install", "rollback", "rollback-pack", "pin", "unpin")
+"""The kinds of event that ``VersionLog`` folds."""
+
+_STAMP = pl.Datetime("us", "UTC")
 
 
 class _Event(Protocol):
@@ -31,7 +37,10 @@ class _Event(Protocol):
 
 @dataclass(frozen=True)
 class Version:
-    """One policy that a slot had: ``number`` counts from 1 within the slot, ``seq`` is the event that made it live."""
+    """One policy that a slot had: ``number`` counts from 1 within the slot, ``seq`` is the event that made it live.
+
+    ``hash`` is the one that was logged; ``params`` are the values that parameters had in place of their defaults.
+    """
 
     number: int
     seq: int
@@ -43,68 +52,162 @@ class Version:
     source: str
     helpers: tuple[str, ...]
     reason: str
+    params: tuple[tuple[str, float], ...] = ()
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy itself, compiled by this version of memlab."""
+        signature = slot_named(self.slot).signature
+        return compile_policy(self.source, signature, name=self.slot, params=dict(self.params), helpers=self.helpers)
+
+    def __str__(self) -> str:
+        return f"{self.slot} {self.number} [{self.hash[:12]}]"
+
+
+class _Entry(NamedTuple):
+    """A line of the history: what one event did to one slot."""
+
+    seq: int
+    at: int
+    action: str
+    version: Version
+    pinned: bool
+    reason: str
+
+
+class _Live(NamedTuple):
+    """The live pack after one event; ``hash`` is the one that was logged."""
+
+    seq: int
+    action: str
+    pack: Pack
+    hash: str
 
 
 class VersionLog:
-    """The live pack of a lab and the history of every slot."""
+    """The live pack of a lab, its pins, and the history of every slot."""
 
     def __init__(self) -> None:
-        self._history: dict[str, list[Version]] = {slot: [] for slot in SLOTS}
-        self._live: Pack | None = None
+        self._versions: dict[str, list[Version]] = {slot: [] for slot in SLOTS}
+        self._entries: list[_Entry] = []
+        self._lives: list[_Live] = []
+        self._pins: dict[str, Policy] = {}
+        self._seq = 0
+
+    # -- what is ----------------------------------------------------------------------------------------------
 
     @property
     def pack(self) -> Pack:
-        if self._live is None:
+        """The live pack."""
+        if not self._lives:
             raise InputError("No pack is live yet.")
-        return self._live
+        return self._lives[-1].pack
 
     @property
     def empty(self) -> bool:
-        return self._live is None
+        return not self._lives
+
+    @property
+    def pins(self) -> Mapping[str, Version]:
+        """The pinned slots and the version that each is held at."""
+        return MappingProxyType({slot: self._versions[slot][-1] for slot in self._pins})
+
+    def with_pins(self, pack: Pack) -> Pack:
+        """What is live once ``pack`` is used: the pack with the pinned policies in their slots."""
+        for slot, policy in self._pins.items():
+            if pack.policies[slot].hash != policy.hash:
+                pack = pack.with_policy(slot, policy)
+        return pack
+
+    # -- the fold ---------------------------------------------------------------------------------------------
 
     def fold(self, event: _Event, source_of: Callable[[str], str]) -> None:
-        """Apply one event; ``source_of`` gives the text of a source by its hash."""
+        """Apply one event; ``source_of`` gives the text of a source by its hash. Other kinds of event pass by.
+
+        An event that was applied is not applied again, and one that cannot be, as its policy is of a later version,
+        raises each time: so that no stale policy decides without a word.
+        """
+        if event.seq <= self._seq:
+            return
         body = event.body
         if event.kind == "use":
-            self._live = pack_from_sources(tuple(source_of(hash) for hash in body["sources"]))
-            for slot, policy in self._live.policies.items():
-                seen = self._history[slot]
-                if not seen or seen[-1].hash != policy.hash:
-                    self._record(event, slot, policy)
-        elif event.kind in ("install", "rollback"):
+            self._become(event, pack_from_sources(tuple(source_of(hash) for hash in body["sources"])))
+        elif event.kind == "rollback-pack":
+            self._become(event, self.live_at(body["to"]))
+        elif event.kind in ("install", "rollback", "pin"):
             slot = body["slot"]
             policy = compile_policy(
-                source_of(body["source"]), slot_named(slot).signature, name=slot, helpers=tuple(body.get("helpers", ()))
+                source_of(body["source"]),
+                slot_named(slot).signature,
+                name=slot,
+                params=body.get("params") or None,
+                helpers=tuple(body.get("helpers", ())),
             )
-            self._live = self.pack.with_policy(slot, policy)
-            self._record(event, slot, policy)
+            if event.kind == "pin":
+                self._pins[slot] = policy
+            self._put(event, slot, policy)
+        elif event.kind == "unpin":
+            del self._pins[body["slot"]]
+            self._live(event, self.pack)
+            self._enter(event, self._versions[body["slot"]][-1])
+        self._seq = event.seq
 
-    def _record(self, event: _Event, slot: str, policy: Policy) -> None:
-        seen = self._history[slot]
-        seen.append(
-            Version(
-                number=len(seen) + 1,
-                seq=event.seq,
-                at=event.at,
-                slot=slot,
-                action=event.kind,
-                pack=self.pack.name,
-                hash=policy.hash,
-                source=policy.source,
-                helpers=policy.helpers,
-                reason=event.body.get("reason", ""),
-            )
+    def _become(self, event: _Event, pack: Pack) -> None:
+        """Another pack is live: the slots whose policies it changes have a new version."""
+        before = {} if self.empty else self.pack.policies
+        pack = self.with_pins(pack)
+        self._live(event, pack)
+        logged = event.body.get("policies", {})
+        for slot, policy in pack.policies.items():
+            if slot not in before or before[slot].hash != policy.hash:
+                self._enter(event, self._added(event, slot, policy, logged.get(slot, policy.hash)))
+
+    def _put(self, event: _Event, slot: str, policy: Policy) -> None:
+        """Another policy is live in one slot; a pin of what is live makes no new version."""
+        same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
+        self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
+        if same:
+            self._enter(event, self._versions[slot][-1])
+        else:
+            self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
+
+    def _live(self, event: _Event, pack: Pack) -> None:
+        self._lives.append(_Live(event.seq, event.kind, pack, event.body.get("live", pack.hash)))
+
+    def _added(self, event: _Event, slot: str, policy: Policy, hash: str) -> Version:
+        version = Version(
+            number=len(self._versions[slot]) + 1,
+            seq=event.seq,
+            at=event.at,
+            slot=slot,
+            action=_action(event.kind),
+            pack=self.pack.name,
+            hash=hash,
+            source=policy.source,
+            helpers=policy.helpers,
+            reason=event.body.get("reason", ""),
+            params=tuple((item.name, item.value) for item in policy.params.values() if item.value != item.default),
         )
+        self._versions[slot].append(version)
+        return version
+
+    def _enter(self, event: _Event, version: Version) -> None:
+        pinned = version.slot in self._pins
+        reason = event.body.get("reason", "")
+        self._entries.append(_Entry(event.seq, event.at, _action(event.kind), version, pinned, reason))
+
+    # -- what was ---------------------------------------------------------------------------------------------
 
     def versions(self, slot: str) -> tuple[Version, ...]:
+        """Every version of a slot, oldest first; the last is live."""
         slot_named(slot)
-        return tuple(self._history[slot])
+        return tuple(self._versions[slot])
 
     def version(self, slot: str, wanted: int | str) -> Version:
         """A version by its number or by the first characters of its hash."""
         known = self.versions(slot)
         for version in reversed(known):
-            if wanted == version.number or (isinstance(wanted, str) and version.hash.startswith(wanted)):
+            if wanted == version.number or (isinstance(wanted, str) and wanted and version.hash.startswith(wanted)):
                 return version
         raise UnknownName(f"version of {slot}", wanted, [f"{item.number} [{item.hash[:12]}]" for item in known])
 
@@ -116,48 +219,73 @@ class VersionLog:
                 return version
         raise InputError(f"The slot {slot} has had one policy only: there is nothing to roll back to.")
 
-    def frame(self, slot: str) -> pl.DataFrame:
-        """The history of a slot, oldest first."""
-        known = self.versions(slot)
+    def previous_pack(self) -> int:
+        """The event after which the pack before was live as it stood when another was last used.
+
+        What was installed since then is undone with the pack. A use that changed nothing is passed over, and so is a
+        pack that would decide as the live one does.
+        """
+        for before, change in zip(self._lives[-2::-1], self._lives[:0:-1], strict=True):
+            whole = change.action in ("use", "rollback-pack") and before.pack.hash != change.pack.hash
+            if whole and self.with_pins(before.pack).hash != self.pack.hash:
+                return before.seq
+        raise InputError(f"No other pack was live before {self.pack.name}: there is nothing to roll back to.")
+
+    def event_of(self, wanted: int | str) -> int:
+        """The event after which a pack was live: by that event, or by the first characters of the pack's hash."""
+        for live in reversed(self._lives):
+            if wanted == live.seq or (isinstance(wanted, str) and wanted and live.hash.startswith(wanted)):
+                return live.seq
+        known = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
+        raise UnknownName("event of policies or live pack", wanted, known)
+
+    def live_at(self, seq: int) -> Pack:
+        """The pack that was live after the event ``seq``."""
+        return self._lives[bisect_right(self._lives, seq, key=lambda live: live.seq) - 1].pack
+
+    def deciders(self, pack: str) -> dict[str, Version]:
+        """The version of each slot when the pack of this hash (its first characters) was last live."""
+        seq = self.event_of(pack)
+        return {
+            slot: known[bisect_right(known, seq, key=lambda version: version.seq) - 1]
+            for slot, known in self._versions.items()
+            if known
+        }
+
+    def timeline(self, slot: str) -> pl.DataFrame:
+        """``event``, ``pack_hash``, ``version``: the live pack after each event and the slot's version in it."""
+        since = [version.seq for version in self.versions(slot)]
         return pl.DataFrame(
             {
-                "version": [item.number for item in known],
-                "live": [item is known[-1] for item in known],
-                "at": pl.Series([item.at for item in known], dtype=pl.Int64).cast(pl.Datetime("us", "UTC")),
-                "action": [item.action for item in known],
-                "pack": [item.pack for item in known],
-                "hash": [item.hash for item in known],
-                "reason": [item.reason for item in known],
-                "event": [item.seq for item in known],
-            }
+                "event": [live.seq for live in self._lives],
+                "pack_hash": [live.hash for live in self._lives],
+                "version": [bisect_right(since, live.seq) for live in self._lives],
+            },
+            schema={"event": pl.Int64, "pack_hash": pl.String, "version": pl.Int64},
         )
 
-
-@dataclass(frozen=True)
-class PolicyDiff:
-    """Two versions of a policy line by line."""
-
-    before: Version
-    after: Version
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        return tuple(
-            difflib.unified_diff(
-                self.before.source.splitlines(),
-                self.after.source.splitlines(),
-                f"{self.before.slot} {self.before.number} [{self.before.hash[:12]}]",
-                f"{self.after.slot} {self.after.number} [{self.after.hash[:12]}]",
-                lineterm="",
-            )
+    def frame(self, slot: str | None = None) -> pl.DataFrame:
+        """What happened to a slot, or to all, oldest first; see ``LabPolicies.history``."""
+        if slot is not None:
+            slot_named(slot)
+        rows = [entry for entry in self._entries if slot is None or entry.version.slot == slot]
+        frame = pl.DataFrame(
+            {
+                "slot": [row.version.slot for row in rows],
+                "version": [row.version.number for row in rows],
+                "live": [row.version is self._versions[row.version.slot][-1] for row in rows],
+                "pinned": [row.pinned for row in rows],
+                "at": pl.Series([row.at for row in rows], dtype=pl.Int64).cast(_STAMP),
+                "action": [row.action for row in rows],
+                "pack": [row.version.pack for row in rows],
+                "hash": [row.version.hash for row in rows],
+                "reason": [row.reason for row in rows],
+                "event": [row.seq for row in rows],
+            },
+            schema_overrides={"version": pl.Int64, "event": pl.Int64},
         )
+        return frame if slot is None else frame.drop("slot")
 
-    def __repr__(self) -> str:
-        return "\n".join(self.lines) or f"{self.before.slot}: no difference"
 
-    def _repr_html_(self) -> str:
-        colour = {"+": "#1a7f37", "-": "#cf222e", "@": "#6e7781"}
-        rows = "".join(
-            f'<div style="color:{colour.get(line[:1], "inherit")}">{html.escape(line)}</div>' for line in self.lines
-        )
-        return f'<pre style="line-height:1.35">{rows or "no difference"}</pre>'
+def _action(kind: str) -> str:
+    return "rollback" if kind == "rollback-pack" else kind

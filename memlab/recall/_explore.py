@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memlab.index import best
 from memlab.policies import Pack
-from memlab.recall._features import Candidates
+from memlab.recall._features import Candidates, columns
 
 __all__ = ["Shown", "choose", "generator"]
 
@@ -92,10 +92,7 @@ def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | 
         "limit": lambda: np.full(len(band), float(limit)),
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }
-    columns = {name: given[name]() if name in given else pool[name][band] for name in policy.inputs}
-    if not columns:
-        columns = {"limit": given["limit"]()}
-    weights, nulls = policy.arrays(columns, order=np.arange(len(band)))
+    weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
     wanted = np.isfinite(weights) & (weights > 0)
     if nulls is not None:
         wanted &= ~nulls

@@ -6,26 +6,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
+from memlab.language import Policy
 from memlab.memory import State
-from memlab.policies import Pack
+from memlab.policies import FEATURES, Pack
 from memlab.recall._question import Asked
-from memlab.schema import RELATIONS
+from memlab.schema import RELATIONS, USES
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "columns", "read"]
 
 _NEXT = RELATIONS.index("next")
 _LN2 = math.log(2.0)
 _MS_A_DAY = 86_400_000.0
+_TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
+_NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.nullable)
 
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
+Column = Values | tuple[Values, NDArray[np.bool_]]
+_NOTHING: Mapping[str, Callable[[], Values]] = MappingProxyType({})
+
+
+class Features(Protocol):
+    """Columns of features by name."""
+
+    def __getitem__(self, name: str) -> Values: ...
+
+
+def read(pool: Features, policy: Policy, name: str) -> Values:
+    """One input of a policy: a feature, or what a test of sets gives; null is NaN."""
+    test = policy.derived.get(name)
+    if test is None:
+        return pool[name]
+    values, nulls = test.array({item: pool[item] for item in test.sets})
+    return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+
+def columns(
+    pool: Features,
+    policy: Policy,
+    *,
+    given: Mapping[str, Callable[[], Values]] = _NOTHING,
+    at: Rows | None = None,
+) -> dict[str, Column]:
+    """What ``policy`` reads, as its arrays want it: ``given`` first, then features, with their nulls.
+
+    ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
+    """
+    found: dict[str, Column] = {}
+    for name in policy.inputs or (next(iter(given), "hops"),):
+        if name in given:
+            found[name] = given[name]()
+            continue
+        values = read(pool, policy, name)
+        values = values if at is None else values[at]
+        found[name] = (values, np.isnan(values)) if name in _NULLABLE else values
+    return found
 
 
 class Candidates:
@@ -48,9 +92,6 @@ class Candidates:
         """Set a feature that an earlier stage of the pipeline decided."""
         self._known[name] = values
 
-    def columns(self, names: tuple[str, ...]) -> dict[str, Values]:
-        return {name: self[name] for name in names}
-
     # -- one method for each family ---------------------------------------------------------------------------
 
     def _number(self, column: str) -> Values:
@@ -72,24 +113,51 @@ class Candidates:
     def contexts(self) -> NDArray[np.int32]:
         return self.state.contexts.codes[self.rows]
 
+    def use_days(self, number: int) -> Values:
+        """The age of each row's latest use but ``number``; NaN where there were fewer."""
+        instants = self.state.uses.values[self.rows, number]
+        age = np.maximum((self.asked.at - instants) / DAY, 0.0)
+        return np.where(instants == self.state.uses.NEVER, np.nan, age)
+
+    def half_life(self) -> Values:
+        """Days, by the pack's policy; NaN where it gives null."""
+        if "half-life" not in self._known:
+            policy = self.pack.policies["half-life"]
+            base = self.pack.number("base-half-life")
+            given: dict[str, Callable[[], Values]] = {
+                "base-half-days": lambda: np.full(len(self), base),
+                "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
+                "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
+            }
+            half, nulls = policy.arrays(columns(self, policy, given=given), order=self.rows)
+            half = half / self.pack.unit("half-life")
+            self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
+        return self._known["half-life"]
+
     def recency(self) -> Values:
-        policy = self.pack.policies["half-life"]
-        base = self.pack.number("base-half-life")
-        given: dict[str, Callable[[], Values]] = {
-            "base-half-days": lambda: np.full(len(self), base),
-            "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
-            "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
-            "energy": lambda: np.ones(len(self)),
-        }
-        columns = {name: given[name]() if name in given else self[name] for name in policy.inputs}
-        if not columns:
-            columns = {"base-half-days": np.full(len(self), base)}
-        half, nulls = policy.arrays(columns, order=self.rows)
-        half = half / self.pack.unit("half-life")
-        if nulls is not None:
-            half = np.where(nulls, np.nan, half)
         with np.errstate(all="ignore"):
-            return np.asarray(np.exp(-_LN2 * self["idle-days"] / half))
+            return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
+
+    def retention(self) -> Values:
+        policy = self.pack.policies["retention"]
+        values, nulls = policy.arrays(columns(self, policy, given={"half-life": self.half_life}), order=self.rows)
+        return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+    def sets(self, column: str) -> Values:
+        """The strings of each row as tuples, empty for none."""
+        lists = self.state.lists[column]
+        found = np.empty(len(self), dtype=object)
+        found[:] = [lists.at(row) for row in self.rows.tolist()]
+        return found
+
+    def query_tags(self) -> Values:
+        named = tuple(dict.fromkeys(_TAG.findall(self.asked.question.text)))
+        found = np.empty(len(self), dtype=object)
+        found[:] = [named] * len(self)
+        return found
+
+    def triggered(self) -> Values:
+        return np.isin(self.rows, self.asked.triggered())
 
     def names_speaker(self) -> Values:
         codes = self.state.names["speaker"].codes[self.rows]
@@ -136,6 +204,10 @@ def _words(column: str) -> Callable[[Candidates], Values]:
     return lambda pool: pool._word(column)
 
 
+def _use(number: int) -> Callable[[Candidates], Values]:
+    return lambda pool: pool.use_days(number - 1)
+
+
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.closeness(pool["similarity"]),
@@ -145,6 +217,8 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "before-coverage": Candidates.before_coverage,
     "names-speaker": Candidates.names_speaker,
     "names-other": lambda pool: ~pool["names-speaker"] & bool(len(pool.asked.named)),
+    "query-tags": Candidates.query_tags,
+    "triggered": Candidates.triggered,
     "same-session": Candidates.same_session,
     "same-branch": Candidates.same_branch,
     "asks": lambda pool: pool.state.asks.values[pool.rows],
@@ -158,12 +232,20 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "age-days": lambda pool: pool._days_since("created"),
     "idle-days": lambda pool: pool._days_since("accessed"),
     "recency": Candidates.recency,
+    "elapsed-days": lambda pool: pool["idle-days"],
+    "retention": Candidates.retention,
     "access": _plain("access"),
+    "uses": lambda pool: pool["access"] + 1.0,
+    **{f"use-{number}-days": _use(number) for number in range(1, USES + 1)},
     "success": _plain("success"),
     "fail": _plain("fail"),
     "importance": _plain("importance"),
     "confidence": _plain("confidence"),
     "strength": _plain("strength"),
+    "energy": _plain("energy"),
+    "stability": _plain("stability"),
+    "difficulty": _plain("difficulty"),
+    "ttl-days": _plain("ttl_days"),
     "emotional-weight": _plain("emotional_weight"),
     "recency-weight": _plain("recency_weight"),
     "pinned": _plain("pinned"),
@@ -171,4 +253,8 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "scope": _words("scope"),
     "provenance": _words("provenance"),
     "visibility": _words("visibility"),
+    "source": _words("source"),
+    "status": _words("status"),
+    "tags": lambda pool: pool.sets("tags"),
+    "files": lambda pool: pool.sets("files"),
 }

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from memlab.embedding import Embedder
 from memlab.graph import EdgeBatch, spread
 from memlab.index import best
+from memlab.language import Policy
 from memlab.memory import State
 from memlab.policies import FEATURES, Pack
 from memlab.recall._explore import choose, generator
-from memlab.recall._features import Candidates
+from memlab.recall._features import Candidates, columns, read
 from memlab.recall._question import Asked, Population, Populations, Question, SpeakerNames
 from memlab.schema import RELATIONS
 from memlab.slates import Slate
@@ -29,8 +30,9 @@ __all__ = ["Recaller"]
 
 _CUT = "best by seed + received, ties by id"
 _RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
-_NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type != "str")
+_NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
 _FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
+_RANKING = ("recall-score", "explore")
 _VERBAL = tuple(name for name, feature in FEATURES.items() if feature.type == "str")
 
 Rows = NDArray[np.int64]
@@ -71,7 +73,7 @@ class Recaller:
             sampler=shown.sampler,
             ids=ids,
             scores=scores,
-            numbers={name: np.asarray(pool[name], dtype=np.float64) for name in _NUMERIC},
+            numbers=_numbers(pack, pool),
             words={name: pool[name].tolist() for name in _VERBAL},
             shown=tuple(ids[shown.places].tolist()),
             seed=None if shown.sampler == "deterministic" else seed,
@@ -82,7 +84,7 @@ class Recaller:
             probes=tuple(ids[shown.places[len(shown.places) - shown.probes :]].tolist()),
             session=question.session,
             branch=question.branch,
-            flags=_FLAGS,
+            flags=_flags(pack),
         )
 
     def _fingerprints_of(self, pack: Pack) -> dict[str, str]:
@@ -117,6 +119,25 @@ def _pool(state: State, pack: Pack, asked: Asked, population: Population) -> Can
     return pool
 
 
+def _tests(pack: Pack) -> dict[str, Policy]:
+    """The tests of sets that the pack's policies of ranking make, each with a policy that makes it."""
+    return {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
+
+
+def _numbers(pack: Pack, pool: Candidates) -> dict[str, Scores]:
+    """The numbers and flags that the slate keeps."""
+    numbers = {name: np.asarray(pool[name], dtype=np.float64) for name in _NUMERIC}
+    for name, policy in _tests(pack).items():
+        numbers[name] = np.asarray(read(pool, policy, name), dtype=np.float64)
+    return numbers
+
+
+def _flags(pack: Pack) -> tuple[str, ...]:
+    """Which of those numbers are true or false."""
+    tests = _tests(pack).items()
+    return _FLAGS + tuple(name for name, policy in tests if policy.derived[name].type == "bool")
+
+
 def _found(state: State, pack: Pack, asked: Asked, population: Population) -> Rows:
     """The nearest vectors and the best matches of words, by ascending row."""
     dense, lexical = pack.count("dense-candidates"), pack.count("lexical-candidates")
@@ -127,6 +148,8 @@ def _found(state: State, pack: Pack, asked: Asked, population: Population) -> Ro
         found.append(state.vectors.top(asked.vector, dense, rows=population.rows, key=key)[0])
     if lexical:
         found.append(asked.posted[best(asked.posted_scores, lexical)])
+    if pack.settings["triggers"]:
+        found.append(asked.triggered())
     return np.unique(np.concatenate(found))
 
 
@@ -186,13 +209,13 @@ def _spread(
 
 def _eligible(pack: Pack, pool: Candidates) -> NDArray[np.bool_]:
     policy = pack.policies["eligible"]
-    values, nulls = policy.arrays(pool.columns(policy.inputs or ("hops",)), order=pool.rows)
+    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
 def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
     """The slot's score of each candidate; NaN and null sort last, as -inf."""
     policy = pack.policies[slot]
-    values, nulls = policy.arrays(pool.columns(policy.inputs or ("hops",)), order=pool.rows)
+    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
     bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
     return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)

@@ -130,6 +130,7 @@ class Asked:
         )
         self._covered_rows, self._covered = coverage(self.hits, count=self._size)
         self._sessions: tuple[Rows, Scores] | None = None
+        self._triggered: Rows | None = None
 
     def similarity(self, rows: Rows) -> Scores:
         return self.state.vectors.similarity(self.vector, rows)
@@ -142,6 +143,19 @@ class Asked:
 
     def coverage(self, rows: Rows) -> Scores:
         return _look_up(self._covered_rows, self._covered, rows)
+
+    def triggered(self) -> Rows:
+        """The rows that take part and have a trigger in the question, ascending."""
+        if self._triggered is None:
+            said = self.question.text.lower()
+            rows = [
+                row
+                for row, triggers in self.state.lists["triggers"].filled()
+                if any(t.lower() in said for t in triggers)
+            ]
+            found = np.array(sorted(rows), dtype=np.int64)
+            self._triggered = found if self.population.mask is None else found[self.population.mask[found]]
+        return self._triggered
 
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
         """BM25 of the sessions with these codes; 0 for a memory without a session."""

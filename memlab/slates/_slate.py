@@ -119,12 +119,10 @@ class Slate:
 
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
-    """A numeric feature as a column; a flag becomes boolean, null where the slate holds NaN."""
-    if not flag:
-        return pl.Series(name, values)
-    known = ~np.isnan(values)
-    series = pl.Series(name, values > 0.5)
-    return series if known.all() else series.zip_with(pl.Series(known), pl.Series([None], dtype=pl.Boolean))
+    """A numeric feature as a column, a flag as a boolean one; null where the slate holds NaN."""
+    unknown = np.isnan(values)
+    series = pl.Series(name, values > 0.5 if flag else values)
+    return series.set(pl.Series(unknown), None) if unknown.any() else series
 
 
 class _Given(msgspec.Struct, kw_only=True):

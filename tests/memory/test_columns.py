@@ -5,7 +5,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.memory._columns import Lists, Names, Numbers, Texts
+from memlab.memory._columns import Latest, Lists, Names, Numbers, Texts
 
 batches = st.lists(st.lists(st.none() | st.sampled_from(["a", "b", "c", "née"]), max_size=5), max_size=6)
 
@@ -60,3 +60,22 @@ def test_lists(parts):
     again = Lists()
     again.append_series(column.series("l"))
     assert again.series("l").to_list() == flat
+
+
+@given(
+    st.lists(st.integers(-50, 50), min_size=1, max_size=6),
+    st.lists(st.tuples(st.lists(st.integers(0, 5), unique=True), st.integers(-50, 50)), max_size=30),
+)
+def test_latest(first, uses):
+    """The newest three instants of each row, whatever order they come in."""
+    column = Latest(3)
+    expected = [[instant] for instant in first]
+    column.append(first)
+    for rows, instant in uses:
+        rows = [row for row in rows if row < len(first)]
+        column.add(np.array(rows, dtype=np.int64), instant)
+        for row in rows:
+            expected[row].append(instant)
+    for row, instants in enumerate(expected):
+        newest = sorted(instants, reverse=True)[:3]
+        assert column.values[row].tolist() == newest + [Latest.NEVER] * (3 - len(newest))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import NewerLab
 from memlab.memory import State, load_snapshot, save_snapshot
-from memlab.schema import KINDS, RELATIONS
+from memlab.schema import KINDS, RECALLABLE, RELATIONS, STATUSES
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])
@@ -57,6 +57,8 @@ def lives(draw):
                 "kind": draw(st.sampled_from(KINDS) | st.lists(st.sampled_from(KINDS), min_size=count, max_size=count)),
                 "session": draw(st.none() | st.sampled_from("ab")),
                 "importance": draw(st.floats(0, 1)),
+                "stability": draw(st.none() | st.lists(st.none() | st.floats(0, 9), min_size=count, max_size=count)),
+                "triggers": [draw(st.none() | st.lists(words, min_size=1, max_size=2)) for _ in texts],
                 "tags": [draw(st.none() | st.lists(words, min_size=1, max_size=2)) for _ in texts],
             }
             shelf.said += texts
@@ -87,6 +89,8 @@ def same(one, two):
     assert one.seq == two.seq
     assert one.memories().equals(two.memories())
     assert one.edge_frame().equals(two.edge_frame())
+    assert np.array_equal(one.uses.values, two.uses.values)
+    assert dict(one.lists["triggers"].filled()) == dict(two.lists["triggers"].filled())
     rows = np.arange(len(one))
     probe = np.array([3, 1, 1, -2], dtype=np.int8)
     assert np.array_equal(one.vectors.similarity(probe, rows), two.vectors.similarity(probe, rows))
@@ -126,3 +130,33 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
 def test_an_event_of_a_later_version_is_not_guessed_at():
     with pytest.raises(NewerLab, match=r'Event 1 is of kind "dreamt"'):
         State().fold([Event(1, 0, "dreamt")], Shelf())
+
+
+def remembered(**columns):
+    shelf, state = Shelf(), State()
+    shelf.said = ["goat", "sea"]
+    events = [
+        Event(1, 0, "embedder", {"fingerprint": "f", "name": "e", "dim": DIM}),
+        Event(2, 10, "remember", {"first": 1, "count": 2, "columns": columns}),
+    ]
+    state.fold(events, shelf)
+    return state, shelf
+
+
+def test_a_number_without_a_default_is_null_until_it_is_set():
+    state, _ = remembered(stability=[None, 2.5])
+    assert state.memories()["stability"].to_list() == [None, 2.5]
+    assert state.memories()["difficulty"].to_list() == [None, None]
+
+
+def test_uses_are_the_creation_and_every_recall():
+    state, shelf = remembered()
+    state.fold([Event(3, 20, "recall", {"ids": [2]}), Event(4, 15, "recall", {"ids": [2]})], shelf)
+    assert state.uses.values[:, :4].tolist() == [[10, *[state.uses.NEVER] * 3], [20, 15, 10, state.uses.NEVER]]
+
+
+@pytest.mark.parametrize(("status", "there"), [(word, word in RECALLABLE) for word in STATUSES])
+def test_who_takes_part_in_recall(status, there):
+    state, shelf = remembered()
+    state.fold([Event(3, 20, "status", {"ids": [1], "status": status})], shelf)
+    assert state.population(project=None, session=None).tolist() == [there, True]

@@ -3,13 +3,13 @@
 import pytest
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack, pack_names
+from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack, pack_from_sources, pack_names
 
 SMALL = '(pack small "Nearness alone.")\n(defpolicy recall-score [similarity] similarity)'
 
 
 def test_the_five_systems_and_the_default_are_there():
-    assert {"memlab", "associative", "workbench", "companion", "cascade"} <= set(pack_names())
+    assert {"memlab", "associative", "workbench", "companion", "cascade", "factgraph"} <= set(pack_names())
 
 
 @pytest.mark.parametrize("name", pack_names())
@@ -32,6 +32,14 @@ def test_the_hash_ignores_spelling_and_covers_settings():
     changed = SMALL + "\n(setting limit 3)"
     assert load_pack(spaced).hash == load_pack(SMALL).hash
     assert load_pack(changed).hash != load_pack(SMALL).hash
+
+
+def test_an_older_default_pack_gets_from_today_what_it_did_not_know():
+    older = '(pack memlab "Of an earlier version.") (setting limit 7) (defpolicy recall-score [similarity] similarity)'
+    pack, today = pack_from_sources((older,)), load_pack("memlab")
+    assert pack.settings["limit"] == 7
+    assert pack.policies["recall-score"].hash == load_pack(SMALL).policies["recall-score"].hash
+    assert pack.policies["retention"].hash == today.policies["retention"].hash
 
 
 def test_a_pack_loads_from_a_path(tmp_path):
@@ -71,9 +79,56 @@ def test_a_bad_pack_is_refused_with_a_place(text, message):
     assert "^" in str(caught.value)
 
 
-def test_half_life_cannot_read_the_recency_that_it_decides():
-    with pytest.raises(PolicyError, match="recency"):
-        load_pack("(pack p) (defpolicy half-life [recency] recency)")
+@pytest.mark.parametrize(
+    ("slot", "own"), [("half-life", "recency"), ("half-life", "retention"), ("retention", "retention")]
+)
+def test_no_policy_reads_the_feature_that_it_decides(slot, own):
+    with pytest.raises(PolicyError, match=own):
+        load_pack(f"(pack p) (defpolicy {slot} [{own}] {own})")
+
+
+def test_the_engine_asks_for_what_it_says():
+    """Slots and settings that wait for their passes are declared, and say so."""
+    waiting = {"reinforce", "admit", "link", "resolve", "promote", "forget", "label", "inject"}
+    assert {name for name, slot in SLOTS.items() if not slot.asked} == waiting
+    assert {"limit", "triggers", "seeds", "damping"} <= {name for name, one in SETTINGS.items() if one.asked}
+    assert not SETTINGS["mmr-weight"].asked
+
+
+@pytest.mark.parametrize("slot", ["link", "resolve"])
+def test_pairs_read_both_memories_and_what_lies_between(slot):
+    inputs = SLOTS[slot].signature.inputs
+    for name, feature in FEATURES.items():
+        if feature.stage == "memory":
+            assert inputs[f"new/{name}"].type == inputs[f"old/{name}"].type == feature.type
+            assert inputs[f"new/{name}"].words == feature.words
+    assert {name.split("/")[0] for name in inputs} == {"new", "old", "pair"}
+
+
+def test_reinforce_reads_the_old_values_of_what_it_updates():
+    signature = SLOTS["reinforce"].signature
+    assert set(signature.fields) == {
+        *("strength", "confidence", "importance", "energy", "stability", "difficulty", "emotional-weight")
+    }
+    assert set(signature.inputs) >= {*signature.fields, "outcome", "rating", "elapsed-days"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('(pack p) (defpolicy link [pair/closeness] "duplicat")', "duplicate"),
+        ('(pack p) (defpolicy promote [status] "confirmd")', "confirmed"),
+        ("(pack p) (defpolicy reinforce [strength] (update :strenth 1))", "strength"),
+        ("(pack p) (defpolicy reinforce [strength] strength)", "reinforce returns"),
+        ('(pack p) (defpolicy reinforce [outcome] (if (= outcome "sucess") (update) (update)))', "success"),
+        ("(pack p) (defpolicy resolve [old/confidense] 1)", "old/confidence"),
+        ("(pack p) (defpolicy recall-score [tags] tags)", "tags"),
+    ],
+)
+def test_the_new_slots_refuse_with_the_nearest_name(text, message):
+    with pytest.raises(PolicyError, match=message) as caught:
+        load_pack(text)
+    assert "^" in str(caught.value)
 
 
 def test_every_feature_says_what_it_is():

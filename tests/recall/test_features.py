@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
-from memlab.policies import FEATURES
+from memlab.policies import FEATURES, load_pack
 from memlab.recall._features import _COMPUTE
 
 TALK = [
@@ -109,3 +110,121 @@ def test_a_memory_bound_to_another_session_stays_away(lab):
     lab.remember_many([{"text": "a", "scope": "session", "session": "1"}, {"text": "a b", "session": "2"}])
     assert lab.recall("a", session="2", log=False).ids == (2,)
     assert set(lab.recall("a", session="1", log=False).ids) == {1, 2}
+
+
+class TestUse:
+    """A memory that was created, and recalled twice; one that nobody asked for."""
+
+    @pytest.fixture
+    def asked(self, lab, clock):
+        lab.remember("The bakery opens at six.")
+        lab.remember("Goats like salt.")
+        for days in (2, 3):
+            clock.advance(days=days)
+            lab.recall("When does the bakery open?", limit=1)
+        clock.advance(days=4)
+        return lambda: lab.recall("bakery goats", log=False).slate
+
+    def test_ages_of_the_latest_uses(self, asked):
+        slate = asked()
+        assert slate.frame.select("use-1-days", "use-2-days", "use-3-days", "use-4-days").rows() == [
+            (4, 7, 9, None),
+            (9, None, None, None),
+        ]
+        assert feature(slate, "uses") == {1: 3, 2: 1}
+        assert feature(slate, "elapsed-days") == feature(slate, "idle-days") == {1: 4, 2: 9}
+
+    def test_only_the_latest_eight_are_kept(self, lab, asked, clock):
+        for _ in range(8):
+            clock.advance(days=1)
+            lab.recall("When does the bakery open?", limit=1)
+        slate = asked()
+        assert [feature(slate, f"use-{number}-days")[1] for number in range(1, 9)] == list(range(8))
+        assert feature(slate, "uses")[1] == 11
+
+    def test_retention_is_what_the_policy_gives(self, lab, asked):
+        lab.policies.install("retention", "(fn [elapsed-days half-life uses] (/ uses (+ elapsed-days half-life)))")
+        assert feature(asked(), "retention") == pytest.approx({1: 3 / (4 + 30), 2: 1 / (9 + 30)})
+
+    def test_half_lives_reach_retention_in_days(self, lab, asked):
+        lab.use("associative")
+        half = {1: 30 * 0.5, 2: 30 * 0.5}
+        assert feature(asked(), "retention") == pytest.approx({1: 0.5 ** (4 / half[1]), 2: 0.5 ** (9 / half[2])})
+
+
+class TestWhatMayBeNull:
+    SET = "(fn [stability] (if-null stability 7))"
+
+    @pytest.fixture
+    def learned(self, lab):
+        lab.remember("Goats like salt.", stability=2.5, difficulty=4)
+        lab.remember("Goats like hills.")
+        return lab
+
+    def test_a_score_sees_null_and_so_does_who_scores_the_slate_again(self, learned):
+        policy = learned.policies.install("recall-score", self.SET)
+        slate = learned.recall("goats").slate
+        assert dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)) == {1: 2.5, 2: 7}
+        frame = learned.slates.candidates.collect()
+        assert frame["difficulty"].to_list() == [4, None]
+        again = load_pack(f"(pack p) (defpolicy recall-score {self.SET[4:-1]})").policies["recall-score"]
+        assert again.columns(frame, by="decision").to_list() == frame["score"].to_list()
+        assert policy.hash
+
+    def test_probes_see_it_too(self, learned):
+        learned.use(
+            "(pack p) (setting probe-rate 1) (setting probe-floor 0)"
+            "(defpolicy recall-score [stability] (if-null stability 0))"
+            "(defpolicy explore [stability] (if (null? stability) 1 0))"
+        )
+        hits = learned.recall("goats", limit=1)
+        assert [(hit.id, hit.probe) for hit in hits] == [(1, False), (2, True)]
+
+
+class TestSets:
+    @pytest.fixture
+    def tagged(self, lab):
+        lab.remember("Goats like salt.", tags=["rust", "style"], files=["a.py"])
+        lab.remember("Goats like hills.")
+        return lab
+
+    def test_tests_of_sets_decide_and_are_logged(self, tagged):
+        tagged.policies.install(
+            "recall-score", '(fn [tags query-tags] (+ (if (has tags "style") 1 0) (overlap tags query-tags)))'
+        )
+        slate = tagged.recall("goats #rust #style, C#sharp").slate
+        assert feature(slate, '(has tags "style")') == {1: 1, 2: 0}
+        assert feature(slate, "(overlap query-tags tags)") == {1: 2, 2: 0}
+        assert dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)) == {1: 3, 2: 0}
+        assert slate.frame['(has tags "style")'].dtype == pl.Boolean
+        scores = tagged.policies["recall-score"].columns(tagged.slates.candidates.collect(), by="decision")
+        assert scores.to_list() == [3, 0]
+
+    def test_they_can_exclude(self, tagged):
+        tagged.policies.install("eligible", '(fn [files] (has files "a.py"))')
+        assert tagged.recall("goats", log=False).ids == (1,)
+
+
+class TestTriggers:
+    @pytest.fixture
+    def warned(self, lab):
+        lab.remember("Never put credentials there!", kind="negative", triggers=["Log file", "stdout"])
+        lab.remember("Write the log file to disk.")
+        return lab
+
+    def test_triggered(self, warned):
+        assert feature(warned.recall("open the LOG FILE", log=False).slate, "triggered") == {1: 1, 2: 0}
+        assert feature(warned.recall("write to disk", log=False).slate, "triggered") == {1: 0, 2: 0}
+
+    def test_a_trigger_brings_up_what_nothing_else_would(self, warned):
+        warned.remember_many([f"Write entry {number} to the log file" for number in range(20)])
+        warned.use("cascade")
+        hits = warned.recall("write to the log file", log=False)
+        assert hits[0].id == 1
+        assert 1 not in warned.recall("write an entry", log=False).ids
+
+    def test_only_in_its_own_project(self, lab):
+        lab.use("cascade")
+        lab.remember("Careful!", kind="negative", triggers=["deploy"], project="api")
+        lab.remember("The deploy is on Tuesday", project="web")
+        assert 1 not in lab.recall("deploy", project="web", log=False).slate.ids

@@ -1,0 +1,82 @@
+(pack factgraph
+  "Entities and facts with a life cycle: staged, confirmed, superseded, retracted.")
+
+(setting seeds 3)
+(setting dense-candidates 3)
+(setting lexical-candidates 0)
+(setting spread-steps 2)
+(setting spread-combine "max")
+
+; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
+
+(defn source-factor [source]
+  (case source
+    "user-edit" 2
+    "file" 1.5
+    "system" 1.2
+    else 1))
+
+(defn time-factor [days]
+  "A week of grace, then 5% a week."
+  (pow 0.95 (/ (max 0 (- days 7)) 7)))
+
+(defn usage-factor [access]
+  (+ 1 (* 0.5 (log10 (+ access 1)))))
+
+(defn relevance [confidence source days access]
+  "For clean-up."
+  (* confidence (source-factor source) (time-factor days) (usage-factor access)))
+
+(defn clamped-relevance [confidence source days access]
+  "For ranking."
+  (* confidence
+     (clamp (source-factor source) 0.5 2)
+     (clamp (time-factor days) 0.5 1)
+     (clamp (usage-factor access) 1 2)))
+
+(defpolicy seed-score [closeness]
+  "The three nearest begin."
+  closeness)
+
+(defpolicy spread [activation weight]
+  "The subgraph of two hops around them."
+  (* activation weight))
+
+(defpolicy recall-score [confidence source idle-days access status]
+  "Relevance; what is staged counts half, what was superseded or retracted nothing."
+  (* (clamped-relevance confidence source idle-days access)
+     (case status
+       "staged" 0.5
+       ["superseded" "retracted" "forgotten"] 0
+       else 1)))
+
+(defpolicy retention [elapsed-days]
+  (time-factor elapsed-days))
+
+(defpolicy promote [status confidence source elapsed-days access]
+  "Confirmed at 3 accesses, and then only a user or a conflict retracts it; below 0.2 retracted, unless accessed 5 times."
+  (cond (in status ["confirmed" "superseded" "retracted" "forgotten"]) status
+        (>= access 3) "confirmed"
+        (and (< (relevance confidence source elapsed-days access) 0.2) (< access 5)) "retracted"
+        else "staged"))
+
+(defpolicy forget [status]
+  "What was retracted is cleaned up."
+  (= status "retracted"))
+
+(defn two-values [same-subject same-predicate same-value single-valued]
+  "A property that has one value at a time is given another."
+  (if-null (and same-subject same-predicate single-valued (not same-value)) false))
+
+(defpolicy link [pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
+  (cond (and pair/same-subject pair/same-predicate pair/same-value) "duplicate"
+        (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued) "contradicts"
+        pair/same-subject "related"
+        else "none"))
+
+(defpolicy resolve [new/confidence pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
+  "A surer new value supersedes the old one; duplicates merge."
+  (cond (and pair/same-subject pair/same-predicate pair/same-value) "merge"
+        (not (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued)) "keep-both"
+        (> new/confidence 0.9) "keep-new"
+        else "keep-both"))

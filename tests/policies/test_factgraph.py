@@ -1,0 +1,116 @@
+"""Pack factgraph against its formulas in plain Python."""
+
+import math
+
+import pytest
+from conformance import decide, decisions, every
+
+from memlab.policies import load_pack
+from memlab.schema import SOURCES, STATUSES
+
+SOURCE = {"user-edit": 2.0, "file": 1.5, "system": 1.2, "conversation": 1.0}
+FACTS = every(
+    confidence=[0.05, 0.09, 0.3, 0.95],
+    source=SOURCES,
+    elapsed_days=[0, 7, 7.1, 30, 98, 400],
+    access=[0, 2, 3, 4, 5, 200],
+    status=STATUSES,
+)
+for fact in FACTS:
+    fact["idle-days"] = fact["elapsed-days"]
+
+
+def factors(row):
+    time = 0.95 ** (max(0, row["elapsed-days"] - 7) / 7)
+    return SOURCE[row["source"]], time, 1 + 0.5 * math.log10(row["access"] + 1)
+
+
+def clean_up(row):
+    source, time, usage = factors(row)
+    return row["confidence"] * source * time * usage
+
+
+def ranking(row):
+    source, time, usage = factors(row)
+    return row["confidence"] * min(2, max(0.5, source)) * min(1, max(0.5, time)) * min(2, max(1, usage))
+
+
+class TestRelevance:
+    def test_ranking_clamps_the_factors_and_weighs_the_status(self):
+        weight = {"staged": 0.5, "superseded": 0, "retracted": 0, "forgotten": 0}
+        expected = [ranking(row) * weight.get(row["status"], 1) for row in FACTS]
+        assert any(ranking(row) != pytest.approx(clean_up(row)) for row in FACTS), "the clamps are reached"
+        assert decisions("factgraph", "recall-score", FACTS) == pytest.approx(expected, rel=1e-13)
+
+    def test_time_alone_is_the_retention(self):
+        assert decisions("factgraph", "retention", FACTS) == pytest.approx([factors(row)[1] for row in FACTS])
+
+    def test_three_entities_and_two_hops(self):
+        settings = load_pack("factgraph").settings
+        assert (settings["seeds"], settings["dense-candidates"], settings["spread-steps"]) == (3, 3, 2)
+        assert settings["lexical-candidates"] == 0
+
+
+class TestLifeCycle:
+    """Staged, confirmed at 3 accesses; below 0.2 retracted unless accessed 5 times; confirmed does not decay."""
+
+    def test_promotion_and_decay(self):
+        def expected(row):
+            if row["status"] not in ("active", "staged"):
+                return row["status"]
+            if row["access"] >= 3:
+                return "confirmed"
+            return "retracted" if clean_up(row) < 0.2 and row["access"] < 5 else "staged"
+
+        wanted = [expected(row) for row in FACTS]
+        assert {"staged", "confirmed", "retracted"} <= set(wanted)
+        assert decisions("factgraph", "promote", FACTS) == wanted
+
+    def test_clean_up_does_not_clamp(self):
+        """A fact that ranking would hold at half its worth falls below the line after long enough."""
+        row = {"status": "staged", "confidence": 0.9, "source": "conversation", "access": 0}
+        assert decide("factgraph", "promote", **row, elapsed_days=100) == "staged"
+        assert decide("factgraph", "promote", **row, elapsed_days=300) == "retracted"
+
+    def test_what_was_retracted_is_cleaned_up(self):
+        rows = every(status=STATUSES)
+        assert decisions("factgraph", "forget", rows) == [row["status"] == "retracted" for row in rows]
+
+
+class TestConflicts:
+    """Confidence > 0.9 and another value for the same subject and single-valued predicate: the old one goes."""
+
+    PAIRS = every(
+        new__confidence=[0.9, 0.91],
+        pair__same_subject=[True, False, None],
+        pair__same_predicate=[True, False],
+        pair__same_value=[True, False, None],
+        pair__single_valued=[True, False],
+    )
+
+    @staticmethod
+    def conflicts(row):
+        same = row["pair/same-subject"] is True and row["pair/same-predicate"] is True
+        return same and row["pair/single-valued"] and row["pair/same-value"] is False
+
+    @staticmethod
+    def repeats(row):
+        return all(row[f"pair/same-{what}"] is True for what in ("subject", "predicate", "value"))
+
+    def test_link(self):
+        def expected(row):
+            if self.repeats(row):
+                return "duplicate"
+            if self.conflicts(row):
+                return "contradicts"
+            return "related" if row["pair/same-subject"] else "none"
+
+        assert decisions("factgraph", "link", self.PAIRS) == [expected(row) for row in self.PAIRS]
+
+    def test_resolve(self):
+        def expected(row):
+            if self.repeats(row):
+                return "merge"
+            return "keep-new" if self.conflicts(row) and row["new/confidence"] > 0.9 else "keep-both"
+
+        assert decisions("factgraph", "resolve", self.PAIRS) == [expected(row) for row in self.PAIRS]

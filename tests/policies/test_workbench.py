@@ -1,0 +1,109 @@
+"""Pack workbench against its formulas in plain Python."""
+
+import math
+
+import pytest
+from conformance import decide, decisions, every
+
+from memlab.policies import load_pack
+
+FOREVER = ("convention", "decision", "dependency-relation", "human-feedback", "codebase-map")
+HALF_LIFE = {
+    "preference": 180,
+    **dict.fromkeys(("pr-review", "pr-finding", "pr-pattern", "pr-gotcha"), 90),
+    **dict.fromkeys(("gotcha", "error-pattern"), 60),
+    **dict.fromkeys(("session-insight", "task-outcome", "codebase-discovery"), 30),
+    **dict.fromkeys(("context", "environment-quirk"), 7),
+}
+
+
+class TestScore:
+    """0.6 cosine + 0.25 e^(-rate days) + 0.15 min(access / 20, 1), rate = ln 2 / half-life."""
+
+    def test_from_days_to_score(self):
+        rows = every(
+            kind=[*HALF_LIFE, *FOREVER],
+            pinned=[True, False],
+            idle_days=[0, 1, 45.5, 36_525],
+            closeness=[-0.1, 0.42],
+            access=[0, 5, 20, 400],
+        )
+        expected = []
+        for row in rows:
+            rate = 0 if row["pinned"] or row["kind"] in FOREVER else math.log(2) / HALF_LIFE[row["kind"]]
+            fresh = math.exp(-rate * row["idle-days"])
+            expected.append(0.6 * row["closeness"] + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1))
+        halves = decisions("workbench", "half-life", rows)
+        for row, half in zip(rows, halves, strict=True):
+            row |= {"half-life": half, "elapsed-days": row["idle-days"]}
+        for row, kept in zip(rows, decisions("workbench", "retention", rows), strict=True):
+            row["recency"] = kept
+        assert decisions("workbench", "recall-score", rows) == pytest.approx(expected, abs=1e-15)
+
+    @pytest.mark.parametrize(("kind", "days"), HALF_LIFE.items())
+    def test_half_life_by_kind(self, kind, days):
+        assert decide("workbench", "half-life", kind=kind, pinned=False) == days
+
+    def test_another_branch_is_not_eligible(self):
+        assert decisions("workbench", "eligible", every(same_branch=[True, False])) == [True, False]
+
+    def test_no_neighbours_and_no_words(self):
+        settings = load_pack("workbench").settings
+        assert (settings["spread-steps"], settings["lexical-candidates"]) == (0, 0)
+        assert 0 < settings["mmr-weight"] < 1
+
+
+class TestWriting:
+    def test_limits(self):
+        settings = load_pack("workbench").settings
+        assert settings["session-writes"] == 50
+        assert settings["write-bytes"] == 2048
+        assert settings["link-candidates"] == 3
+        assert settings["initial-confidence"] == 0.5
+
+    def test_a_near_duplicate_is_one_above_092(self):
+        rows = every(pair__closeness=[0.8, 0.92, 0.93], pair__negates=[False], pair__update_words=[False])
+        assert decisions("workbench", "link", rows) == ["none", "related", "duplicate"]
+
+    def test_a_contradiction_is_no_duplicate_and_deprecates_the_old(self):
+        rows = every(pair__closeness=[0.93], pair__negates=[True, False], pair__update_words=[True, False])
+        assert decisions("workbench", "link", rows) == ["updates", "contradicts", "updates", "duplicate"]
+        assert decisions("workbench", "resolve", rows) == ["keep-new", "keep-new", "keep-new", "merge"]
+
+    def test_confidence_grows_with_retrieval_and_drops_when_it_is_wrong(self):
+        """The numbers are this pack's own: a twentieth of what is missing, and half of what there is."""
+        rows = every(outcome=["recalled", "success", "fail", "rejected"], confidence=[0.5, 1.0])
+        expected = [0.525, 1, 0.525, 1, 0.25, 0.5, 0.25, 0.5]
+        assert [got["confidence"] for got in decisions("workbench", "reinforce", rows)] == pytest.approx(expected)
+
+
+class TestInjection:
+    """Tier 1 always, tier 2 for the task, tier 3 on demand and never the same memory twice in a session."""
+
+    def test_budgets(self):
+        settings = load_pack("workbench").settings
+        assert [settings[f"tier-{tier}-tokens"] for tier in (1, 2, 3)] == [600, 1200, 30]
+
+    def test_who_belongs_where(self):
+        truth = [True, False]
+        rows = every(
+            tier=[1, 2, 3],
+            kind=["codebase-map", "convention", "decision", "gotcha"],
+            pinned=truth,
+            in_task=truth,
+            injected=truth,
+            rank=[1, 4],
+        )
+
+        def belongs(row):
+            if row["tier"] == 1:
+                return row["pinned"] or row["kind"] in ("codebase-map", "convention", "decision")
+            return row["in-task"] if row["tier"] == 2 else not row["injected"]
+
+        got = decisions("workbench", "inject", rows)
+        assert [value > 0 for value in got] == [belongs(row) for row in rows]
+        by_rank = {}
+        for row, value in zip(rows, got, strict=True):
+            if value:
+                by_rank.setdefault(row["rank"], set()).add(value)
+        assert min(by_rank[1]) > max(by_rank[4]), "the better ranked one goes first"
