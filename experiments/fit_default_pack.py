@@ -5,7 +5,7 @@
 Every question is recalled once, with the default pack's candidates; the slate holds every feature of the pool. A
 logistic regression on the terms of ``recall-score`` is fitted on all conversations but one and ranks the pool of the
 one left out. Prints recall@10 and nDCG@10 over the conversations left out, the coefficients with their spread over the
-folds, what each term is worth (the same fit without it), and the weights for ``policies/memlab.hy`` fitted on all.
+folds, what each term is worth (the same fit without it), and the weights for ``policies/default.hy`` fitted on all.
 
 No weight is fitted to a name or a phrase: the terms are scores, shares and yes-or-no features.
 """

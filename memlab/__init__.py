@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from memlab.lab import Lab as Lab
     from memlab.lab import open_lab
     from memlab.lab_results import Memory as Memory
+    from memlab.notebook import load_ipython_extension as load_ipython_extension
+    from memlab.notebook import unload_ipython_extension as unload_ipython_extension
     from memlab.policies import FEATURES as FEATURES
     from memlab.policies import SETTINGS as SETTINGS
     from memlab.policies import SLOTS as SLOTS
@@ -63,11 +65,13 @@ _WHERE = {
     "Slates": "slates",
     "bench_locomo": "evaluation",
     "evaluate": "evaluation",
+    "load_ipython_extension": "notebook",
     "load_pack": "policies",
     "open": ("lab", "open_lab"),
     "packs": ("policies", "pack_names"),
     "system_clock": "clock",
     "tune": "evaluation",
+    "unload_ipython_extension": "notebook",
 }
 
 __all__ = [

@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack actr
   "ACT-R: what was used often and lately is active, what the question is about becomes so, and noise does the rest.")
 

@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack associative
   "Spreading activation; what succeeded fades more slowly.")
 

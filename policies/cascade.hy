@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack cascade
   "A coding assistant's memory graph: seeds by nearness, then a walk over its edges.")
 

@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack companion
   "An assistant that knows its user: nearness and vividness, and what is linked to it.")
 

@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack factgraph
   "Entities and facts with a life cycle: staged, confirmed, superseded, retracted.")
 

@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack fsrs
   "FSRS-6: how well a memory is learned decides how long it stays, and how much one more use adds.")
 

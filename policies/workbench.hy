@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack workbench
   "What was learned in a code base: nearness, freshness by kind, and use.")
 

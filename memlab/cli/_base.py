@@ -24,7 +24,9 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except MemlabError as error:
-            click.echo(f"memlab: {error}", err=True)
+            from memlab.language import printable  # late: only an error pays for it
+
+            click.echo(f"memlab: {printable(str(error))}", err=True)
             ctx.exit(1)
 
 

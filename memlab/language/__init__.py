@@ -9,8 +9,21 @@ executed as code.
 0.4
 """
 
+from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.language._derived import Derived
+from memlab.language._diff import Change, FormDiff, diff_packs, diff_policies
+from memlab.language._edit import (
+    NumericLiteral,
+    Subtree,
+    literals,
+    parameters,
+    parametrize,
+    replace,
+    subtrees,
+    with_param,
+)
 from memlab.language._explain import Branch, Explanation, Term
+from memlab.language._highlight import highlight, printable
 from memlab.language._pack import PackSource, Setting, read_pack
 from memlab.language._params import Param
 from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
@@ -18,11 +31,16 @@ from memlab.language._signature import Input, InputType, Returns, Signature, Typ
 
 __all__ = [
     "DIALECT",
+    "MUTATIONS",
     "Branch",
+    "Change",
     "Derived",
     "Explanation",
+    "FormDiff",
     "Input",
     "InputType",
+    "NumericLiteral",
+    "Offspring",
     "PackSource",
     "Param",
     "Policy",
@@ -30,8 +48,21 @@ __all__ = [
     "Returns",
     "Setting",
     "Signature",
+    "Subtree",
     "Term",
     "Type",
     "compile_policy",
+    "crossover",
+    "diff_packs",
+    "diff_policies",
+    "highlight",
+    "literals",
+    "mutate",
+    "parameters",
+    "parametrize",
+    "printable",
     "read_pack",
+    "replace",
+    "subtrees",
+    "with_param",
 ]

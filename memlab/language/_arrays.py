@@ -217,7 +217,8 @@ def _strict_mask(i: int, args: list[int]) -> Step:
     def union(values: Registers, masks: Registers) -> None:
         mask = masks[first]
         for a in rest:
-            mask = np.logical_or(mask, masks[a]) if masks[a] is not None and mask is not None else mask or masks[a]
+            other = masks[a]
+            mask = other if mask is None else mask if other is None else np.logical_or(mask, other)
         masks[i] = mask
 
     return union

@@ -13,7 +13,7 @@ from itertools import pairwise
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
 from memlab.language._dag import Dag, Node
 from memlab.language._derived import SET_TESTS, Derived, SetName
-from memlab.language._limits import MAX_DEPTH, MAX_NODES, MAX_STEPS
+from memlab.language._limits import MAX_DEPTH, MAX_NODES, MAX_OPEN, MAX_STEPS
 from memlab.language._params import Param
 from memlab.language._primitives import PRIMITIVES
 from memlab.language._reader import Form, Text
@@ -126,6 +126,7 @@ class Checker:
         self.used: dict[str, Helper] = {}
         self.calls: list[str] = []
         self.steps = 0
+        self.open = 0
 
     def error(self, message: str, form: Form, kind: type[PolicyError] = PolicyTypeError) -> PolicyError:
         """An error with its caret under ``form``, to be raised."""
@@ -174,7 +175,11 @@ class Checker:
         if kind in ("int", "float"):
             return self.dag.number(form.number)
         if kind == "call":
+            self.open += 1
+            if self.open > MAX_OPEN:
+                raise self.error(f"Helpers within helpers nest deeper than {MAX_OPEN} forms.", form, PolicyLimitError)
             node = self.call(form, env, tail)
+            self.open -= 1
             if node.depth > MAX_DEPTH:
                 raise self.error(
                     f"More than {MAX_DEPTH} operations depend on one another here.", form, PolicyLimitError

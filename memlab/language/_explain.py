@@ -1,15 +1,23 @@
-"""Why a value: the additive terms of the live branch, and the tests that chose it."""
+"""Why a value: the additive terms of the live branch, the tests that chose it, and the whole computation as a tree.
+
+Sums, differences, and products with a constant open up, so a score that is a weighted sum falls into its weights. The
+graph shares nodes, and a text of a few hundred characters may stand for 2^100 terms: so a node is opened once, with
+the sum of the weights under which it is reached. Positive and negative weights stay apart: what cancels in the sum
+would otherwise lose its digits before it.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from memlab.language._dag import Node, Value
 from memlab.language._row import RowProgram
+from memlab.language._source import clauses, number, render, scaled
+from memlab.language._tree import Tree
 
-__all__ = ["Branch", "Explanation", "Term", "explain", "render"]
+__all__ = ["Branch", "Explanation", "Part", "Parts", "Term", "explain", "number", "parts", "render"]
 
 
 @dataclass(frozen=True)
@@ -30,135 +38,146 @@ class Branch:
 
 @dataclass(frozen=True)
 class Explanation:
-    """``terms`` sum to ``value``, up to rounding; they are empty when the value is null or no number."""
+    """``terms`` sum to ``value``, up to rounding; they are empty when the value is null or no number.
+
+    ``tree`` shows every node with its value; it is built when it is looked at. Texts are source of the dialect, and
+    what is long is shortened by ``...``.
+    """
 
     value: Value
     terms: tuple[Term, ...]
     branches: tuple[Branch, ...]
+    tree: Tree = field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        return self.tree._repr_html_()
+
+
+class Part(NamedTuple):
+    """A term before it is text: ``weight`` times ``value`` of ``node``."""
+
+    node: Node
+    weight: float
+    value: float
+
+    @property
+    def text(self) -> str:
+        return scaled(self.node, self.weight)
+
+
+class Choice(NamedTuple):
+    """An ``if`` whose test held or did not, or an ``if-null`` whose value was null or was not."""
+
+    node: Node
+    taken: bool
+
+    @property
+    def text(self) -> str:
+        test = render(self.node.args[0])
+        return test if self.node.op == "if" else f"(null? {test})"
+
+
+class Parts(NamedTuple):
+    """``terms`` sum to the value by ``weight * value``. ``leaves`` are the nodes that a term may stand for, also where
+    it gives nothing.
+    """
+
+    terms: list[Part]
+    choices: list[Choice]
+    leaves: frozenset[int]
 
 
 def explain(program: RowProgram, registers: list[Any]) -> Explanation:
-    """From the registers of a row: sums, differences and constant factors open up; ``if`` shows its live branch."""
+    """From the registers of a row: the terms in the order in which they stand, each once."""
     value: Value = registers[-1]
-    terms: list[Term] = []
-    branches: list[Branch] = []
-    _walk(program, registers, program.nodes[-1], 1.0, terms, branches)
+    found = parts(program, registers)
+    branches = tuple(Branch(choice.text, choice.taken) for choice in found.choices if choice.node.op == "if")
+    terms = tuple(Term(part.text, part.weight * part.value) for part in found.terms)
+    return Explanation(value, terms, branches, Tree(program, registers))
+
+
+def parts(program: RowProgram, registers: list[Any]) -> Parts:
+    """A value taken apart; no terms when it is null or no number."""
+    slot = program.slot
+
+    def value_of(node: Node) -> Any:
+        return registers[slot[node.index]]
+
+    root = program.nodes[-1]
+    opened: dict[int, tuple[tuple[Node, float], ...]] = {}
+    order: list[Node] = []
+    choices: dict[int, Choice] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.index in opened:
+            continue
+        for choice in _choices(node, value_of):
+            choices[choice.node.index] = choice
+        opened[node.index] = inside = tuple(_inside(node, value_of))
+        order.append(node)
+        stack.extend(below for below, _ in reversed(inside))
+    leaves = frozenset(index for index, inside in opened.items() if not inside)
+    value = value_of(root)
     if value is None or isinstance(value, bool | str):
-        terms = []
-    return Explanation(value, tuple(terms), tuple(branches))
+        return Parts([], list(choices.values()), leaves)
+    up: dict[int, float] = {root.index: 1.0}
+    down: dict[int, float] = {}
+    # Arguments are made before what uses them, so by falling index all weights of a node are known when it is opened.
+    for node in sorted(order, key=lambda node: -node.index):
+        for below, factor in opened[node.index]:
+            for weights, others in ((up, down), (down, up)):
+                weight = weights.get(node.index)
+                if weight is not None:
+                    into = weights if factor >= 0 else others
+                    into[below.index] = into.get(below.index, 0.0) + weight * abs(factor)
+    found = []
+    for node in order:
+        if opened[node.index]:
+            continue
+        value = value_of(node)
+        if not isinstance(value, float) or (node.constant and value == 0.0):
+            continue
+        if node.op == "if" and value == 0.0:
+            continue  # a choice of nothing
+        if node.index in up:
+            found.append(Part(node, up[node.index], value))
+        if node.index in down:
+            found.append(Part(node, -down[node.index], value))
+    return Parts(found, list(choices.values()), leaves)
 
 
-def _walk(
-    program: RowProgram, registers: list[Any], node: Node, scale: float, terms: list[Term], branches: list[Branch]
-) -> None:
-    def value(of: Node) -> Any:
-        return registers[program.slot[of.index]]
+def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
+    """The choices that a node makes: an ``if`` whose ``else`` is another goes on until a test holds."""
+    if node.op == "if-null":
+        yield Choice(node, value_of(node.args[0]) is None)
+    taken = False
+    while node.op == "if" and not taken:
+        taken = value_of(node.args[0]) is True
+        yield Choice(node, taken)
+        node = node.args[2]
 
+
+def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
+    """What a node opens up to, with factors; nothing when it is a term of its own."""
     op, args = node.op, node.args
     if op == "if":
-        taken = value(args[0]) is True
-        branches.append(Branch(render(args[0]), taken))
-        live = args[1] if taken else args[2]
-        if live.op == "const" and isinstance(live.value, float):
-            # a bare number says nothing: the whole choice is the term
-            if live.value != 0.0:
-                terms.append(Term(render(node) if scale == 1.0 else _product(scale, render(node)), scale * live.value))
-        else:
-            _walk(program, registers, live, scale, terms, branches)
+        pairs, live = clauses(node)
+        for test, then in pairs:
+            if value_of(test) is True:
+                live = then
+                break
+        # a bare number says nothing: the whole choice is the term
+        if not (live.constant and isinstance(live.value, float)):
+            yield live, 1.0
     elif op == "if-null":
-        _walk(program, registers, args[1] if value(args[0]) is None else args[0], scale, terms, branches)
-    elif op in ("+", "-") and value(node) is not None:
-        _walk(program, registers, args[0], scale, terms, branches)
-        _walk(program, registers, args[1], scale if op == "+" else -scale, terms, branches)
+        yield (args[1] if value_of(args[0]) is None else args[0]), 1.0
+    elif op in ("+", "-") and value_of(node) is not None:
+        yield args[0], 1.0
+        yield args[1], 1.0 if op == "+" else -1.0
     elif op == "neg":
-        _walk(program, registers, args[0], -scale, terms, branches)
+        yield args[0], -1.0
     elif op == "*" and args[0].constant:
-        _walk(program, registers, args[1], scale * float(args[0].value), terms, branches)
+        yield args[1], float(args[0].value)
     elif op == "*" and args[1].constant:
-        _walk(program, registers, args[0], scale * float(args[1].value), terms, branches)
-    else:
-        found = value(node)
-        if isinstance(found, float) and not (node.constant and found == 0.0):
-            terms.append(Term(_scaled(node, scale), scale * found))
-
-
-def _scaled(node: Node, scale: float) -> str:
-    text = render(node)
-    if scale == 1.0:
-        return text
-    if scale == -1.0:
-        return f"(- {text})"
-    if node.constant:
-        return number(scale * float(node.value))
-    return _product(scale, text)
-
-
-def _product(factor: float, text: str) -> str:
-    """``(* factor text)``, or the division that it most likely was when the factor has many digits."""
-    inverse = 1.0 / factor if factor else math.inf
-    if len(number(factor)) > 9 > len(number(inverse)) and 1.0 / inverse == factor:
-        return f"(/ {text} {number(inverse)})"
-    return f"(* {number(factor)} {text})"
-
-
-def number(value: float) -> str:
-    """A number as source, without a needless point."""
-    if math.isfinite(value) and value.is_integer() and abs(value) < 1e16:
-        return str(int(value))
-    return repr(value)
-
-
-def render(node: Node) -> str:
-    """A node as source of the dialect; long text ends in an ellipsis."""
-    text = _render(node, 12)
-    return text if len(text) <= 400 else text[:397] + "..."
-
-
-_SPELLING = {"neg": "-", "same": "=", "iff": "="}
-
-
-def _render(node: Node, depth: int) -> str:
-    op, args, value = node.op, node.args, node.value
-    if op == "input":
-        return str(value)
-    if op == "const":
-        return _literal(value)
-    if depth == 0:
-        return "..."
-    if op == "*" and (args[0].constant or args[1].constant):
-        factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
-        if isinstance(factor.value, float) and not math.isnan(factor.value):
-            return _product(factor.value, _render(other, depth - 1))
-    if op == "not" and args[0].op in ("=", "same", "iff"):
-        return f"(!= {' '.join(_render(a, depth - 1) for a in args[0].args)})"
-    if op in ("<", "<=") and args[0].constant:
-        return f"({'>' if op == '<' else '>='} {_render(args[1], depth - 1)} {_render(args[0], depth - 1)})"
-    if op in ("+", "*", "and", "or", "min", "max"):
-        return f"({op} {' '.join(_render(a, depth - 1) for a in _flat(node, op))})"
-    parts = [_SPELLING.get(op, op), *(_render(a, depth - 1) for a in args)]
-    if op == "in":
-        parts.append(f"[{' '.join(_literal(w) for w in value)}]")
-    if op == "table":
-        words, numbers, default = value
-        pairs = [f"{_literal(w)} {number(n)}" for w, n in zip(words, numbers, strict=True)]
-        parts = ["case", *parts[1:], *pairs, "else", number(default)]
-    return f"({' '.join(parts)})"
-
-
-def _flat(node: Node, op: str) -> list[Node]:
-    """The arguments of a chain that leans left, as it was most likely written."""
-    last: list[Node] = []
-    while node.op == op:
-        last.append(node.args[1])
-        node = node.args[0]
-    return [node, *reversed(last)]
-
-
-def _literal(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return number(value)
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+        yield args[0], float(args[1].value)

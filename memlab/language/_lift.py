@@ -7,7 +7,7 @@ a column, ``first`` is an aggregate: the least position whose mask is true. The 
 1 for the chosen index, 0 for the others; an index outside the slate, such as -1, chooses nothing.
 
 Lists are ``range`` over the whole slate, list arguments, and what ``filter`` and ``map`` make of them. Whatever else
-would need a loop is a ``PolicyTypeError`` that says so.
+needs a loop is ``NotLiftable``, and ``_interpret`` runs it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from memlab.errors import PolicyError
+from memlab.errors import PolicyTypeError
 from memlab.language._check import Checker, Env, Handler
 from memlab.language._dag import Node
 from memlab.language._forms import FORMS
+from memlab.language._primitives import AGGREGATES
 from memlab.language._reader import Form
 
-__all__ = ["LIFTED", "Lifter", "Listing"]
+__all__ = ["LIFTED", "Lifter", "Listing", "NotLiftable"]
+
+_LOOPS = (
+    *("all?", "any?", "append", "argmax", "argmin", "cdr", "choice", "cons", "flip", "fold", "list", "reduce", "rest"),
+    *("reverse", "sort", "sum", "take"),
+)
+"""What goes through a list one item at a time, or draws from one."""
+
+
+_UNIFORM = ("slate-min", "slate-max", "slate-mean", "slate-count")
+
+
+class NotLiftable(PolicyTypeError):
+    """A policy over lists that is no expression over columns. It never leaves this package: ``_interpret`` runs it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +48,9 @@ class Listing:
 
 class Lifter(Checker):
     """A checker whose names may also stand for lists."""
+
+    applying = False
+    """Whether a function is being applied to the items of a list."""
 
     @property
     def index(self) -> Node:
@@ -85,19 +102,29 @@ class Lifter(Checker):
     def a_list(self, form: Form, env: Env) -> Listing:
         listing = self.listing(form, env)
         if listing is None:
+            if form.head in _LOOPS:
+                raise self.refusal(f"{form.head} goes through a list", form)
             raise self.error("A list is expected here: a list argument, range, filter or map.", form)
         return listing
 
-    def refusal(self, what: str, form: Form) -> PolicyError:
+    def refusal(self, what: str, form: Form) -> NotLiftable:
         """The error of a policy that needs a loop."""
-        return self.error(f"This policy cannot be lifted to columns: {what}. Write it as a weight for each item.", form)
+        error = self.text.error(NotLiftable, f"This is no expression over columns: {what}.", form)
+        assert isinstance(error, NotLiftable)
+        return error
 
     def apply(self, function: Form, item: Node, env: Env) -> Node:
         if function.head not in ("fn", "lambda", "λ"):
             raise self.refusal("the function is not written out as (lambda (i) ...)", function)
         if len(function.items) != 3 or len(function.items[1].items) != 1 or function.items[1].items[0].kind != "symbol":
             raise self.refusal("a function with other than one argument", function)
-        return self.check(function.items[2], {**env, function.items[1].items[0].text: item})
+        if self.applying:
+            # Both arguments would be the same column: two items can only be compared by a loop.
+            raise self.refusal("a function goes through a list for each item of another", function)
+        self.applying = True
+        made = self.check(function.items[2], {**env, function.items[1].items[0].text: item})
+        self.applying = False
+        return made
 
     def range(self, form: Form, env: Env) -> Listing:
         bounds = [self.want(a, env, "num", "range takes") for a in self.arity(form, 1, 2)]
@@ -119,20 +146,37 @@ class Lifter(Checker):
         return self.dag.aggregate("slate-count", self.where(listing, self.index))
 
     def at(self, listing: Listing, position: Node, form: Form) -> Node:
-        """The item of the row at ``position``, for every row of the slate."""
+        """The item of the row at ``position``, null where there is no such row."""
         if position is self.index:
             return listing.item
-        if listing.item is self.index:
-            return position
-        if listing.item.type != "num":
-            raise self.refusal("nth reads strings or booleans at a computed place", form)
-        here = self.dag.make("=", self.index, position)
-        return self.dag.aggregate("slate-max", self.where(Listing(self.index, here), listing.item))
+        if listing.item is not self.index or not self.uniform(position):
+            raise self.refusal("nth reads at a place that differs from item to item", form)
+        zero, size = self.dag.number(0.0), self.length(Listing(self.index, self.dag.constant(True, "bool")))
+        inside = self.dag.make("and", self.dag.make("<=", zero, position), self.dag.make("<", position, size))
+        whole = self.dag.make("=", position, self.dag.make("floor", position))
+        exists = self.dag.make("and", inside, whole)
+        return self.dag.make("if", exists, position, self.dag.constant(None, "num"))
+
+    def uniform(self, node: Node) -> bool:
+        """Whether a value is the same for every row of the slate."""
+        per_row = set(self.signature.lists.values())
+        stack, seen = [node], set()
+        while stack:
+            node = stack.pop()
+            if node.index in seen or node.op in _UNIFORM:
+                continue
+            seen.add(node.index)
+            if node.op in AGGREGATES or (node.op == "input" and node.value in per_row):
+                return False
+            stack.extend(node.args)
+        return True
 
     def first(self, form: Form, env: Env) -> Node:
         listing = self.a_list(self.arity(form, 1, 1)[0], env)
-        position = self.dag.aggregate("slate-min", self.where(listing, self.index))
-        return self.at(listing, position, form)
+        if listing.item is not self.index:
+            # An aggregate would skip NaN, and an item may be one.
+            raise self.refusal("first reads the value of one item for all", form)
+        return self.dag.aggregate("slate-min", self.where(listing, self.index))
 
     def nth(self, form: Form, env: Env) -> Node:
         source, place = self.arity(form, 2, 2)
@@ -150,6 +194,9 @@ class Lifter(Checker):
     def lone_list(self, form: Form, env: Env) -> NoReturn:
         raise self.error("A list stands where a value is expected: length, empty?, first and nth give values.", form)
 
+    def function(self, form: Form, env: Env) -> NoReturn:
+        raise self.refusal("a function is a value", form)
+
     def loops(self, form: Form, env: Env) -> NoReturn:
         raise self.refusal(f"{form.head} goes through a list", form)
 
@@ -165,5 +212,6 @@ LIFTED: dict[str, Handler] = {
     **{name: _method("is_empty") for name in ("empty?",)},
     "nth": _method("nth"),
     **{name: _method("lone_list") for name in ("range", "filter", "map")},
-    **{name: _method("loops") for name in ("reduce", "fold", "sort", "argmax", "rest", "cdr", "append", "reverse")},
+    **{name: _method("function") for name in ("fn", "lambda")},
+    **{name: _method("loops") for name in _LOOPS},
 }

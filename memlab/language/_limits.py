@@ -12,6 +12,7 @@ __all__ = [
     "MAX_INTEGER",
     "MAX_NESTING",
     "MAX_NODES",
+    "MAX_OPEN",
     "MAX_PACK_CHARACTERS",
     "MAX_PACK_FORMS",
     "MAX_STEPS",
@@ -25,6 +26,9 @@ MAX_FORMS = 4_000
 
 MAX_NESTING = 100
 """Open brackets at any one place."""
+
+MAX_OPEN = 150
+"""Calls within calls once helpers are inlined: some five frames of Python each, of the thousand that there are."""
 
 MAX_NODES = 2_000
 """Distinct operations after helpers are inlined."""

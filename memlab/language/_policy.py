@@ -15,14 +15,15 @@ from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, Unknow
 from memlab.language._arrays import ArrayProgram, Column
 from memlab.language._check import Checker, Helper
 from memlab.language._columns import ColumnProgram
-from memlab.language._dag import Node, Value, reachable
+from memlab.language._dag import Dag, Node, Value, reachable
 from memlab.language._definition import Definition, definition
 from memlab.language._derived import Derived
 from memlab.language._explain import Explanation, explain
 from memlab.language._forms import FORMS
 from memlab.language._hash import digest, source_hash
+from memlab.language._interpret import ListProgram
 from memlab.language._library import helper, helpers_of, named
-from memlab.language._lift import LIFTED, Lifter
+from memlab.language._lift import LIFTED, Lifter, NotLiftable
 from memlab.language._params import Param
 from memlab.language._reader import Form, Text, canonical, read_forms
 from memlab.language._row import RowProgram
@@ -247,12 +248,13 @@ def _compile(
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
     # a slot that offers lists also takes policies that read one item and give its weight
     over_lists = any(canonical(name) in signature.lists for name in names)
-    checker: Checker
+    checker: Checker | ListProgram
     if over_lists:
-        checker = Lifter(text, signature, known, dict(params), LIFTED)
+        root, checker = _over_lists(text, signature, parts, known, dict(params))
     else:
         checker = Checker(text, signature, known, dict(params), FORMS)
-    root = checker.result(parts.body, _arguments(checker, parts))
+        root = checker.result(parts.body, _arguments(checker, parts))
+    derived = checker.derived if isinstance(checker, Checker) else {}
     for parameter, value in params:
         declared = checker.params.get(parameter)
         if declared is None:
@@ -271,13 +273,28 @@ def _compile(
         source=shown,
         doc=parts.doc,
         inputs=inputs,
-        derived=MappingProxyType({name: item for name, item in checker.derived.items() if name in inputs}),
+        derived=MappingProxyType({name: item for name, item in derived.items() if name in inputs}),
         params=MappingProxyType(dict(sorted(checker.params.items()))),
         source_hash=text.hash,
         hash=digest(DIALECT, text.hash, str(len(used)), *used, *values),
         root=root,
         _given=(source, name, helpers, file),
     )
+
+
+def _over_lists(
+    text: Text, signature: Signature, parts: Definition, known: Mapping[str, Helper], params: Mapping[str, float]
+) -> tuple[Node, Checker | ListProgram]:
+    """A policy over the slate's lists as columns, where it is an expression over them; as a program elsewhere."""
+    lifter = Lifter(text, signature, known, params, LIFTED)
+    try:
+        return lifter.result(parts.body, _arguments(lifter, parts)), lifter
+    except NotLiftable:
+        program = ListProgram(tuple(a.text for a in parts.arguments), parts.body, text, signature, known, params)
+    dag = Dag()
+    types = {name: item.type for name, item in signature.inputs.items()}
+    lists = tuple(dag.input(name, type) for name in program.inputs if (type := types[name]) != "set")
+    return dag.interpreted(program, lists), program
 
 
 def _inputs(root: Node) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ __all__ = ["DEFAULT_PACK", "Pack", "load_pack", "pack_from_sources", "pack_names
 
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"
+_FILES = {DEFAULT_PACK: "default"}
+"""A pack's file bears its name, but for the default: Hy would take ``memlab.hy`` for the package of that name."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,19 @@ class Pack:
 
 def pack_names() -> tuple[str, ...]:
     """The packs that come with memlab."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.hy")))
+    names = {stem: name for name, stem in _FILES.items()}
+    return tuple(sorted(names.get(path.stem, path.stem) for path in _FOLDER.glob("*.hy")))
 
 
 def pack_source(name: str) -> str:
     """The text of a pack that comes with memlab."""
-    path = _FOLDER / f"{name}.hy"
     if name not in pack_names():
         raise UnknownName("pack", name, pack_names())
-    return path.read_text(encoding="utf-8")
+    return (_FOLDER / _file(name)).read_text(encoding="utf-8")
+
+
+def _file(name: str) -> str:
+    return f"{_FILES.get(name, name)}.hy"
 
 
 def load_pack(spec: str | Path | Pack) -> Pack:
@@ -98,7 +104,7 @@ def load_pack(spec: str | Path | Pack) -> Pack:
         except UnicodeDecodeError as error:
             raise InputError(f"The pack {path} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
         return pack_from_sources((source,), file=str(path))
-    return pack_from_sources((pack_source(text),), file=f"{text}.hy")
+    return pack_from_sources((pack_source(text),), file=_file(text))
 
 
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
@@ -109,7 +115,7 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
         if any(pack.name == parent for pack in read):
             raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
         texts.append(pack_source(parent))
-        read.append(_read(texts[-1], f"{parent}.hy"))
+        read.append(_read(texts[-1], _file(parent)))
     if _undecided(read):
         # A default pack that an earlier version logged: what it did not know is decided as today.
         texts.append(pack_source(DEFAULT_PACK))

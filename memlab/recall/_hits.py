@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 
+from memlab.errors import InputError, UnknownName
+from memlab.language._effects import Sensitivity, SlateSensitivity
+from memlab.language._sensitivity import sensitivity, slate_sensitivity
+from memlab.language._tree import Tree
+from memlab.language._why import Why, why
 from memlab.memory import State
 from memlab.policies import Pack
 from memlab.slates import Slate
 
 if TYPE_CHECKING:
-    from memlab.language import Explanation
+    from memlab.language import Explanation, Policy
 
 __all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
 
@@ -45,7 +50,9 @@ def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
 
 @dataclass(frozen=True)
 class ScoreExplanation:
-    """Why a hit has its score: additive terms of the policy's live branch that sum to ``score``."""
+    """Why a hit has its score: additive terms of the policy's live branch that sum to ``score``, and in ``tree`` the
+    whole computation.
+    """
 
     memory: int
     score: float
@@ -53,6 +60,7 @@ class ScoreExplanation:
     policy: str
     hash: str
     features: dict[str, float | bool | str | None]
+    tree: Tree = field(repr=False, compare=False)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -83,7 +91,8 @@ class ScoreExplanation:
         )
         return (
             f"<div><p>memory {self.memory} scores <b>{self.score:.4f}</b> by {html.escape(self.policy)} "
-            f"<code>[{self.hash[:12]}]</code></p><table>{rows}</table><p style='opacity:.7'>reads {reads}</p></div>"
+            f"<code>[{self.hash[:12]}]</code></p><table>{rows}</table><p style='opacity:.7'>reads {reads}</p>"
+            f"<details><summary>step by step</summary>{self.tree._repr_html_()}</details></div>"
         )
 
 
@@ -107,7 +116,15 @@ class Hit:
 
     def explain(self) -> ScoreExplanation:
         """The terms of the recall score that sum to this hit's score, and the features that they read."""
-        return self._hits.explain(self.id)
+        return self._hits.explain(self)
+
+    def above(self, other: Hit | int | None = None) -> Why:
+        """Why this hit stands above another hit or candidate, or above the best that was not shown."""
+        return self._hits.why(self, other)
+
+    def sensitivity(self) -> Sensitivity:
+        """How this hit's score answers to each feature that the policy reads, all else as it is."""
+        return self._hits.sensitivity(self)
 
     def __repr__(self) -> str:
         return f"<Hit {self.rank}: memory {self.id}, score {self.score:.4f}, {_clip(self.text, 60)!r}>"
@@ -186,20 +203,81 @@ class Hits(Sequence[Hit]):
             self.slate.frame.drop("score", "rank", "propensity"), on="memory_id", how="left", maintain_order="left"
         )
 
+    @property
+    def _policy(self) -> Policy:
+        return self.pack.policies["recall-score"]
+
     @cached_property
     def _aggregates(self) -> pl.DataFrame:
-        return self.pack.policies["recall-score"].aggregates(self.slate.frame)
+        return self._policy.aggregates(self.slate.frame)
 
-    def explain(self, memory: int) -> ScoreExplanation:
-        """Why this candidate has its score; it need not have been shown."""
-        index = self._position[memory]
-        policy = self.pack.policies["recall-score"]
+    def _index(self, memory: Hit | int) -> int:
+        """Where a candidate stands in the slate."""
+        wanted = memory.id if isinstance(memory, Hit) else memory
+        index = self._position.get(wanted)
+        if index is None:
+            raise UnknownName("candidate of this recall", wanted, (str(known) for known in self.ids))
+        return index
+
+    def _values(self, index: int) -> tuple[dict[str, float | bool | str | None], dict[str, float | None]]:
+        """What the policy reads of a candidate: its features, and its row of aggregates."""
         row = self.slate.frame.row(index, named=True)
-        values = {name: row[name] for name in policy.inputs}
         aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
+        return {name: row[name] for name in self._policy.inputs}, aggregates
+
+    def explain(self, memory: Hit | int) -> ScoreExplanation:
+        """Why this candidate, a hit or a memory's id, has its score; it need not have been shown."""
+        index, policy = self._index(memory), self._policy
+        values, aggregates = self._values(index)
         told: Explanation = policy.explain(values, aggregates=aggregates)
         terms = tuple((term.text, float(term.value)) for term in told.terms)
-        return ScoreExplanation(memory, float(self.slate.scores[index]), terms, policy.name, policy.hash, values)
+        return ScoreExplanation(
+            memory=int(self.slate.ids[index]),
+            score=float(self.slate.scores[index]),
+            terms=terms,
+            policy=policy.name,
+            hash=policy.hash,
+            features=values,
+            tree=told.tree,
+        )
+
+    def why(self, a: Hit | int, b: Hit | int | None = None) -> Why:
+        """Why one candidate stands above another: hits or ids of memories, shown or not.
+
+        Without ``b``, what was not shown is compared with the last that was shown for its score ("why is it not
+        here?"), and what was shown with the best that was not. UnknownName for what was no candidate of this recall:
+        such a memory was not found, not reached or not eligible.
+        """
+        first = self._index(a)
+        if b is not None:
+            second = self._index(b)
+        elif self.slate.ids[first] in self.slate.shown:
+            left_out = np.flatnonzero(~np.isin(self.slate.ids, self.slate.shown))
+            if not len(left_out):
+                raise InputError("Every candidate was shown: say which one to compare with, why(a, b).")
+            second = int(left_out[np.argmin(self.slate.ranking[left_out])])
+        else:
+            first, second = self._last_shown(), first
+        (values_a, aggregates_a), (values_b, aggregates_b) = self._values(first), self._values(second)
+        names = (f"memory {self.slate.ids[first]}", f"memory {self.slate.ids[second]}")
+        return why(self._policy, values_a, values_b, aggregates=(aggregates_a, aggregates_b), names=names)
+
+    def _last_shown(self) -> int:
+        """The last one shown for its score: probes are shown to learn."""
+        for memory in reversed(self.slate.shown):
+            if memory not in self.slate.probes:
+                return self._position[memory]
+        raise InputError("Nothing was shown for its score: say which one to compare with, why(a, b).")
+
+    @overload
+    def sensitivity(self, memory: None = None) -> SlateSensitivity: ...
+    @overload
+    def sensitivity(self, memory: Hit | int) -> Sensitivity: ...
+    def sensitivity(self, memory: Hit | int | None = None) -> Sensitivity | SlateSensitivity:
+        """What the order of the pool owes to each feature; of one candidate, how its score answers to each."""
+        if memory is None:
+            return slate_sensitivity(self._policy, self.slate.frame, top=max(1, len(self)))
+        return sensitivity(self._policy, self._index(memory), self.slate.frame)
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"

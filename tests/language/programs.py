@@ -1,4 +1,8 @@
-"""Random well-typed programs of the dialect, and random tables for them."""
+"""Random well-typed programs of the dialect, and random tables for them.
+
+``program`` shrinks well and keeps to scalars; ``policies`` and ``slates`` draw from the whole grammar: helpers,
+parameters, aggregates, sets, records and lists too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from memlab.language import Input, Signature
+from tests.language.grammar import Grammar, records
 
 INPUTS = (
     Input("x"),
@@ -121,3 +126,7 @@ SCHEMA = {
     **dict.fromkeys("pq", pl.Boolean),
     **dict.fromkeys("st", pl.String),
 }
+
+dice = st.randoms(use_true_random=False)
+policies = dice.map(lambda drawn: Grammar(drawn, depth=3).policy())
+slates = st.tuples(dice, st.sampled_from([1, 2, 3, 6])).map(lambda drawn: records(*drawn))

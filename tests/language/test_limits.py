@@ -205,3 +205,10 @@ print(sorted(quiet.intersection(seen)))
     code = code.replace("SOURCES", repr(sources))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_helpers_within_helpers_end_in_an_error_and_not_in_a_full_stack() -> None:
+    deep = "(- " * 40
+    helpers = "".join(f"(defn h{i} [x] {deep}(h{i + 1} x){')' * 40})\n" for i in range(30)) + "(defn h30 [x] x)\n"
+    with pytest.raises(PolicyLimitError, match="nest deeper than 150 forms"):
+        compile_policy(f"{helpers}(fn [x] (h0 x))", Signature("score", [Input("x")]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.errors import PolicyTypeError
+from memlab.errors import PolicyError
 from memlab.language import Input, Signature, compile_policy
 
 DECAY = (
@@ -112,21 +112,56 @@ def test_what_lifts(body: str, expected: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("(reduce (lambda (a b) (if (> a b) a b)) accs)", [0, 0, 0, 0]),
+        ("(argmax accs)", [0, 0, 0, 1]),
+        ("(first (range 0 2))", [1, 0, 0, 0]),
+        ("(nth (filter (lambda (a) (> a 1)) accs) 0)", [0, 0, 1, 0]),
+        ("(first (if (> (length acts) 1) accs acts))", [0, 0, 1, 0]),
+        ("(choice (list 1 3))", [0, 0.5, 0, 0.5]),
+        ("(let* ((old? (lambda (i) (> (nth accs i) 5)))) (first (filter old? (range 0 (length acts)))))", [0, 1, 0, 0]),
+    ],
+)
+def test_what_cannot_be_lifted_is_interpreted(body: str, expected: list[float]) -> None:
+    policy = compile_policy(f"(lambda (acts accs) {body})", TAIL)
+    assert policy.root.op == "interpreted"
+    frame = pl.DataFrame({"access": [2.0, 7.0, 1.0, 9.0], "activation": [0.0] * 4, "memory_id": [1, 2, 3, 4]})
+    assert policy.arrays({"access": frame["access"].to_numpy(), "activation": np.zeros(4)})[0].tolist() == expected
+    assert policy.columns(frame).to_list() == expected
+    found = policy.aggregates(frame)
+    rows = zip(frame.to_dicts(), found.to_dicts(), strict=True)
+    assert [policy.row(row, aggregates=slate) for row, slate in rows] == expected
+
+
+def test_a_place_that_differs_from_item_to_item_is_not_read_row_by_row() -> None:
+    later = "(map (lambda (i) (+ i 1)) (range 0 (length acts)))"
+    policy = compile_policy(f"(lambda (acts) (- (length (filter (lambda (i) (< i (nth acts i))) {later})) 1))", TAIL)
+    assert policy.root.op == "interpreted"
+    assert policy.arrays({"activation": np.array([1e308, 3.29, 2.0, 1e-310])})[0].tolist() == [1, 0, 0, 0]
+
+
+def test_each_slate_is_run_alone_in_the_order_of_its_ids() -> None:
+    policy = compile_policy("(lambda (accs) (argmax accs))", TAIL)
+    frame = pl.DataFrame(
+        {"access": [5.0, 9.0, 7.0, 9.0, None], "memory_id": [3, 9, 1, 2, 4], "of": ["a", "b", "a", "b", "b"]}
+    )
+    assert policy.columns(frame, by="of").to_list() == [0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("(reduce + accs)", "reduce goes through a list"),
-        ("(first (range 0 5))", "range ends elsewhere"),
-        ("(first (range limit (length acts)))", "range begins elsewhere"),
-        ("(first (filter odd? (range 0 (length acts))))", "is not written out"),
-        ("(nth (filter (lambda (a) (> a 1)) accs) 2)", "nth of a filtered list"),
-        ("(first (if (> limit 1) accs acts))", "choice between lists"),
         ("accs", "is a list here"),
         ("(+ 1 (range 0 (length acts)))", "A list stands where a value is expected"),
         ("(first 3)", "A list is expected"),
+        ("(first (range limit (length acts) 2))", "range takes 1 to 2 arguments"),
+        ("(argmax (filter odd? accs))", "odd"),
+        ("(arg-max accs)", "Did you mean argmax"),
     ],
 )
-def test_what_cannot_be_lifted_says_so(body: str, said: str) -> None:
-    with pytest.raises(PolicyTypeError, match=said):
+def test_what_is_wrong_either_way_says_so(body: str, said: str) -> None:
+    with pytest.raises(PolicyError, match=said):
         compile_policy(f"(lambda (limit acts accs) {body})", TAIL)
 
 

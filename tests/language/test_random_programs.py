@@ -10,11 +10,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from memlab.errors import PolicyError
 from memlab.language import compile_policy
-from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, program, rows
+from tests.language.agreement import disagreement
+from tests.language.grammar import Program
+from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, policies, program, rows, slates
 
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -65,6 +68,17 @@ def test_columns_are_rows_to_the_bit(case: tuple[str, str], table: list[dict]) -
 @given(exact, rows)
 def test_arrays_are_rows_to_the_bit_where_arithmetic_is_exact(case: tuple[str, str], table: list[dict]) -> None:
     check_arrays(*case, table)
+
+
+@QUICK
+@given(policies, slates)
+def test_back_ends_agree_on_the_whole_language(drawn: Program, slate: list[dict]) -> None:
+    try:
+        policy = compile_policy(drawn.source, drawn.signature)
+        found = disagreement(policy, slate)
+    except PolicyError:
+        assume(False)  # now and then a name is hidden by another type, or a list holds what its reader cannot take
+    assert found is None
 
 
 @QUICK

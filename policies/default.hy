@@ -1,3 +1,5 @@
+(require memlab.dialect *)
+
 (pack memlab
   "The default: words and vectors, what the turns around say, who said it, and statement before question.")
 

@@ -1,0 +1,181 @@
+"""Nodes of the graph as text of the dialect: what reads back as the same node, as long as it fits.
+
+Shared nodes make the full text of a small graph exponential, so nothing is written before it is known to fit: pieces
+come lazily, and the writer stops at the limit and tries again with the deepest places left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+
+from memlab.language._dag import Node, Value
+
+__all__ = ["LIMIT", "chain", "clauses", "literal", "number", "render", "scaled", "source", "stands_for"]
+
+LIMIT = 400
+"""Characters of one node's text."""
+_DEPTHS = (12, 8, 6, 5, 4, 3, 2, 1)
+_WORD, _ARGUMENTS = 24, 8
+"""Where a text is shortened, longer strings and further arguments go too."""
+_EXACT = 2.0**53
+_SPELLING = {"neg": "-", "same": "=", "iff": "="}
+_CHAINS = ("+", "*", "and", "or", "min", "max")
+
+
+@lru_cache(maxsize=8192)
+def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
+    """A node as source, and whether that is all of it: what does not fit is ``...``, deepest places first."""
+    whole = _written(_pieces(node, None), limit)
+    if whole is not None:
+        return whole, True
+    for depth in _DEPTHS:
+        text = _written(_pieces(node, depth), limit)
+        if text is not None:
+            return text, False
+    return (f"({_SPELLING.get(node.op, node.op)} ...)" if node.args else '"..."'), False
+
+
+def render(node: Node) -> str:
+    """A node as source of the dialect, shortened where it is long."""
+    return source(node)[0]
+
+
+def scaled(node: Node, scale: float) -> str:
+    """``scale`` times a node, as it was most likely written."""
+    if scale == 1.0:
+        return render(node)
+    if scale == -1.0:
+        return f"(- {render(node)})"
+    if node.constant:
+        return number(scale * float(node.value))
+    before, after = _around(scale)
+    return f"{before}{render(node)}{after}"
+
+
+def number(value: float) -> str:
+    """A number as source, without a needless point; NaN and infinities as the divisions that give them."""
+    if value != value:
+        return "(/ 0 0)"
+    if math.isinf(value):
+        return "(/ 1 0)" if value > 0 else "(/ -1 0)"
+    if value.is_integer() and abs(value) <= _EXACT and (value or math.copysign(1.0, value) > 0):
+        return str(int(value))
+    return repr(value)
+
+
+def literal(value: Value) -> str:
+    """A value as a literal of the dialect."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return number(value)
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def chain(node: Node, op: str) -> list[Node]:
+    """The arguments of a chain that leans left, as it was most likely written."""
+    last: list[Node] = []
+    while node.op == op:
+        last.append(node.args[1])
+        node = node.args[0]
+    return [node, *reversed(last)]
+
+
+def clauses(node: Node) -> tuple[list[tuple[Node, Node]], Node]:
+    """Nested ``if`` as the tests and values of a ``cond``, and its last value."""
+    pairs: list[tuple[Node, Node]] = []
+    while node.op == "if":
+        pairs.append((node.args[0], node.args[1]))
+        node = node.args[2]
+    return pairs, node
+
+
+def stands_for(node: Node) -> tuple[str, tuple[Node, ...]]:
+    """The head and the arguments under which a node is written: ``>`` for a ``<`` with its constant in front."""
+    op, args = node.op, node.args
+    if op == "not" and args[0].op in ("=", "same", "iff"):
+        return "!=", args[0].args
+    if op in ("<", "<=") and args[0].constant:
+        return (">" if op == "<" else ">="), (args[1], args[0])
+    if op in _CHAINS:
+        return op, tuple(chain(node, op))
+    return _SPELLING.get(op, op), args
+
+
+def _around(factor: float) -> tuple[str, str]:
+    """What stands before and after the other factor: a product, or the division that it most likely was."""
+    inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
+    if math.isfinite(inverse) and len(number(factor)) > 9 > len(number(inverse)) and 1.0 / inverse == factor:
+        return "(/ ", f" {number(inverse)})"
+    return f"(* {number(factor)} ", ")"
+
+
+def _written(pieces: Iterator[str], limit: int) -> str | None:
+    """The pieces as one text, or None once they are longer than ``limit``."""
+    text: list[str] = []
+    for piece in pieces:
+        limit -= len(piece)
+        if limit < 0:
+            return None
+        text.append(piece)
+    return "".join(text)
+
+
+def _pieces(node: Node, depth: int | None) -> Iterator[str]:
+    op, args, value = node.op, node.args, node.value
+    if op == "input":
+        yield str(value)
+        return
+    if op == "const":
+        short = depth is None or not isinstance(value, str) or len(value) <= _WORD
+        yield literal(value) if short else '"..."'
+        return
+    if depth == 0:
+        yield "..."
+        return
+    below = None if depth is None else depth - 1
+    if op == "*" and (args[0].constant or args[1].constant):
+        factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+        before, after = _around(factor.value)
+        yield before
+        yield from _pieces(other, below)
+        yield after
+        return
+    if op == "if" and args[2].op == "if":
+        pairs, last = clauses(node)
+        most = len(pairs) if depth is None else _ARGUMENTS // 2
+        yield "(cond"
+        for part in (part for pair in pairs[:most] for part in pair):
+            yield " "
+            yield from _pieces(part, below)
+        yield " else " if len(pairs) <= most else " ... else "
+        yield from _pieces(last, below)
+        yield ")"
+        return
+    head, parts = stands_for(node)
+    if op == "table":
+        head = "case"
+    elif op == "record":
+        head = "update"
+    yield f"({head}"
+    most = len(parts) if depth is None else _ARGUMENTS
+    for place, part in enumerate(parts[:most]):
+        yield f" :{value[place]} " if op == "record" else " "
+        yield from _pieces(part, below)
+    if len(parts) > most:
+        yield " ..."
+    if op == "in":
+        yield " ["
+        for place, word in enumerate(value):
+            yield literal(word) if not place else f" {literal(word)}"
+        yield "]"
+    elif op == "table":
+        words, numbers, default = value
+        for word, found in zip(words, numbers, strict=True):
+            yield f" {literal(word)} {number(found)}"
+        yield f" else {number(default)}"
+    yield ")"

@@ -1,0 +1,184 @@
+"""Whether the back ends agree on a policy: the judge of the fuzzer and of the random tests.
+
+A row and a column agree on every bit. NumPy rounds exp, log, log1p, tanh and pow differently, and a difference in the
+last place may choose another branch later; so an array is compared with the graph walked value by value twice, once
+with C's functions and once with NumPy's, and must agree with one of the two within 1e-12.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.language import Input, Policy
+from memlab.language._aggregate import Slates, aggregate
+from memlab.language._dag import Node, reachable
+from memlab.language._definition import definition
+from memlab.language._interpret import ListProgram
+from memlab.language._library import helper, library, named
+from memlab.language._primitives import AGGREGATES, PRIMITIVES
+from memlab.language._reader import Text, read_forms
+from tests.language.grammar import INEXACT
+
+__all__ = ["arrays_of", "bits", "disagreement", "frame_of", "lifted_disagreement", "over_slate"]
+
+_DTYPES: dict[str, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String, "set": pl.List(pl.String)}
+_BLANK = {"num": (0.0, float), "bool": (False, bool), "str": ("", object)}
+
+
+def bits(value: object) -> object:
+    """A value by its bits: signed zeros differ, every NaN is one."""
+    if isinstance(value, dict):
+        return {name: bits(v) for name, v in value.items()}
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else struct.pack(">d", value)
+    return value
+
+
+def frame_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> pl.DataFrame:
+    """Rows as a frame, with ids."""
+    frame = pl.DataFrame(list(rows), schema={i.name: _DTYPES[i.type] for i in inputs})
+    return frame.with_columns(memory_id=pl.Series(range(len(rows)), dtype=pl.Int64))
+
+
+def arrays_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> dict[str, Any]:
+    """Rows as arrays with masks of nulls."""
+    given: dict[str, Any] = {}
+    for declared in inputs:
+        values = [row[declared.name] for row in rows]
+        if declared.type == "set":
+            given[declared.name] = values
+        else:
+            blank, dtype = _BLANK[declared.type]
+            filled = np.array([blank if v is None else v for v in values], dtype)
+            given[declared.name] = (filled, np.array([v is None for v in values]))
+    return given
+
+
+def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
+    """What the back ends disagree on over a slate of rows, or None."""
+    inputs = policy.signature.inputs.values()
+    frame = frame_of(rows, inputs)
+    slate = policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
+    single = [policy.row(row, aggregates=found) for row, found in zip(rows, slate, strict=True)]
+    columns = policy.columns(frame).to_list()
+    if policy.root.op == "record" and not policy.fields:
+        columns = single
+    for i, (row, column) in enumerate(zip(single, columns, strict=True)):
+        if bits(row) != bits(column):
+            return f"row {i} of {len(rows)}: {row!r}, its column: {column!r}"
+    if policy.root.op == "record":
+        nodes = list(policy.root.args)
+        arrays = list(policy.updates(arrays_of(rows, inputs)).values())
+        expected = [[row[name] for row in single] for name in policy.fields]  # type: ignore[index,call-overload]
+    else:
+        nodes, arrays, expected = [policy.root], [policy.arrays(arrays_of(rows, inputs))], [single]
+    for node, (values, nulls), wanted in zip(nodes, arrays, expected, strict=True):
+        listed = values.tolist()
+        given = listed if nulls is None else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]
+        if not all(map(_near, given, wanted)):
+            rounded = _walked(node, rows, policy)
+            for i, (array, row, other) in enumerate(zip(given, wanted, rounded, strict=True)):
+                if not _near(array, row) and not _near(array, other):
+                    return f"row {i} of {len(rows)}: {row!r}, its array: {array!r}, with NumPy's functions: {other!r}"
+    return None
+
+
+def lifted_disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
+    """Whether a policy over lists that was lifted to columns gives other weights than the interpreter, or None.
+
+    Rows with NaN or -0.0 are left out: the aggregates of a slate, which a lifted policy reads through, skip the one and
+    make the other positive.
+    """
+    if not policy.signature.lists or any(node.op == "interpreted" for node in reachable(policy.root)):
+        return None
+    text = Text(policy.source)
+    forms = read_forms(text)
+    parts = definition(next(form for form in forms if form.head != "defn"), text)
+    names = tuple(argument.text for argument in parts.arguments)
+    if not set(names) & set(policy.signature.lists):
+        return None
+    helpers = {**library(), **named(helper(form, text) for form in forms if form.head == "defn")}
+    plain = [row for row in rows if not any(_odd(value) for value in row.values())]
+    program = ListProgram(names, parts.body, text, policy.signature, helpers, {})
+    weights = program.weights({name: [row[name] for row in plain] for name in program.inputs}, len(plain)).tolist()
+    columns = policy.columns(frame_of(plain, policy.signature.inputs.values())).to_list()
+    return None if weights == columns else f"over {len(plain)} items: lifted {columns}, interpreted {weights}"
+
+
+def _odd(value: object) -> bool:
+    return isinstance(value, float) and (value != value or (value == 0.0 and math.copysign(1.0, value) < 0.0))
+
+
+def over_slate(root: Node) -> bool:
+    """Whether any node ranges over the slate."""
+    return any(node.op in AGGREGATES for node in reachable(root))
+
+
+def _near(x: object, y: object) -> bool:
+    if not (isinstance(x, float) and isinstance(y, float)):
+        return x == y and type(x) is type(y)
+    if x == y:
+        return x != 0.0 or math.copysign(1, x) == math.copysign(1, y)
+    return (x != x and y != y) or abs(x - y) <= 1e-12 * max(abs(x), abs(y)) < math.inf
+
+
+def _numpy(name: str) -> Callable[..., float]:
+    function = {"pow": np.power}.get(name) or getattr(np, name)
+
+    def rounded(*values: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(function(*[np.full(8, v) for v in values])[0])
+
+    return rounded
+
+
+_NUMPY = {name: _numpy(name) for name in INEXACT}
+
+
+def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[Any]:
+    """The graph node by node and value by value, with NumPy's functions where its rounding differs."""
+    found: dict[int, list[Any]] = {}
+    for node in reachable(root):
+        args = [found[a.index] for a in node.args]
+        if node.op == "const":
+            values: list[Any] = [node.value] * len(rows)
+        elif node.op == "input":
+            derived = policy.derived.get(node.value)
+            values = [row[node.value] if derived is None else derived.row(row) for row in rows]
+        elif node.op == "in":
+            values = [None if x is None else x in node.value for x in args[0]]
+        elif node.op == "table":
+            words, numbers, default = node.value
+            lookup = dict(zip(words, numbers, strict=True))
+            values = [lookup.get(x, default) for x in args[0]]
+        elif node.op in AGGREGATES:
+            values = _aggregated(node, args, len(rows))
+        else:
+            primitive = PRIMITIVES[node.op]
+            function = _NUMPY.get(node.op, primitive.scalar)
+            values = [
+                None if primitive.strict and None in given else function(*given) for given in zip(*args, strict=True)
+            ]
+        found[node.index] = values
+    return found[root.index]
+
+
+def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:
+    slates = Slates(size)
+    if node.op == "interpreted":
+        lists = {str(a.value): values for a, values in zip(node.args, args, strict=True)}
+        weights: list[float] = list(node.value.weights(lists, size))
+        return weights
+    given = missing = None
+    if args:
+        given = np.array([math.nan if v is None else v for v in args[0]], float)
+        missing = np.array([v is None for v in args[0]])
+    values, nulls = aggregate(node.op, given, missing, slates)
+    listed: list[Any] = values.tolist()
+    return listed if nulls is None else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]

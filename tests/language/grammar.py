@@ -1,0 +1,521 @@
+"""Random valid policies, drawn from the language's own tables: what the fuzzer and the random tests feed on.
+
+``Grammar(dice).policy()`` gives a source and the slot that it fits. Every name of ``FORMS``, of ``ALIASES`` and of the
+library is drawn; a form that the tables gain and the grammar does not know fails ``test_fuzz``.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from memlab.language import Input, Signature
+from memlab.language._check import _ALIASES as ALIASES
+from memlab.language._derived import SET_TESTS
+from memlab.language._forms import FORMS
+from memlab.language._library import library
+from memlab.language._primitives import AGGREGATES, PRIMITIVES
+
+__all__ = ["ALIASES", "SLOTS", "Grammar", "Program", "records"]
+
+WORDS = ("a", "b", "fact", "")
+KINDS = ("fact", "event", "goal")
+TAGS = ("a", "b", "style", "über")
+INPUTS = (
+    *(Input(name) for name in ("x", "y", "z", "pair/similarity")),
+    Input("p", "bool"),
+    Input("q", "bool"),
+    Input("s", "str"),
+    Input("new/branch", "str"),
+    Input("kind", "str", words=KINDS),
+    Input("old/kind", "str", words=KINDS),
+    Input("tags", "set"),
+    Input("query-tags", "set"),
+)
+SCALARS = {i.name: i for i in INPUTS if i.type != "set"}
+SLOTS: dict[str, Signature] = {
+    "num": Signature("score", INPUTS, aggregates=True),
+    "bool": Signature("eligible", INPUTS, "bool", aggregates=True),
+    "str": Signature("label", INPUTS, "str", aggregates=True),
+    "word": Signature("promote", INPUTS, "str", words=KINDS),
+    "record": Signature("reinforce", INPUTS, "record", fields=("x", "y", "p", "kind")),
+    "list": Signature(
+        "explore", INPUTS, aggregates=True, lists={"acts": "x", "accs": "y", "flags": "p"}, counts=("tail-n",)
+    ),
+}
+NUMBERS = (
+    "0",
+    "-0.0",
+    "0.0",
+    "1",
+    "-1",
+    "2",
+    "0.5",
+    "3",
+    "4",
+    "0.1",
+    "1e300",
+    "1e-300",
+    "-7",
+    "1e16",
+    "9007199254740992",
+)
+FIXED: dict[str, tuple[str, ...]] = {"days": ("num",), "weeks": ("num",), "hours": ("num",), "minutes": ("num",)}
+"""Forms that are no primitives and take a fixed list of types."""
+
+INEXACT = frozenset({"exp", "log", "log1p", "tanh", "pow"})
+NOT_DRAWN = frozenset({"fn", "lambda", "defn", "defpolicy", "pack", "setting"})
+"""Forms that stand at the top of a text or inside list functions, not in an expression."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A policy's source and the slot that it was written for, by its name in ``SLOTS``."""
+
+    source: str
+    slot: str
+
+    @property
+    def signature(self) -> Signature:
+        return SLOTS[self.slot]
+
+
+class Grammar:
+    """Draws programs. ``inexact`` allows functions that NumPy rounds otherwise; ``heads`` counts what was drawn."""
+
+    def __init__(self, dice: random.Random, *, inexact: bool = True, depth: int = 4) -> None:
+        self.dice, self.inexact, self.depth = dice, inexact, depth
+        self.heads: dict[str, int] = {}
+        self.params: dict[str, str] = {}
+        self.own: dict[str, int] = {}
+        self.slate = False
+        self.sets = True
+        self.rules = {type: self._rules(type) for type in ("num", "bool", "str", "word")}
+
+    def policy(self, slot: str | None = None) -> Program:
+        """A whole policy, now and then with helpers in front or in the Scheme spelling."""
+        slot = slot or self.dice.choice(("num", "num", "num", "bool", "bool", "str", "word", "record", "list"))
+        self.params, self.own = {}, {}
+        self.slate, self.sets = False, False
+        front = [self._helper(i) for i in range(self.dice.choice((0, 0, 0, 1, 2)))]
+        self.slate, self.sets = SLOTS[slot].aggregates, True
+        names = [i.name for i in INPUTS]
+        if slot == "list":
+            names = ["acts", "accs", "flags", "tail-n"]
+            body = self.index(self.depth) if self.dice.random() < 0.5 else self.picked(self.depth)
+        elif slot == "record":
+            body = self.update(self.depth, {})
+        else:
+            body = self.expression(slot, self.depth, {})
+        arguments = " ".join(names)
+        shape = self.dice.random()
+        if shape < 0.6:
+            text = f"(fn [{arguments}] {body})"
+        elif shape < 0.8:
+            text = f"(lambda ({arguments.replace('-', '_')}) {body})"
+        elif shape < 0.9:
+            text = f'(defpolicy {SLOTS[slot].slot} [{arguments}]\n  "What it is."\n  {body}) ; done'
+        else:
+            text = f"(defpolicy {SLOTS[slot].slot} (λ ({arguments}) {body}))"
+        return Program("\n".join([*front, text]), slot)
+
+    # Expressions.
+
+    def expression(self, type: str, depth: int, env: dict[str, str]) -> str:
+        """An expression of a type: num, bool, str, or word (one of a closed vocabulary)."""
+        if depth <= 0 or self.dice.random() < 0.12:
+            return self.leaf(type, env)
+        return self.dice.choice(self.rules[type])(depth - 1, env)
+
+    def leaf(self, type: str, env: dict[str, str]) -> str:
+        dice = self.dice
+        bound = [name for name, t in env.items() if t == type]
+        if bound and dice.random() < 0.5:
+            return dice.choice(bound)
+        if dice.random() < 0.04:
+            return dice.choice(("null", "nil", "None"))
+        if type == "num":
+            if dice.random() < 0.5:
+                return self.number()
+            return self.input("num", env)
+        if type == "bool":
+            return dice.choice(("true", "false", "#t", "#false", "False", *[self.input("bool", env)] * 4))
+        if type == "word":
+            return dice.choice(
+                (f'"{dice.choice(KINDS)}"', "(quote " + dice.choice(KINDS) + ")", self.input("word", env))
+            )
+        return dice.choice((f'"{dice.choice(WORDS)}"', "'b", "#[[fact]]", *[self.input("str", env)] * 3))
+
+    def input(self, type: str, env: dict[str, str]) -> str:
+        if "" in env:  # inside a helper, which sees its arguments alone
+            own = [n for n, t in env.items() if t == type and n]
+            fallback = {"num": "1", "bool": "true", "str": '"a"', "word": '"fact"'}
+            return self.dice.choice(own) if own else fallback[type]
+        names = {
+            "num": ("x", "y", "z", "pair/similarity", "pair/similarity"),
+            "bool": ("p", "q"),
+            "str": ("s", "s", "new/branch"),
+            "word": ("kind", "old/kind"),
+        }[type]
+        free = [name for name in names if name not in env]
+        return self.dice.choice(free or names[-1:])
+
+    def number(self) -> str:
+        dice = self.dice
+        if dice.random() < 0.7:
+            return dice.choice(NUMBERS)
+        value = dice.choice((dice.gauss(0, 1), dice.gauss(0, 1) * 10.0 ** dice.randint(-300, 300)))
+        return repr(value) if math.isfinite(value) else "1"
+
+    # Rules: what gives a type, from the tables.
+
+    def _rules(self, type: str) -> list[Callable[[int, dict[str, str]], str]]:
+        rules: list[Callable[[int, dict[str, str]], str]] = []
+        for head in FORMS:
+            if head in NOT_DRAWN or head in ("update", "quote"):
+                continue
+            special = _SPECIAL.get(head)
+            if special is not None:
+                if type in special[0]:
+                    rules += [self._special(special[1], type)] * special[2]
+            elif head in SET_TESTS:
+                if type == SET_TESTS[head]:
+                    rules.append(self._set_test(head))
+            elif head in AGGREGATES:
+                if type == "num":
+                    rules.append(self._aggregate(head))
+            elif head in FIXED:
+                if type == "num":
+                    rules.append(self._fixed(head, FIXED[head]))
+            elif head in PRIMITIVES and type == PRIMITIVES[head].gives and (self.inexact or head not in INEXACT):
+                rules += [self._primitive(head)] * (3 if head in "+-*/" else 1)
+        if type == "num":
+            rules += [self._library] * 4 + [self._own] * 2 + [self._param]
+        return rules
+
+    def say(self, head: str, *arguments: str) -> str:
+        """A call, now and then by an alias of its name."""
+        self.heads[head] = self.heads.get(head, 0) + 1
+        if self.dice.random() < 0.15:
+            spelled = [alias for alias, name in ALIASES.items() if name == head]
+            if spelled:
+                head = self.dice.choice(spelled)
+                self.heads[head] = self.heads.get(head, 0) + 1
+        return f"({head} {' '.join(arguments)})" if arguments else f"({head})"
+
+    def _special(self, rule: Callable[..., str], type: str) -> Callable[[int, dict[str, str]], str]:
+        return lambda depth, env: rule(self, type, depth, env)
+
+    def _primitive(self, head: str) -> Callable[[int, dict[str, str]], str]:
+        takes: list[str] = list(PRIMITIVES[head].takes)
+        variadic = head in ("+", "*", "-", "/", "min", "max", "and", "or")
+
+        def rule(depth: int, env: dict[str, str]) -> str:
+            types = [takes[0]] * self.dice.choice((1, 2, 2, 2, 3, 4)) if variadic else takes
+            return self.say(head, *[self.expression(t, depth, env) for t in types])
+
+        return rule
+
+    def _fixed(self, head: str, takes: tuple[str, ...]) -> Callable[[int, dict[str, str]], str]:
+        return lambda depth, env: self.say(head, *[self.expression(t, depth, env) for t in takes])
+
+    def _aggregate(self, head: str) -> Callable[[int, dict[str, str]], str]:
+        def rule(depth: int, env: dict[str, str]) -> str:
+            inner = self.expression("num", depth, env)
+            return self.say(head, inner) if self.slate else inner
+
+        return rule
+
+    def _set_test(self, head: str) -> Callable[[int, dict[str, str]], str]:
+        def rule(depth: int, env: dict[str, str]) -> str:
+            if not self.sets or "" in env:
+                return self.leaf(SET_TESTS[head], env)
+            dice, tags = self.dice, self.dice.choice(("tags", "query-tags", "query_tags"))
+            words = [f'"{dice.choice(TAGS)}"' for _ in range(dice.randint(1, 3))]
+            if head == "has":
+                return self.say(head, tags, words[0])
+            if head == "size":
+                return self.say(head, tags)
+            if head.startswith("has"):
+                return self.say(head, tags, f"[{' '.join(words)}]")
+            return self.say(head, *dice.sample(["tags", "query-tags"], 2))
+
+        return rule
+
+    def _library(self, depth: int, env: dict[str, str]) -> str:
+        """A helper of the library; all of them take numbers and give one."""
+        helper = self.dice.choice(list(library().values()))
+        if not self.inexact or helper.name in self.own:
+            return self.leaf("num", env)
+        return self.say(helper.name, *[self.expression("num", depth - 1, env) for _ in helper.arguments])
+
+    def _own(self, depth: int, env: dict[str, str]) -> str:
+        if not self.own:
+            return self.leaf("num", env)
+        name = self.dice.choice(list(self.own))
+        return f"({name} {' '.join(self.expression('num', depth - 1, env) for _ in range(self.own[name]))})"
+
+    def _helper(self, number: int) -> str:
+        """A ``defn``, which may call the ones before it."""
+        names = self.dice.sample(["a", "b", "n", "m"], self.dice.randint(1, 3))
+        body = self.expression("num", 2, {"": "", **dict.fromkeys(names, "num")})
+        name = f"h{number}"
+        self.own[name] = len(names)
+        self.heads["defn"] = self.heads.get("defn", 0) + 1
+        return f"(defn {name} [{' '.join(names)}] {body})"
+
+    def _param(self, depth: int, env: dict[str, str]) -> str:
+        name = self.dice.choice(("weight", "near", "half_life"))
+        if name not in self.params:
+            bounds = self.dice.choice(("", " :low 0 :high 10", " :low -1", " :high 1e6"))
+            self.params[name] = self.say("param", f":{name}", self.dice.choice(("0", "0.5", "2", "1e-3")) + bounds)
+        return self.params[name]
+
+    def _let(self, type: str, depth: int, env: dict[str, str]) -> str:
+        dice, scope, pairs = self.dice, dict(env), []
+        for _ in range(dice.randint(1, 3)):
+            kind = dice.choice(("num", "num", "bool", "str", type))
+            name = dice.choice(("a", "b", "c", "x", "p", "s", "a-b", "size", "recency"))
+            if name in FORMS:
+                name += "-1"
+            pairs.append((name, self.expression(kind, depth, scope)))
+            scope.pop(name, None)
+            # an argument or a literal null may change what a name means; only what is certain is used
+            scope[name] = kind if pairs[-1][1] not in ("null", "nil", "None") else "?"
+        # a bound name hides the input of that name, whose type may differ
+        hidden = {"x": "num", "p": "bool", "s": "str"}
+        bad = [n for n, t in scope.items() if n in hidden and t != hidden[n] and t != "?"]
+        if bad or any(scope.get(n) == "?" for n in hidden):
+            return self.expression(type, depth, env)
+        body = self.expression(type, depth, scope)
+        style = dice.random()
+        if style < 0.5:
+            return self.say("let", f"[{' '.join(f'{n} {v}' for n, v in pairs)}]", body)
+        if style < 0.8:
+            return self.say("let", f"({' '.join(f'({n} {v})' for n, v in pairs)})", body)
+        return self.say("let", f"({' '.join(f'[{n} {v}]' for n, v in pairs)})", body)
+
+    def _if(self, type: str, depth: int, env: dict[str, str]) -> str:
+        branch = self._branch(type, depth, env)
+        return self.say("if", self.expression("bool", depth, env), branch(), branch())
+
+    def _when(self, type: str, depth: int, env: dict[str, str]) -> str:
+        return self.say("when", self.expression("bool", depth, env), self._branch(type, depth, env)())
+
+    def _branch(self, type: str, depth: int, env: dict[str, str]) -> Callable[[], str]:
+        return lambda: self.update(depth, env) if type == "update" else self.expression(type, depth, env)
+
+    def _cond(self, type: str, depth: int, env: dict[str, str]) -> str:
+        branch = self._branch(type, depth, env)
+        pairs = [(self.expression("bool", depth, env), branch()) for _ in range(self.dice.randint(1, 3))]
+        pairs.append((self.dice.choice(("else", "else", "True", "true")), branch()))
+        if self.dice.random() < 0.5:
+            return self.say("cond", *[part for pair in pairs for part in pair])
+        left, right = self.dice.choice(("()", "[]"))
+        return self.say("cond", *[f"{left}{test} {value}{right}" for test, value in pairs])
+
+    def _case(self, type: str, depth: int, env: dict[str, str]) -> str:
+        dice, branch = self.dice, self._branch(type, depth, env)
+        subject, words = self._subject(depth, env)
+        keys = [dice.sample(words, min(len(words), dice.randint(1, 3))) for _ in range(dice.randint(1, 3))]
+        values = [branch() for _ in keys]
+        if type == "num" and dice.random() < 0.4:
+            values = [self.number() for _ in keys]
+        last = self.number() if type == "num" and dice.random() < 0.4 else branch()
+        if dice.random() < 0.5:
+            shown = [k[0] if len(k) == 1 else f"[{' '.join(k)}]" for k in keys]
+            return self.say(
+                "case", subject, *[p for pair in zip(shown, values, strict=True) for p in pair], "else", last
+            )
+        clauses = [f"(({' '.join(k)}) {v})" for k, v in zip(keys, values, strict=True)]
+        return self.say("case", subject, *clauses, f"(else {last})")
+
+    def _subject(self, depth: int, env: dict[str, str]) -> tuple[str, list[str]]:
+        """What ``case`` and ``in`` compare, and literals that it may equal."""
+        kind = self.dice.choice(("num", "str", "word"))
+        words = {"num": list(NUMBERS), "str": [f'"{w}"' for w in WORDS], "word": [f'"{w}"' for w in KINDS]}[kind]
+        if kind == "word" and "" in env:
+            kind, words = "num", list(NUMBERS)
+        subject = self.input("word", env) if kind == "word" else self.expression(kind, depth, env)
+        if subject in ("null", "nil", "None"):
+            subject = "7" if kind == "num" else '"a"'
+        return subject, words
+
+    def _in(self, type: str, depth: int, env: dict[str, str]) -> str:
+        subject, words = self._subject(depth, env)
+        keys = self.dice.sample(words, self.dice.randint(1, min(3, len(words))))
+        head = self.dice.choice(("in", "not-in", "one-of"))
+        if head == "one-of":
+            return self.say(head, subject, *keys)
+        return self.say(head, subject, f"[{' '.join(keys)}]")
+
+    def _null(self, type: str, depth: int, env: dict[str, str]) -> str:
+        return self.say("null?", self.expression(self.dice.choice(("num", "bool", "str")), depth, env))
+
+    def _if_null(self, type: str, depth: int, env: dict[str, str]) -> str:
+        return self.say("if-null", *[self.expression(type, depth, env) for _ in range(self.dice.choice((2, 2, 3)))])
+
+    def _compare(self, type: str, depth: int, env: dict[str, str]) -> str:
+        head = self.dice.choice(("=", "!=", "<", "<=", ">", ">="))
+        kind = self.dice.choice(("num", "num", "bool", "str")) if head in ("=", "!=") else "num"
+        count = 2 if head == "!=" else self.dice.choice((2, 2, 2, 3))
+        return self.say(head, *[self.expression(kind, depth, env) for _ in range(count)])
+
+    # Records.
+
+    def update(self, depth: int, env: dict[str, str]) -> str:
+        """``(update ...)``, under choices and bindings."""
+        shape = self.dice.random()
+        if depth > 1 and shape < 0.5:
+            rule = self.dice.choice((Grammar._if, Grammar._when, Grammar._cond, Grammar._case))
+            return rule(self, "update", depth - 1, env)
+        if depth > 1 and shape < 0.6:
+            name = self.dice.choice(("a", "b"))
+            value = self.expression("num", depth - 2, env)
+            known = {**env, name: "num"} if value not in ("null", "nil", "None") else env
+            return self.say("let", f"[{name} {value}]", self.update(depth - 1, known))
+        fields = self.dice.sample(["x", "y", "p", "kind"], self.dice.randint(0, 3))
+        types = {"x": "num", "y": "num", "p": "bool", "kind": "word"}
+        return self.say("update", *[f":{f} {self.expression(types[f], depth - 1, env)}" for f in fields])
+
+    # Lists: a policy that picks an index of the slate. What ``index`` gives lifts to columns; ``picked`` needs a loop.
+
+    def index(self, depth: int) -> str:
+        dice, shape = self.dice, self.dice.random()
+        if depth > 1 and shape < 0.35:
+            tests = (f"(> tail-n {dice.randint(0, 3)})", f"(empty? {self.listing(2)})", "(> (nth accs 0) 1)")
+            return self.say("if", dice.choice(tests), self.index(depth - 1), dice.choice(("-1", self.index(depth - 1))))
+        if depth > 1 and shape < 0.55:
+            inner = f"(if (not (empty? kept)) (first kept) {self.index(depth - 2)})"
+            return self.say("let", f"((kept {self.listing(2)}))", inner)
+        shapes = (
+            f"(first {self.listing(2)})",
+            f"(- (length {self.listing(2)}) 1)",
+            f"(nth acts {dice.randint(0, 3)})",
+            f"(nth {dice.choice(('acts', 'accs'))} (first {self.listing(1)}))",
+            str(dice.randint(-1, 3)),
+            "(- tail_n 1)",
+            "(- (length acts) 1)",
+        )
+        return dice.choice(shapes)
+
+    def listing(self, depth: int) -> str:
+        dice = self.dice
+        if depth == 0 or dice.random() < 0.3:
+            return dice.choice(("(range 0 (length acts))", "(range tail-n)", "(range 1 (len accs))", "acts", "accs"))
+        inner = self.listing(depth - 1)
+        if dice.random() < 0.7:
+            tests = (f"(> i {dice.choice(NUMBERS)})", "(< (nth accs i) 5)", "(< i (nth acts i))", "(null? i)")
+            return self.say("filter", f"(lambda (i) {dice.choice(tests)})", inner)
+        return self.say("map", f"(fn [i] {dice.choice(('(+ i 1)', '(- i)', '(nth accs i)', '(* 2 i)'))})", inner)
+
+    def picked(self, depth: int) -> str:
+        """A number, by any function over lists."""
+        dice = self.dice
+        if depth <= 0:
+            return dice.choice(("0", "1", "-1", "tail-n", "(first accs)", "(choice (range tail-n))"))
+        items, other = self.items(depth - 1), self.picked(depth - 1)
+        shape = dice.randrange(12)
+        if shape == 0:
+            head = dice.choice(("argmax", "argmin", "sum"))
+            return self.say(head, *dice.choice(([items], [self.key(), items])))
+        if shape == 1:
+            return self.say("choice", items)
+        if shape == 2:
+            return self.say("if", self.odds(), other, self.picked(depth - 1))
+        if shape == 3:
+            function = dice.choice(
+                ("+", "max", "(lambda (a b) (+ a b))", "(fn [a b] (if (> b a) b a))", "(fn [a b] b)")
+            )
+            return self.say("reduce", function, *dice.choice(([items], [other, items])))
+        if shape == 4:
+            return self.say(dice.choice(("first", "length")), items)
+        if shape == 5:
+            return self.say("nth", items, other)
+        if shape == 6:
+            pair = (f"((c {items}))", f"(+ (first c) (length c) {other})")
+            return self.say("let", *dice.choice((pair, (f"[c {other}]", f"(- c {self.picked(depth - 2)})"))))
+        if shape == 7:
+            return self.say("let", f"[f {self.key()}]", f"(f {other})")
+        if shape == 8:
+            return self.say(dice.choice(("+", "-", "*", "min", "max", "/")), other, self.picked(depth - 2))
+        if shape == 9:
+            return self.say("cond", self.odds(), other, "else", self.picked(depth - 2))
+        if shape == 10:
+            return self.say("if-null", self.say("first", items), other)
+        return self.say("case", other, "0", "1", "[1 2]", self.picked(depth - 2), "else", "0")
+
+    def odds(self) -> str:
+        """Something true or false."""
+        dice = self.dice
+        head = dice.choice(("any?", "all?", "flip", "empty?", "in", "null?"))
+        if head == "flip":
+            return self.say(head, dice.choice(("0.5", "0.1", "1", "(/ 1 tail-n)")))
+        if head in ("any?", "all?"):
+            return self.say(head, "(lambda (i) (< i 1))", self.items(1))
+        if head == "in":
+            return self.say(head, self.picked(1), "[0 1]")
+        return self.say(head, self.items(1) if head == "empty?" else self.picked(1))
+
+    def key(self) -> str:
+        return self.dice.choice(("(lambda (i) (nth accs i))", "(fn [i] (- i))", "(lambda (i) (* i 2))", "abs", "sign"))
+
+    def items(self, depth: int) -> str:
+        """A list of numbers."""
+        dice = self.dice
+        if depth <= 0:
+            return dice.choice(("acts", "accs", "(range tail-n)", "[1 2 0.5]", "(list 3)", "[]", "(range 0 3)"))
+        inner = self.items(depth - 1)
+        head = dice.choice(("map", "filter", "sort", "reverse", "rest", "take", "append", "cons", "list"))
+        if head == "map":
+            return self.say(head, self.key(), inner)
+        if head == "filter":
+            return self.say(head, f"(lambda (i) (< i {dice.choice(NUMBERS)}))", inner)
+        if head == "sort":
+            return self.say(head, *dice.choice(([inner], [self.key(), inner])))
+        if head == "take":
+            return self.say(head, inner, str(dice.randint(0, 3)))
+        if head == "append":
+            return self.say(head, inner, self.items(depth - 1))
+        if head == "cons":
+            return self.say(head, self.picked(1), inner)
+        return self.say(head, *([self.picked(1), self.picked(0)] if head == "list" else [inner]))
+
+
+_EVERY = ("num", "bool", "str", "word")
+_SPECIAL: dict[str, tuple[tuple[str, ...], Callable[..., str], int]] = {
+    "let": (_EVERY, Grammar._let, 3),
+    "if": (_EVERY, Grammar._if, 3),
+    "when": (_EVERY, Grammar._when, 1),
+    "cond": (_EVERY, Grammar._cond, 2),
+    "case": (_EVERY, Grammar._case, 2),
+    "if-null": (_EVERY, Grammar._if_null, 1),
+    "null?": (("bool",), Grammar._null, 1),
+    "in": (("bool",), Grammar._in, 2),
+    "not-in": ((), Grammar._in, 0),
+    "one-of": ((), Grammar._in, 0),
+    "param": ((), Grammar._param, 0),
+    "<": (("bool",), Grammar._compare, 4),
+    **dict.fromkeys(("=", "!=", "<=", ">", ">="), ((), Grammar._compare, 0)),
+}
+
+_SPECIAL_NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 5.0, math.inf, -math.inf, math.nan, 1e-310, 1e16, 1e308, None)
+
+
+def records(dice: random.Random, count: int, inputs: Iterable[Input] = INPUTS) -> list[dict[str, Any]]:
+    """Rows of special values for every input."""
+    declarations = tuple(inputs)
+
+    def value(declared: Input) -> Any:
+        if declared.type == "num":
+            return dice.choice(_SPECIAL_NUMBERS) if dice.random() < 0.7 else dice.gauss(0, 3)
+        if declared.type == "bool":
+            return dice.choice((True, False, None))
+        if declared.type == "set":
+            return dice.choice((None, [], *[dice.sample(TAGS, dice.randint(1, 4)) for _ in range(4)]))
+        return dice.choice((*(declared.words or (*WORDS, "über")), None))
+
+    return [{declared.name: value(declared) for declared in declarations} for _ in range(count)]

@@ -1,0 +1,163 @@
+"""A few thousand inputs of the fuzzer, seeded; a million of them is ``experiments/fuzz_language.py``."""
+
+from __future__ import annotations
+
+import ast
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.fuzz_language import MUTATIONS, Finding, Session, _tokens, minimal, shrunk
+from memlab.errors import PolicyError
+from memlab.language import compile_policy
+from memlab.language._forms import FORMS
+from memlab.language._interpret_forms import FUNCTIONS
+from memlab.language._library import library
+from tests.language.agreement import bits, disagreement, lifted_disagreement
+from tests.language.grammar import ALIASES, NOT_DRAWN, SLOTS, Grammar, records
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session("tests", tmp_path_factory.mktemp("canary"))
+
+
+def test_three_thousand_inputs_find_nothing(session: Session) -> None:
+    tally = session.run(3000)
+    assert [f"{f.what}: {f.detail}\n{f.text}" for f in tally.findings] == []
+    assert tally.inputs == tally.valid + sum(tally.errors.values()) == 3000
+    assert tally.valid > 0.3 * tally.inputs
+    assert set(tally.errors) == {"PolicySyntaxError", "PolicyTypeError", "PolicyNameError", "PolicyLimitError"}
+    assert set(tally.kinds) == {"drawn", "mutated", "attack", "reached", "shipped", "pack"}
+    assert tally.compared > 10
+    assert tally.kept > 10
+    assert tally.edges > 1000
+
+
+def test_drawn_programs_are_valid_and_their_back_ends_agree() -> None:
+    dice = random.Random(5)
+    grammar = Grammar(dice)
+    rows = records(dice, 40)
+    valid = 0
+    for _ in range(600):
+        program = grammar.policy()
+        try:
+            policy = compile_policy(program.source, program.signature)
+        except PolicyError:
+            continue
+        valid += 1
+        if valid % 5 == 0:
+            at = dice.randrange(30)
+            try:
+                found = disagreement(policy, rows[at : at + 6])
+            except PolicyError:
+                assert program.slot == "list"  # types within lists are found out at run time
+            else:
+                assert found is None, program.source
+    assert valid > 540
+
+
+def test_a_lifted_policy_gives_what_the_interpreter_gives() -> None:
+    dice = random.Random(9)
+    grammar, rows = Grammar(dice), records(dice, 60)
+    lifted = 0
+    for _ in range(500):
+        program = grammar.policy("list")
+        try:
+            policy = compile_policy(program.source, program.signature)
+        except PolicyError:
+            continue
+        lifted += policy.root.op != "interpreted"
+        at = dice.randrange(50)
+        assert lifted_disagreement(policy, rows[at : at + 8]) is None, program.source
+    assert lifted > 200
+
+
+def test_every_form_is_drawn() -> None:
+    """A form, an alias, a helper or a function over lists that the language gains must be known to the grammar."""
+    grammar = Grammar(random.Random(1))
+    for _ in range(4000):
+        grammar.policy()
+    assert set(FORMS) - NOT_DRAWN - {"quote"} <= set(grammar.heads)
+    assert set(ALIASES) - {"λ"} <= set(grammar.heads)
+    assert set(library()) <= set(grammar.heads)
+    assert set(FUNCTIONS) - {"range"} <= set(grammar.heads)
+
+
+def test_the_same_seed_draws_the_same_inputs(tmp_path: Path) -> None:
+    first, second = ([Session("same", tmp_path).draw() for _ in range(1)] for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.__name__)
+def test_a_mutation_is_a_function_of_the_dice(mutation) -> None:
+    text, other = "(fn [x] (+ x 1.5 (abs y)))", "(lambda (a) (if p 'b #[[c]]))"
+    made = [mutation(text, other, random.Random(seed)) for seed in range(40)]
+    assert made == [mutation(text, other, random.Random(seed)) for seed in range(40)]
+    assert len(set(made)) > 5
+    assert mutation("", "", random.Random(1)) is not None
+
+
+def test_tokens_are_the_whole_text() -> None:
+    for text in ('(fn [x] #_ (+ x 1) \'a "b c" #[[d]] ; e\n x)', '"\\', "\ud800(", "a\u202eb\0"):
+        assert "".join(_tokens(text)) == text
+
+
+def test_canaries_sing(tmp_path: Path) -> None:
+    """The instruments work: each thing that a text must not do is heard, and nothing outside is."""
+    code = """
+import sys, builtins
+from pathlib import Path
+from experiments.fuzz_language import Canaries
+canaries = Canaries(Path(sys.argv[1]))
+open(canaries.file, "w").close()
+assert not canaries.song
+with canaries.near():
+    open(canaries.file).close()
+    eval("1 + 1")
+    exec("pass")
+    import colorsys
+    builtins.memlab_canary()
+print(sorted({line.split()[0] for line in canaries.song}))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert {"compile", "exec", "import", "open", "the"} <= set(ast.literal_eval(done.stdout))
+
+
+def test_a_finding_is_made_minimal(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shrunk("(a (b c) (d (e needle)) f)", lambda text: "needle" in text) == "needle"
+
+    def fragile(text: str, slot: str, *, whole: bool = False) -> None:
+        if "boom" in text:
+            raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr("experiments.fuzz_language.read_and_check", fragile)
+    found = Session.crash(ZeroDivisionError("boom"), "(fn [x] (+ x (boom y)))", "num")
+    assert minimal(session, found).text == "boom"
+
+
+def test_an_agreement_is_by_bits() -> None:
+    assert bits(0.0) != bits(-0.0)
+    assert bits(float("nan")) == bits(-float("nan"))
+    assert bits(1.0) != bits(True)
+
+
+def test_a_disagreement_is_seen() -> None:
+    """The judge can fail: a policy whose arrays are another policy's is found out."""
+    rows = records(random.Random(4), 6)
+    policy = compile_policy("(fn [x y] (+ x y))", SLOTS["num"])
+    other = compile_policy("(fn [x y] (- x y))", SLOTS["num"])
+    assert disagreement(policy, rows) is None
+    vars(policy)["_arrays"] = other._arrays
+    assert "its array" in (disagreement(policy, rows) or "")
+    vars(policy)["_columns"] = other._columns
+    assert "its column" in (disagreement(policy, rows) or "")
+    del vars(policy)["_arrays"], vars(policy)["_columns"]
+
+
+def test_a_finding_says_what_and_where() -> None:
+    found = Session.crash(ZeroDivisionError("division by zero"), "(/ 1 0)", "num")
+    assert found == Finding("crash", "ZeroDivisionError: division by zero at ", "(/ 1 0)", "num")

@@ -1,0 +1,107 @@
+"""What a recall shows, and what it says of itself: why one stands above another, why one is not there."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memlab.errors import InputError, UnknownName
+
+TALK = [
+    {"text": "The bakery opens at six.", "speaker": "Ada"},
+    {"text": "When does the bakery open?", "speaker": "Ben"},
+    {"text": "We have two goats by the sea.", "speaker": "Ada"},
+    {"text": "A kayak trip with the goats.", "speaker": "Cy"},
+    {"text": "Rain again, the whole week.", "speaker": "Ben"},
+]
+
+
+@pytest.fixture
+def hits(lab):
+    lab.remember_many(TALK, chain=True)
+    return lab.recall("when does the bakery open?", limit=2)
+
+
+def left_out(hits):
+    return [memory for memory in hits.slate.ids.tolist() if memory not in hits.ids]
+
+
+def test_why_is_the_difference_of_scores(hits):
+    why = hits.why(hits[0], hits[1])
+    assert why.names == (f"memory {hits[0].id}", f"memory {hits[1].id}")
+    assert why.difference == pytest.approx(hits[0].score - hits[1].score, abs=1e-12)
+    assert math.fsum(t.difference for t in why.terms) == pytest.approx(why.difference, abs=1e-12)
+    assert hits[0].above(hits[1]) == why
+    assert hits.why(hits[0].id, hits[1].id) == why
+
+
+def test_why_not_compares_with_the_last_that_was_shown(hits):
+    missing = left_out(hits)[-1]
+    why = hits.why(missing)
+    assert why.names == (f"memory {hits[-1].id}", f"memory {missing}")
+    assert why.difference >= 0
+
+
+def test_a_hit_alone_is_compared_with_the_best_that_was_not_shown(hits):
+    best = hits.slate.frame.filter(~hits.slate.frame["memory_id"].is_in(hits.ids)).sort("rank")["memory_id"][0]
+    assert hits[1].above().names == (f"memory {hits[1].id}", f"memory {best}")
+
+
+def test_probes_were_not_shown_for_their_score(lab):
+    lab.remember_many([{"text": f"kayak number {n}"} for n in range(30)])
+    lab.use("(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)")
+    hits = lab.recall("kayak", limit=3)
+    assert [hit.probe for hit in hits] == [False, False, False, True]
+    assert hits.why(left_out(hits)[0]).names[0] == f"memory {hits[2].id}"
+
+
+def test_what_was_no_candidate_is_an_error_that_says_so(hits):
+    for ask in (hits.why, hits.explain, hits.sensitivity):
+        with pytest.raises(UnknownName, match="candidate of this recall"):
+            ask(99)
+
+
+def test_with_all_shown_there_is_nothing_left_to_compare(lab):
+    lab.remember("kayak")
+    with pytest.raises(InputError, match="Every candidate was shown"):
+        lab.recall("kayak").why(1)
+
+
+def test_the_tree_has_the_score_at_its_root(hits):
+    for hit in hits:
+        told = hit.explain()
+        assert told.tree.root.value == pytest.approx(hit.score, abs=1e-12)
+        assert "step by step" in told._repr_html_()
+
+
+def test_the_sensitivity_of_a_hit_is_that_of_its_score(hits):
+    found = hits[0].sensitivity()
+    assert found.value == pytest.approx(hits[0].score, abs=1e-12)
+    assert found == hits.sensitivity(hits[0].id)
+    assert {c.feature for c in found.changes} == set(hits.pack.policies["recall-score"].inputs)
+    assert found.slopes["coverage"] == pytest.approx(0.14)
+
+
+def test_the_sensitivity_of_the_pool_lists_every_feature(hits):
+    found = hits.sensitivity()
+    assert (found.items, found.top) == (len(hits.slate), 2)
+    assert {e.feature for e in found.effects} == set(hits.pack.policies["recall-score"].inputs)
+    assert all(0 <= e.turned <= 1 for e in found.effects)
+
+
+def test_a_pack_that_tests_sets(lab):
+    lab.remember_many([{"text": f"kayak {n}", "tags": ["sea"] if n % 2 else []} for n in range(4)])
+    lab.use('(pack tagged) (defpolicy recall-score [tags lexical] (+ lexical (if (has tags "sea") 1 0)))')
+    hits = lab.recall("kayak", limit=2)
+    why = hits.why(left_out(hits)[0])
+    assert why.terms[0].features == ('(has tags "sea")',)
+    assert {c.feature for c in hits[0].sensitivity().changes} == {'(has tags "sea")', "lexical"}
+
+
+def test_aggregates_range_over_the_pool(lab):
+    lab.remember_many([{"text": f"kayak {n} {'very ' * n}"} for n in range(5)])
+    lab.use("(pack ranks) (defpolicy recall-score [lexical length] (/ (slate-rank lexical) (+ 1 length)))")
+    hits = lab.recall("kayak", limit=2)
+    assert hits[0].sensitivity().value == pytest.approx(hits[0].score)
+    assert hits.sensitivity().items == 5

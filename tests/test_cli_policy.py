@@ -1,0 +1,190 @@
+"""``memlab policy`` on files: packs and single policies, checked, shown, hashed, compared, explained, set in LaTeX."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from memlab.cli import main
+from memlab.policies import load_pack
+
+NEAR = "(defpolicy recall-score [similarity recency]\n  (+ (* 0.7 similarity) (* 0.3 recency)))\n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words, status=0):
+        result = CliRunner().invoke(main, ["policy", *(str(word) for word in words)])
+        assert result.exit_code == status, result.output
+        assert "Traceback" not in result.output
+        return result
+
+    return call
+
+
+@pytest.fixture
+def told(run):
+    return lambda *words, status=0: json.loads(run(*words, "--json", status=status).stdout)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="mine.hy"):
+        (tmp_path / name).write_text(text)
+        return name
+
+    return write
+
+
+def test_a_file_is_a_pack_or_a_policy_that_names_its_slot(told, run, file):
+    assert told("check", "cascade")["ok"]
+    assert list(told("check", file(NEAR))["slots"]) == ["recall-score"]
+    assert told("check", file("; mine\n(require memlab.dialect *)\n(pack mine)"))["pack"] == "mine"
+    bare = file("(fn [similarity] similarity)", "bare.hy")
+    assert "--slot" in run("check", bare, status=1).stderr
+    assert list(told("check", bare, "--slot", "seed-score")["slots"]) == ["seed-score"]
+    assert "Did you mean recall-score" in run("check", bare, "--slot", "recal-score", status=1).stderr
+
+
+def test_check_tells_every_error_with_file_line_and_column(run, told, file):
+    broken = file(
+        "(pack broken)\n"
+        "(defpolicy recall-score [similarty] similarty)\n"
+        "(defpolicy seed-score [lexical]\n  (+ lexical true))\n"
+        "(defpolicy spread [weight] weight)\n"
+    )
+    lines = run("check", broken, status=1).stderr.splitlines()
+    assert [line.split(" ")[0] for line in lines if line.startswith("mine.hy")] == ["mine.hy:2:26:", "mine.hy:4:14:"]
+    assert "  (defpolicy recall-score [similarty] similarty)" in lines
+    assert "                           ^^^^^^^^^" in lines
+    assert lines[-1] == "memlab: mine.hy has 2 errors"
+    found = told("check", broken, status=1)
+    assert found["ok"] is False
+    assert [(error["line"], error["column"]) for error in found["errors"]] == [(2, 26), (4, 14)]
+    single = told("check", file("(fn [similarity]\n  (+ similarity)", "single.hy"), "--slot", "recall-score", status=1)
+    assert [(error["file"], error["line"]) for error in single["errors"]] == [("single.hy", 1)]
+    assert told("check", file("(pack p)\n(setting limit 0)"), status=1)["errors"][0]["line"] == 2
+
+
+def test_show_is_coloured_on_demand_and_its_text_is_the_source(run, file):
+    plain, coloured = (run("show", file(NEAR), flag).stdout for flag in ("--no-color", "--color"))
+    assert NEAR.strip() in plain
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    assert "\x1b[" not in run("show", "cascade").stdout
+    assert "\x1b" not in run("show", file(NEAR.replace("\n", ' "\x1b[2J"\n', 1))).stdout
+    settings = [line for line in run("show", "memlab").stdout.splitlines() if line.startswith("(setting")]
+    assert '(setting spread-combine "max")' in settings
+
+
+def test_hashes(told, run, file):
+    pack = load_pack("cascade")
+    found = told("hash", "cascade")
+    assert found["hash"] == pack.hash
+    policy = pack.policies["spread"]
+    assert found["slots"]["spread"] == {
+        "hash": policy.hash,
+        "source": policy.source_hash,
+        "meaning": policy.meaning_hash,
+    }
+    first, second = (told("hash", file(text))["slots"]["recall-score"] for text in (NEAR, NEAR.replace("0.7", "0.70")))
+    assert first == second
+    assert run("hash", "cascade").stdout.splitlines()[0] == pack.hash
+
+
+def test_diff_of_policies_is_by_form(run, told, file):
+    old, new = file(NEAR, "a.hy"), file("; other\n" + NEAR.replace("0.7", "0.6").replace("  (", " ("), "b.hy")
+    assert "(* [-0.7-]{+0.6+} similarity)" in run("diff", old, new, status=1).stdout
+    assert "\x1b[31" in run("diff", old, new, "--color", status=1).stdout
+    (change,) = told("diff", old, new, status=1)["changes"]
+    assert (change["kind"], change["before"], change["after"]) == ("constant", "0.7", "0.6")
+    assert run("diff", old, old).stdout == "no difference\n"
+    respelled = file(NEAR.replace("[similarity recency]", "[recency similarity]"), "c.hy")
+    assert "the same forms, spelled otherwise" in run("diff", old, respelled, status=1).stdout
+
+
+def test_diff_of_packs_and_of_a_pack_with_a_policy(told, run, file):
+    found = told("diff", "memlab", "cascade", status=1)
+    assert "recall-score" in found["slots"]
+    assert found["settings"]["spread-steps"] == {"before": 1, "after": 2}
+    assert {change["place"] for change in found["changes"]} >= {"settings", "recall-score"}
+    assert "recall-score" in told("diff", "memlab", file(NEAR), status=1)["slots"]
+    assert list(told("diff", "memlab", "cascade", "--slot", "spread", status=1)["slots"]) == ["spread"]
+
+
+VALUES = '{"similarity": 0.8, "recency": 0.5}'
+
+
+def test_explain_takes_json_or_pairs(told, run, file):
+    name = file(NEAR)
+    found = told("explain", name, "--values", VALUES)
+    (item,) = found["explained"].values()
+    assert item["value"] == pytest.approx(0.71)
+    assert {term["text"]: term["value"] for term in item["terms"]} == pytest.approx(
+        {"(* 0.7 similarity)": 0.56, "(* 0.3 recency)": 0.15}
+    )
+    assert told("explain", name, "--values", "similarity=0.8", "--values", "recency=0.5")["explained"] == {
+        "recall-score": item
+    }
+    text = run("explain", name, "--values", VALUES).stdout
+    assert "recall-score = 0.71" in text
+    assert "(* 0.7 similarity)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--values", "similarity=1"), "also reads recency"),
+        (("--values", "similarty=1"), "Did you mean similarity"),
+        (("--values", "similarity"), "name=value"),
+        (("--values", "{similarity}"), "not JSON"),
+        (("--values", "similarity=high", "--values", "recency=1"), "similarity is a num"),
+        (("--frame", "absent.csv"), "no file absent.csv"),
+        (("--frame", "mine.hy"), ".parquet, .csv or .jsonl"),
+    ],
+)
+def test_explain_says_what_is_missing(run, file, words, message):
+    assert message in run("explain", file(NEAR), *words, status=1).stderr
+
+
+def test_explain_of_a_pack_needs_a_slot(run):
+    assert "--slot" in run("explain", "cascade", "--values", "x=1", status=1).stderr
+
+
+SLATE = pl.DataFrame({"memory_id": [1, 2, 3], "similarity": [0.2, 0.6, 1.0], "recency": [1.0, 0.5, 0.0]})
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_aggregates_come_from_a_frame(told, run, file, tmp_path, suffix):
+    name = file("(fn [similarity recency] (+ (min-max similarity) recency))")
+    write = {"parquet": SLATE.write_parquet, "csv": SLATE.write_csv, "jsonl": SLATE.write_ndjson}[suffix]
+    write(tmp_path / f"slate.{suffix}")
+    words = ("explain", name, "--slot", "recall-score")
+    (item,) = told(*words, "--frame", f"slate.{suffix}", "--row", 1)["explained"].values()
+    assert item["value"] == pytest.approx(1.0)
+    assert "no row 3" in run(*words, "--frame", f"slate.{suffix}", "--row", 3, status=1).stderr
+    assert "slate" in run(*words, "--values", "similarity=1", "--values", "recency=1", status=1).stderr
+
+
+def test_a_record_is_explained_field_by_field(told):
+    policy = load_pack("cascade").policies["reinforce"]
+    values = {name: _example(policy.signature.inputs[name]) for name in policy.inputs}
+    words = ("explain", "cascade", "--slot", "reinforce", "--values", json.dumps(values))
+    assert len(told(*words)["explained"]) == len(policy.fields)
+    assert len(told(*words, "--field", policy.fields[0])["explained"]) == 1
+
+
+def _example(declared):
+    return {"num": 0.5, "bool": True, "str": (*declared.words, "")[0], "set": []}[declared.type]
+
+
+def test_latex(told, run, file):
+    found = told("latex", file(NEAR))["latex"]
+    assert list(found) == ["recall-score"]
+    assert "0.7" in run("latex", file(NEAR)).stdout
