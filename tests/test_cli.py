@@ -171,3 +171,21 @@ def test_a_lab_without_recalls(run):
 def test_policy_from_standard_input(told):
     told("remember", "a.memlab", "x")
     assert told("policy", "install", "a.memlab", "recall-score", "-", input="(fn [length] length)")["version"] == 2
+
+
+def test_the_policies_of_a_lab(run, told, tmp_path):
+    told("remember", "a.memlab", "The bakery opens at six.")
+    told("recall", "a.memlab", "when does the bakery open?")
+    told("feedback", "a.memlab", 1, "success")
+    told("policy", "install", "a.memlab", "recall-score", "-", input="(fn [recency] recency)")
+    assert told("policy", "pin", "a.memlab", "recall-score", "--reason", "keep")["version"] == 2
+    refused = run("policy", "rollback", "a.memlab", "recall-score")
+    assert (refused.exit_code, "unpin" in refused.output) == (1, True)
+    told("use", "a.memlab", "cascade")
+    assert {row["slot"] for row in told("policy", "history", "a.memlab")} >= {"recall-score", "spread"}
+    assert told("policy", "unpin", "a.memlab", "recall-score")["pack"] == "cascade"
+    assert told("policy", "rollback", "a.memlab")["pack"] == "memlab"
+    assert sum(row["success"] for row in told("policy", "attribution", "a.memlab")) == 1
+    (tmp_path / "mine.hy").write_text("(fn [similarity] similarity)")
+    changes = told("policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0")
+    assert [row["outcome"] for row in changes] == ["live"]

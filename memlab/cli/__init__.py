@@ -3,10 +3,10 @@
 Exit status: 0 done, 1 refused with a reason, 2 a wrong call.
 """
 
-from memlab.cli import _jobs, _lab, _policy
+from memlab.cli import _jobs, _lab, _policy_lab
 from memlab.cli._base import main
 
 __all__ = ["main"]
 
 # Each module adds its commands to the group when it is imported.
-_ = (_jobs, _lab, _policy)
+_ = (_jobs, _lab, _policy_lab)

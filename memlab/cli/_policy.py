@@ -1,4 +1,4 @@
-"""Policies: check, tell, hash and compare files; install and roll back in a lab."""
+"""Policy files: check, tell, hash, compare and explain them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
-from memlab.cli._base import FILE, LAB, as_json_option, existing, main, tell
+from memlab.cli._base import FILE, as_json_option, main, tell
 from memlab.cli._policy_file import PolicyFile, errors_of, given_values, opened, read_frame
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.language import Explanation, Policy, diff_packs, diff_policies, highlight, printable
@@ -271,42 +271,3 @@ def latex(file: str, slot: str | None, as_json: bool) -> None:
     parts = [chosen.field(name) for name in chosen.fields] or [chosen]
     made = {part.name: formula(part) for part in parts}
     tell({"policy": chosen.name, "latex": made}, as_json=as_json, text=lambda: "\n".join(made.values()))
-
-
-@policy.command()
-@LAB
-@click.argument("slot")
-@as_json_option
-def history(lab: Path, slot: str, as_json: bool) -> None:
-    """Every version that SLOT of LAB has had."""
-    with existing(lab, read_only=True) as opened:
-        frame = opened.policies.history(slot)
-    tell(frame.to_dicts(), as_json=as_json, text=lambda: str(frame))
-
-
-@policy.command()
-@LAB
-@click.argument("slot")
-@click.argument("file", type=click.File(encoding="utf-8"))
-@click.option("--reason", default="")
-@as_json_option
-def install(lab: Path, slot: str, file: Any, reason: str, as_json: bool) -> None:
-    """Put the policy in FILE (- for standard input) into SLOT of LAB."""
-    with existing(lab) as opened:
-        version = opened.policies.install(slot, file.read(), reason=reason)
-    report = {"slot": slot, "version": version.number, "hash": version.hash}
-    tell(report, as_json=as_json, text=lambda: f"{slot} version {version.number} [{version.hash[:12]}] is live")
-
-
-@policy.command()
-@LAB
-@click.argument("slot")
-@click.option("--to", help="A version's number or the start of its hash. Default: the one before.")
-@as_json_option
-def rollback(lab: Path, slot: str, to: str | None, as_json: bool) -> None:
-    """Bring an earlier policy of SLOT back in LAB."""
-    wanted: int | str | None = int(to) if to is not None and to.isdecimal() and len(to) < 6 else to
-    with existing(lab) as opened:
-        version = opened.policies.rollback(slot, to=wanted)
-    report = {"slot": slot, "version": version.number, "hash": version.hash}
-    tell(report, as_json=as_json, text=lambda: f"{slot} version {version.number} [{version.hash[:12]}] is live")
