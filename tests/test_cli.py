@@ -185,7 +185,7 @@ def test_the_policies_of_a_lab(run, told, tmp_path):
     assert {row["slot"] for row in told("policy", "history", "a.memlab")} >= {"recall-score", "spread"}
     assert told("policy", "unpin", "a.memlab", "recall-score")["pack"] == "cascade"
     assert told("policy", "rollback", "a.memlab")["pack"] == "memlab"
-    assert sum(row["success"] for row in told("policy", "attribution", "a.memlab")) == 1
+    assert sum(row["recalls"] for row in told("policy", "attribution", "a.memlab")) == 1
     (tmp_path / "mine.hy").write_text("(fn [similarity] similarity)")
     changes = told("policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0")
     assert [row["outcome"] for row in changes] == ["live"]
