@@ -265,9 +265,7 @@ def _item(
 @as_json_option
 def latex(file: str, slot: str | None, as_json: bool) -> None:
     """A policy of FILE as a formula in LaTeX."""
-    from memlab.language._latex import latex as formula
-
     chosen = opened(file, slot).one(slot)
     parts = [chosen.field(name) for name in chosen.fields] or [chosen]
-    made = {part.name: formula(part) for part in parts}
+    made = {part.name: part.latex() for part in parts}
     tell({"policy": chosen.name, "latex": made}, as_json=as_json, text=lambda: "\n".join(made.values()))

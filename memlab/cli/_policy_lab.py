@@ -57,9 +57,7 @@ def install(lab: Path, slot: str, file: Any, reason: str, as_json: bool) -> None
 @policy.command()
 @LAB
 @click.argument("slot", required=False)
-@click.option(
-    "--to", help="A version's number (a pack's event) or the start of its hash. Default: the one before."
-)
+@click.option("--to", help="A version's number (a pack's event) or the start of its hash. Default: the one before.")
 @_REASON
 @as_json_option
 def rollback(lab: Path, slot: str | None, to: str | None, reason: str, as_json: bool) -> None:

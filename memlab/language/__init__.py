@@ -22,12 +22,15 @@ from memlab.language._edit import (
     subtrees,
     with_param,
 )
+from memlab.language._effects import Sensitivity, SlateSensitivity
 from memlab.language._explain import Branch, Explanation, Term
 from memlab.language._highlight import highlight, printable
 from memlab.language._pack import PackSource, Setting, read_pack
 from memlab.language._params import Param
 from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
 from memlab.language._signature import Input, InputType, Returns, Signature, Type
+from memlab.language._tree import Tree, TreeNode
+from memlab.language._why import Why
 
 __all__ = [
     "DIALECT",
@@ -46,11 +49,16 @@ __all__ = [
     "Policy",
     "PolicyForm",
     "Returns",
+    "Sensitivity",
     "Setting",
     "Signature",
+    "SlateSensitivity",
     "Subtree",
     "Term",
+    "Tree",
+    "TreeNode",
     "Type",
+    "Why",
     "compile_policy",
     "crossover",
     "diff_packs",

@@ -265,13 +265,15 @@ def holds(value: Any, at: Place, argument: int | None = 0) -> bool:
 def _a_number(value: Any, at: Place, argument: int) -> float:
     if value.__class__ is not float:
         raise at.error(f"{at.name} takes a number, and this is {kind(value)}.", argument)
-    return value  # type: ignore[no-any-return]
+    number: float = value
+    return number
 
 
 def _a_list(value: Any, at: Place, argument: int) -> tuple[Any, ...]:
     if value.__class__ is not tuple:
         raise at.error(f"{at.name} takes a list, and this is {kind(value)}.", argument)
-    return value  # type: ignore[no-any-return]
+    items: tuple[Any, ...] = value
+    return items
 
 
 def _made(machine: Machine, items: Iterable[Any], count: int, at: Place) -> tuple[Any, ...]:
@@ -390,9 +392,11 @@ def _reduce(machine: Machine, at: Place, function: Any, *rest: Any) -> Any:
     run, env = body.run, function.env
     for item in given:
         if gathered.__class__ is Spread:
-            gathered = machine.settle(
-                (gathered,), lambda values, item=item: run(machine, (*env, values[0], item)), at, body.cost
-            )
+
+            def step(values: Sequence[Any], item: Any = item) -> Any:
+                return run(machine, (*env, values[0], item))
+
+            gathered = machine.settle((gathered,), step, at, body.cost)
         else:
             gathered = run(machine, (*env, gathered, item))
     machine.leave(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,9 @@ from memlab.language._signature import Signature
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+
+    from memlab.language._effects import Sensitivity, SlateSensitivity
+    from memlab.language._why import Why
 
 __all__ = ["DIALECT", "Policy", "PolicyForm", "compile_policy"]
 
@@ -176,9 +180,51 @@ class Policy:
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Explanation:
-        """The value for one item and the additive terms of the live branch, which sum to it."""
+        """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
         self._scalar("explain")
         return explain(self._row, self._row.run(values, aggregates))
+
+    def why(
+        self,
+        a: Mapping[str, object],
+        b: Mapping[str, object],
+        *,
+        aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
+        names: tuple[str, str] = ("a", "b"),
+    ) -> Why:
+        """Why ``a`` has a greater value than ``b``, or a smaller one, term by term: see ``_why``."""
+        from memlab.language._why import why
+
+        return why(self, a, b, aggregates=aggregates, names=names)
+
+    def sensitivity(
+        self, item: Mapping[str, object] | int, slate: pl.DataFrame | None = None, *, order: str = "memory_id"
+    ) -> Sensitivity:
+        """How the value of one item answers to each of its features: see ``_sensitivity``."""
+        from memlab.language._sensitivity import sensitivity
+
+        return sensitivity(self, item, slate, order=order)
+
+    def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
+        """What the order of a slate owes to each feature: see ``_sensitivity``."""
+        from memlab.language._sensitivity import slate_sensitivity
+
+        return slate_sensitivity(self, slate, top=top, order=order)
+
+    def latex(self) -> str:
+        """The policy as LaTeX for display mathematics, without the dollar signs; a record has one equation a field."""
+        from memlab.language._latex import latex
+
+        return latex(self)
+
+    def __repr__(self) -> str:
+        return f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>"
+
+    def _repr_html_(self) -> str:
+        from memlab.language._highlight import highlight
+
+        head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
+        return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
 
     def _scalar(self, verb: str) -> None:
         if self.root.op == "record":

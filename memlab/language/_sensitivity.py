@@ -121,14 +121,15 @@ def slate_sensitivity(
             continue
         after = _ranked(new)
         assert after is not None
-        gaps = np.abs(_numbers(new) - _numbers(now))
-        gaps = gaps[np.isfinite(gaps)]
+        with np.errstate(invalid="ignore", over="ignore"):  # infinity less infinity is no gap
+            gaps = np.abs(_numbers(new) - _numbers(now))
+            moved = float(gaps[np.isfinite(gaps)].mean()) if np.isfinite(gaps).any() else 0.0
         pairs = base.height * (base.height - 1) / 2
         effects.append(
             FeatureEffect(
                 name,
                 to,
-                float(gaps.mean()) if len(gaps) else 0.0,
+                moved,
                 changed,
                 turned(ranked, after) / pairs if pairs else 0.0,
                 len(set(ranked[:top].tolist()) - set(after[:top].tolist())),
@@ -213,9 +214,11 @@ def _step(value: float, column: pl.Series | None) -> float | None:
     if column is not None:
         numbers = _finite(column)
         if len(numbers):
-            spread = float(np.quantile(numbers, _HIGH) - np.quantile(numbers, _LOW))
+            low, high = _ends(numbers)
+            spread = high - low
     # at 1e16 a step of one would not be a step: it stays above the spacing of numbers
-    return max(_STEP * (spread or max(abs(value), 1.0)), abs(value) * 1e-9)
+    step = max(_STEP * (spread or max(abs(value), 1.0)), abs(value) * 1e-9)
+    return step if math.isfinite(2.0 * step + abs(value)) else None
 
 
 def _options(policy: Policy, name: str, type: str, value: Value, column: pl.Series | None) -> list[tuple[Value, str]]:
@@ -226,13 +229,19 @@ def _options(policy: Policy, name: str, type: str, value: Value, column: pl.Seri
         numbers = np.empty(0) if column is None else _finite(column)
         if not len(numbers):
             return []
-        low, high = (float(np.quantile(numbers, share, method="nearest")) for share in (_LOW, _HIGH))
+        low, high = _ends(numbers)
         return [(low, f"{_LOW:.0%}"), (high, f"{_HIGH:.0%}")]
     declared = policy.signature.inputs.get(name)
     words: list[str] = list(declared.words) if declared is not None else []
     if not words and column is not None:
         words = _common(column)
     return [(word, "word") for word in words if word != value]
+
+
+def _ends(numbers: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """What is low and what is high, as values that occur."""
+    low, high = np.quantile(numbers, (_LOW, _HIGH), method="nearest").tolist()
+    return low, high
 
 
 def _finite(column: pl.Series) -> npt.NDArray[np.float64]:
