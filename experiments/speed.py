@@ -3,9 +3,9 @@
     python experiments/speed.py                     # synthetic memories, 1,000 to 100,000
     python experiments/speed.py --locomo locomo-dev5.json
 
-Prints the import time of memlab, the reading of a pack, durable ingestion, reopening, and whole recalls (embedding,
-policy and logging included). The last column compares with the parts that cannot be saved: embedding the
-question, an exact search of the vectors, and one commit.
+Prints the import time of memlab, durable ingestion, reopening, and whole recalls (embedding, policy and logging
+included). The last column compares with the parts that cannot be saved: embedding the question, an exact search of the
+vectors, and one commit. Reading, checking and swapping policies is timed by ``language_speed.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 
 import memlab
 from memlab.ingest import conversation, read_locomo
-from memlab.policies import load_pack
 
 # Word ranks after stop words, Zipf-Mandelbrot: the most frequent word stands in some 10% of the sentences.
 _RANKS = np.arange(40_000)
@@ -106,17 +105,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args()
 
-    print(f"import memlab            {fresh_import():8.1f} ms")
-    text = Path(memlab.policies.__file__).parent.joinpath("packs", "memlab.hy").read_text()
-    cold = [timed(lambda i=i: load_pack(f"{text}\n; {i}\n")) for i in range(20)]
-    print(f"read and check a pack    {quantiles(cold)[0]:8.1f} ms")
-    with memlab.open() as lab:
-        lab.remember_many(rows(100, random.Random(1)))
-        swaps = [
-            timed(lambda i=i: lab.policies.install("recall-score", f"(fn [similarity] (* {i + 1} similarity))"))
-            for i in range(20)
-        ]
-    print(f"install a policy         {quantiles(swaps)[0]:8.1f} ms\n")
+    print(f"import memlab            {fresh_import():8.1f} ms\n")
 
     print(f"{'corpus':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}")
     with tempfile.TemporaryDirectory() as folder:

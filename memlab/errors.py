@@ -89,6 +89,9 @@ class UnknownName(InputError, LookupError):
         return (_rebuild, (type(self), self.args, self.__dict__))
 
 
+_MOST_SAID = 600
+
+
 class PolicyError(MemlabError):
     """A policy's source is not acceptable; the message shows the line with a caret below the form.
 
@@ -107,6 +110,8 @@ class PolicyError(MemlabError):
         hash: str | None = None,
         file: str | None = None,
     ) -> None:
+        # A name in a stranger's text may be as long as the text.
+        message = message if len(message) <= _MOST_SAID else f"{message[: _MOST_SAID - 4]} ..."
         self.message = message
         self.source, self.line, self.column, self.end_column = source, line, column, end_column
         self.policy, self.hash, self.file = policy, hash, file

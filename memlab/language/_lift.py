@@ -75,6 +75,16 @@ class Lifter(Checker):
     def bound(self, form: Form, env: Env) -> object:
         return self.listing(form, env) or super().bound(form, env)
 
+    def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
+        if form.kind == "list":
+            raise self.refusal("a list of its own", form)
+        return super().check(form, env, tail=tail)
+
+    def lookup(self, form: Form, env: Env) -> object:
+        if form.text not in env and self.is_function(form.text):
+            raise self.refusal("a function is a value", form)
+        return super().lookup(form, env)
+
     def listing(self, form: Form, env: Env) -> Listing | None:
         """The list that a form denotes, or None if it denotes a value."""
         if form.kind == "symbol":

@@ -258,7 +258,7 @@ def _reader_class() -> Callable[[Text, int], Any]:
                     raise self.error(
                         f"{ident[:40]} is an integer beyond 2^53, which float64 does not hold.", start, self.at
                     )
-                return integer_type(ident) if _INTEGER.match(ident) else float_type(ident)
+                return integer_type(int(ident)) if _INTEGER.match(ident) else float_type(ident)
             if ident.lstrip("+-").lower() in _WORD_NUMBERS:
                 raise self.error(f"{ident} cannot be written as a number: constants are finite.", start, self.at)
             if "." in ident:

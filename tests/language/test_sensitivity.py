@@ -94,7 +94,8 @@ class TestOneItem:
         asked = policy(body)
         for name, slope in sensitivity(asked, 5, slate).slopes.items():
             column = name.replace("-", "_")
-            spread = np.quantile(slate[column], 0.9) - np.quantile(slate[column], 0.1)
+            low, high = (np.quantile(slate[column], share, method="nearest") for share in (0.1, 0.9))
+            spread = float(high) - float(low)
             ends = []
             for step in (-1e-3 * spread, 1e-3 * spread):
                 values = slate[column].cast(pl.Float64).to_list()

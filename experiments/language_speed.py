@@ -1,0 +1,265 @@
+"""How quick the policy language is: one command, seeded, everything in one run, as ratios to the same thing by hand.
+
+    python experiments/language_speed.py
+    python experiments/language_speed.py --runs 31 --json
+
+Columns against the same expression written by hand in Polars (the quicker of an eager and a lazy query), arrays of one
+slate against NumPy by hand, reading and checking a policy, a pack and the library, and a swap in a running lab up to
+the end of the next recall. Contenders take turns; every figure is a median. Results are compared, not only timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import memlab
+from memlab.language import Input, Policy, Signature, compile_policy
+from memlab.language._library import library
+from memlab.policies import DEFAULT_PACK, load_pack, pack_source
+
+LN2 = 0.6931471805599453
+KINDS = ("fact", "event", "goal", "preference", "correction", "turn", "context")
+SLOT = Signature(
+    "recall-score",
+    [
+        *(Input(n) for n in ("similarity", "importance", "age-days", "access", "success", "fail")),
+        Input("kind", "str"),
+        Input("pinned", "bool"),
+    ],
+    aggregates=True,
+)
+SUM = "(fn [similarity importance] (+ (* 0.7 similarity) (* 0.3 importance)))"
+SCORE = """(fn [similarity importance age-days access success fail kind pinned]
+  (let [freshness (half-life-decay age-days (case kind "preference" 180 "goal" 90 ["event" "turn"] 7 else 30))]
+    (+ (* 0.5 similarity)
+       (* 0.2 (if pinned 1 freshness))
+       (* 0.1 importance)
+       (* 0.1 (saturate (log1p access) 3))
+       (* 0.1 (success-rate success fail)))))"""
+SCALED = "(fn [similarity importance] (+ (* 0.7 (min-max similarity)) (* 0.3 (min-max importance))))"
+
+
+def by_hand() -> dict[str, tuple[str, pl.Expr]]:
+    """The policies that are timed, and what a person would write in Polars."""
+    c = pl.col
+    half = (
+        pl.when(c("kind") == "preference")
+        .then(180.0)
+        .when(c("kind") == "goal")
+        .then(90.0)
+        .when(c("kind").is_in(["event", "turn"]))
+        .then(7.0)
+        .otherwise(30.0)
+    )
+    freshness = (-LN2 * c("age_days") / half).exp()
+    use = c("access").log1p()
+    score = (
+        0.5 * c("similarity")
+        + 0.2 * pl.when(c("pinned")).then(1.0).otherwise(freshness)
+        + 0.1 * c("importance")
+        + 0.1 * (use / (use + 3))
+        + 0.1 * ((c("success") + 1) / (c("success") + c("fail") + 2))
+    )
+
+    def scaled(name: str) -> pl.Expr:
+        return (c(name) - c(name).min()) / (c(name).max() - c(name).min())
+
+    return {
+        "a weighted sum": (SUM, 0.7 * c("similarity") + 0.3 * c("importance")),
+        "eight features": (SCORE, score),
+        "two aggregates": (SCALED, 0.7 * scaled("similarity") + 0.3 * scaled("importance")),
+    }
+
+
+def frame(rows: int, seed: int) -> pl.DataFrame:
+    dice = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "memory_id": np.arange(rows),
+            "similarity": dice.uniform(-1, 1, rows),
+            "importance": dice.random(rows),
+            "age_days": dice.exponential(60, rows),
+            "access": dice.poisson(3, rows).astype(float),
+            "success": dice.poisson(1, rows).astype(float),
+            "fail": dice.poisson(0.3, rows).astype(float),
+            "kind": np.array(KINDS)[dice.integers(0, len(KINDS), rows)],
+            "pinned": dice.random(rows) < 0.1,
+        }
+    )
+
+
+def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
+    """Seconds of each, the median of ``runs`` turns after one that does not count."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(runs + 1):
+        for name, call in contenders.items():
+            started = time.perf_counter()
+            call()
+            if turn:
+                taken[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
+    """Compiled columns against Polars by hand."""
+    found = []
+    for rows, (name, (source, expression)) in itertools.product(sizes, by_hand().items()):
+        data = frame(rows, seed)
+        policy = compile_policy(source, SLOT)
+        expected = data.select(expression).to_series().to_numpy()
+        np.testing.assert_allclose(policy.columns(data).to_numpy(), expected, rtol=1e-12)
+        lazy = data.lazy()
+        times = medians(
+            {
+                "compiled": lambda p=policy, d=data: p.columns(d),
+                "eager": lambda d=data, e=expression: d.select(e),
+                "lazy": lambda z=lazy, e=expression: z.select(e).collect(),
+            },
+            runs,
+        )
+        hand = min(times["eager"], times["lazy"])
+        found.append(
+            {"policy": name, "rows": rows, **{k: 1000 * v for k, v in times.items()}, "ratio": times["compiled"] / hand}
+        )
+    return found
+
+
+def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
+    dice = np.random.default_rng(seed)
+    inputs = policy.signature.inputs
+    return {n: dice.random(rows) < 0.2 if inputs[n].type == "bool" else dice.random(rows) for n in policy.inputs}
+
+
+def numpy_by_hand(given: Mapping[str, Any]) -> Callable[[], Any]:
+    """What the default pack's recall-score does, in NumPy: seven scaled sums and three choices, weights made equal."""
+    values = list(given.items())
+
+    def scored() -> Any:
+        total = np.zeros(len(values[0][1]))
+        for _, column in values:
+            if column.dtype == bool:
+                total += np.where(column, 0.05, 0.0)
+            else:
+                low, high = column.min(), column.max()
+                total += 0.1 * (column - low) / (high - low)
+        return total
+
+    return scored
+
+
+def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
+    """One slate of 300 candidates, in microseconds."""
+    found = []
+    default = load_pack(DEFAULT_PACK).policies["recall-score"]
+    for name, policy in (("default recall-score", default), ("eight features", compile_policy(SCORE, SLOT))):
+        given = slate(policy, 300, seed)
+        if "kind" in given:
+            given["kind"] = np.array(KINDS, object)[np.random.default_rng(seed).integers(0, len(KINDS), 300)]
+        contenders: dict[str, Callable[[], object]] = {"arrays": lambda p=policy, g=given: p.arrays(g)}
+        table = pl.DataFrame({k: pl.Series(v.tolist()) for k, v in given.items()}).with_columns(
+            memory_id=pl.int_range(300)
+        )
+        contenders["columns"] = lambda p=policy, t=table: p.columns(t)
+        if policy is default:
+            contenders["NumPy by hand"] = numpy_by_hand(given)
+        times = medians(contenders, 40 * runs)
+        found.append({"policy": name, **{k: 1e6 * v for k, v in times.items()}})
+    return found
+
+
+def reading(runs: int) -> list[dict[str, Any]]:
+    """Text to a policy that can run, in milliseconds; every text is new unless it says cached."""
+    default = load_pack(DEFAULT_PACK).policies["recall-score"]
+    slot, text = default.signature, default.source
+    number = itertools.count()
+
+    def fresh(source: str, signature: Signature) -> None:
+        policy = compile_policy(f"{source} ; {next(number)}", signature)
+        _ = policy._columns, policy._arrays, policy._row
+
+    pack = pack_source(DEFAULT_PACK)
+    times = medians(
+        {
+            "eight features: read, check, lower": lambda: fresh(SCORE, SLOT),
+            "default recall-score: read, check, lower": lambda: fresh(text, slot),
+            "the same, cached": lambda: compile_policy(text, slot),
+            "a pack": lambda: load_pack(f"{pack}\n; {next(number)}\n"),
+            "the library, once a process": lambda: (library.cache_clear(), library()),
+        },
+        4 * runs,
+    )
+    return [{"what": name, "ms": 1000 * seconds} for name, seconds in times.items()]
+
+
+def swap(runs: int, seed: int) -> list[dict[str, Any]]:
+    """A new policy in a running lab, up to the end of the next recall, in milliseconds."""
+    dice = random.Random(seed)
+    words = ["tabs", "spaces", "python", "review", "deploy", "friday", "coffee", "train", "garden", "piano"]
+    number = itertools.count(1)
+    with memlab.open() as lab:
+        lab.remember_many([{"text": " ".join(dice.sample(words, 5)), "kind": "fact"} for _ in range(1000)])
+
+        def install() -> None:
+            lab.policies.install("recall-score", f"(fn [similarity] (* {next(number)} similarity))")
+
+        def install_and_recall() -> None:
+            install()
+            lab.recall("tabs or spaces?")
+
+        def use_and_recall() -> None:
+            lab.use("associative" if next(number) % 2 else DEFAULT_PACK)
+            lab.recall("tabs or spaces?")
+
+        times = medians(
+            {
+                "a recall of 1,000 memories": lambda: lab.recall("tabs or spaces?"),
+                "install a policy": install,
+                "install a policy, and the next recall": install_and_recall,
+                "use another pack, and the next recall": use_and_recall,
+            },
+            runs,
+        )
+    return [{"what": name, "ms": 1000 * seconds} for name, seconds in times.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 100_000, 1_000_000])
+    parser.add_argument("--runs", type=int, default=21)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    results = {
+        "columns": columns(given.sizes, given.runs, given.seed),
+        "arrays": arrays(given.runs, given.seed),
+        "reading": reading(given.runs),
+        "swap": swap(given.runs, given.seed),
+    }
+    if given.json:
+        print(json.dumps(results, indent=1))
+        return
+    print(f"{'columns, ms':<22}{'rows':>11}{'compiled':>11}{'eager':>9}{'lazy':>9}{'ratio':>9}")
+    for row in results["columns"]:
+        numbers = "".join(f"{row[k]:>{w}.3f}" for k, w in (("compiled", 11), ("eager", 9), ("lazy", 9)))
+        print(f"{row['policy']:<22}{row['rows']:>11,}{numbers}{row['ratio']:>9.2f}")
+    print("\n300 candidates, microseconds")
+    for row in results["arrays"]:
+        print(f"{row['policy']:<22}" + ", ".join(f"{k} {v:.1f}" for k, v in row.items() if k != "policy"))
+    for title in ("reading", "swap"):
+        print(f"\n{title}, ms")
+        for row in results[title]:
+            print(f"{row['what']:<44}{row['ms']:>9.3f}")
+
+
+if __name__ == "__main__":
+    main()

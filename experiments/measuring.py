@@ -1,0 +1,236 @@
+"""What experiments that compare programs share: children with clean peaks, disks, machines, figures.
+
+Every contender runs in a child of its own, so that one's memory, threads and caches are not another's. The parent stays
+small and imports none of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import logging
+import os
+import platform
+import re
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FIGURES",
+    "Failed",
+    "disk_mb",
+    "missing",
+    "peak_mb",
+    "percentile_ms",
+    "positive",
+    "provenance",
+    "run_child",
+    "save_figure",
+    "serve_child",
+    "stated",
+    "timed",
+    "versions",
+]
+
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
+
+_CHILD = "--child"
+_QUIET = {
+    "ANONYMIZED_TELEMETRY": "False",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "LANGCHAIN_TRACING_V2": "false",
+    "LANGSMITH_TRACING": "false",
+    "MEM0_TELEMETRY": "False",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_OFFLINE": "1",
+}
+"""Telemetry and downloads off, by the switches that the compared programs document."""
+
+Returned = TypeVar("Returned")
+
+
+class Failed(Exception):
+    """A child ended without a result; the message is its last words."""
+
+
+def run_child(script: str, name: str, arguments: Mapping[str, Any], *, threads: int | None = None) -> dict[str, Any]:
+    """Call the function ``name`` of ``script`` in a new process, without a network; what it returned.
+
+    Arguments and result travel as JSON, in files, since libraries print. ``threads`` limits those of BLAS and OpenMP.
+    Raises ``Failed``.
+    """
+    with tempfile.TemporaryDirectory(prefix="child-") as folder:
+        given, returned = Path(folder) / "given.json", Path(folder) / "returned.json"
+        given.write_text(json.dumps(arguments), encoding="utf-8")
+        environment = os.environ | _QUIET | {"MEM0_DIR": folder}
+        if threads is not None:
+            environment |= {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+        command = [sys.executable, script, _CHILD, name, str(given), str(returned)]
+        ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+        if not returned.exists():
+            raise Failed(f"{name} ended with status {ended.returncode}")
+        told = json.loads(returned.read_text(encoding="utf-8"))
+    if "failed" in told:
+        raise Failed(f"{name}: {told['failed']}")
+    found: dict[str, Any] = told["result"]
+    return found
+
+
+def serve_child(functions: Iterable[Callable[..., dict[str, Any]]]) -> bool:
+    """In a child of ``run_child``: call the function that it was started for. False in the parent."""
+    if len(sys.argv) != 5 or sys.argv[1] != _CHILD:
+        return False
+    _, _, name, given, returned = sys.argv
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    _refuse_network()
+    answer = Path(returned)
+
+    def last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        said = str(error).strip().splitlines() or [""]
+        answer.write_text(json.dumps({"failed": f"{kind.__name__}: {said[0]}"}), encoding="utf-8")
+        sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = last_words
+    chosen = {function.__name__: function for function in functions}[name]
+    result = chosen(**json.loads(Path(given).read_text(encoding="utf-8")))
+    answer.write_text(json.dumps({"result": result}), encoding="utf-8")
+    return True
+
+
+def _refuse_network() -> None:
+    connect = socket.socket.connect
+
+    def refused(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            raise OSError(f"an experiment has no network; refused to connect to {address}")
+        connect(self, address)
+
+    socket.socket.connect = refused  # type: ignore[assignment,method-assign]
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had resident since it began, in MB (10**6 bytes).
+
+    On Linux the kernel's own mark of this process image: there, ``getrusage`` of a child begins with the peak of the
+    parent that started it.
+    """
+    status = Path("/proc/self/status")
+    if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))):
+        return int(found[1]) * 1024 / 1e6
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def disk_mb(path: Path) -> float:
+    """What a file or a folder takes of the disk, in MB (10**6 bytes), as ``du`` counts: blocks, not lengths."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_blocks for file in files) * 512 / 1e6
+
+
+def timed(call: Callable[[], Returned]) -> tuple[float, Returned]:
+    """Seconds, and what the call returned."""
+    started = time.perf_counter()
+    returned = call()
+    return time.perf_counter() - started, returned
+
+
+def percentile_ms(seconds: Sequence[float], percent: float) -> float:
+    """A percentile of durations in milliseconds."""
+    import numpy as np
+
+    return 1000 * float(np.percentile(seconds, percent))
+
+
+def missing(modules: Mapping[str, str]) -> str | None:
+    """Why a contender cannot run, or None. ``modules``: what is imported, and the distribution that holds it."""
+    absent = [name for module, name in modules.items() if importlib.util.find_spec(module) is None]
+    return f"not installed: pip install {' '.join(absent)}" if absent else None
+
+
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """The installed version of each distribution that is installed."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def provenance(names: Iterable[str]) -> dict[str, Any]:
+    """When, where and with what: date, machine, versions of Python and of these distributions, commit."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores, {_memory()}",
+        "versions": {"python": platform.python_version()} | versions(names),
+        "commit": _commit(),
+    }
+
+
+def stated(facts: Mapping[str, Any]) -> str:
+    """``provenance`` as lines to stand above a table."""
+    named = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    return f"{facts['date']}, commit {facts['commit']}, {facts['machine']}\n{named}"
+
+
+def save_figure(figure: Figure, name: str, folder: Path = FIGURES) -> Path:
+    """Write an SVG whose bytes depend on the figure alone."""
+    from matplotlib import rc_context
+
+    from memlab.drawing import STYLE
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.svg"
+    with rc_context({**STYLE, "svg.hashsalt": name}):
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    return path
+
+
+def positive(text: str) -> int:
+    """For ``argparse``: a whole number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
+
+
+def _processor() -> str:
+    cpus = Path("/proc/cpuinfo")
+    if cpus.exists() and (found := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))):
+        return found[1].strip()
+    return platform.processor() or "unknown processor"
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+
+
+def _commit() -> str:
+    def git(*arguments: str) -> str:
+        here = Path(__file__).resolve().parent
+        ran = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)
+        return ran.stdout.strip() if ran.returncode == 0 else ""
+
+    try:
+        head = git("rev-parse", "--short", "HEAD")
+        return head + (" and changes" if git("status", "--porcelain", "--untracked-files=no") else "") or "none"
+    except FileNotFoundError:
+        return "none"
