@@ -9,10 +9,14 @@ executed as code.
 0.4
 """
 
-from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.language._derived import Derived
-from memlab.language._diff import Change, FormDiff, diff_packs, diff_policies
-from memlab.language._edit import (
+from memlab.language._pack import PackSource, Setting, read_pack
+from memlab.language._params import Param
+from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
+from memlab.language._signature import Input, InputType, Returns, Signature, Type
+from memlab.language.edits._breed import MUTATIONS, Offspring, crossover, mutate
+from memlab.language.edits._diff import Change, FormDiff, diff_packs, diff_policies
+from memlab.language.edits._edit import (
     NumericLiteral,
     Subtree,
     literals,
@@ -22,15 +26,11 @@ from memlab.language._edit import (
     subtrees,
     with_param,
 )
-from memlab.language._effects import Sensitivity, SlateSensitivity
-from memlab.language._explain import Branch, Explanation, Term
-from memlab.language._highlight import highlight, printable
-from memlab.language._pack import PackSource, Setting, read_pack
-from memlab.language._params import Param
-from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
-from memlab.language._signature import Input, InputType, Returns, Signature, Type
-from memlab.language._tree import Tree, TreeNode
-from memlab.language._why import Why
+from memlab.language.insight._effects import Sensitivity, SlateSensitivity
+from memlab.language.insight._explain import Branch, Explanation, Term
+from memlab.language.insight._highlight import highlight, printable
+from memlab.language.insight._tree import Tree, TreeNode
+from memlab.language.insight._why import FeatureGap, TermGap, Why
 
 __all__ = [
     "DIALECT",
@@ -39,6 +39,7 @@ __all__ = [
     "Change",
     "Derived",
     "Explanation",
+    "FeatureGap",
     "FormDiff",
     "Input",
     "InputType",
@@ -55,6 +56,7 @@ __all__ = [
     "SlateSensitivity",
     "Subtree",
     "Term",
+    "TermGap",
     "Tree",
     "TreeNode",
     "Type",

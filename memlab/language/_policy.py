@@ -19,23 +19,23 @@ from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Dag, Node, Value, reachable
 from memlab.language._definition import Definition, definition
 from memlab.language._derived import Derived
-from memlab.language._explain import Explanation, explain
 from memlab.language._forms import FORMS
 from memlab.language._hash import digest, source_hash
-from memlab.language._interpret import ListProgram
 from memlab.language._library import helper, helpers_of, named
-from memlab.language._lift import LIFTED, Lifter, NotLiftable
 from memlab.language._params import Param
 from memlab.language._reader import Form, Text, canonical, read_forms
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
+from memlab.language.insight._explain import Explanation, explain
+from memlab.language.lists._interpret import ListProgram
+from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from memlab.language._effects import Sensitivity, SlateSensitivity
-    from memlab.language._why import Why
+    from memlab.language.insight._effects import Sensitivity, SlateSensitivity
+    from memlab.language.insight._why import Why
 
 __all__ = ["DIALECT", "Policy", "PolicyForm", "compile_policy"]
 
@@ -193,7 +193,7 @@ class Policy:
         names: tuple[str, str] = ("a", "b"),
     ) -> Why:
         """Why ``a`` has a greater value than ``b``, or a smaller one, term by term: see ``_why``."""
-        from memlab.language._why import why
+        from memlab.language.insight._why import why
 
         return why(self, a, b, aggregates=aggregates, names=names)
 
@@ -201,19 +201,19 @@ class Policy:
         self, item: Mapping[str, object] | int, slate: pl.DataFrame | None = None, *, order: str = "memory_id"
     ) -> Sensitivity:
         """How the value of one item answers to each of its features: see ``_sensitivity``."""
-        from memlab.language._sensitivity import sensitivity
+        from memlab.language.insight._sensitivity import sensitivity
 
         return sensitivity(self, item, slate, order=order)
 
     def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
         """What the order of a slate owes to each feature: see ``_sensitivity``."""
-        from memlab.language._sensitivity import slate_sensitivity
+        from memlab.language.insight._sensitivity import slate_sensitivity
 
         return slate_sensitivity(self, slate, top=top, order=order)
 
     def latex(self) -> str:
         """The policy as LaTeX for display mathematics, without the dollar signs; a record has one equation a field."""
-        from memlab.language._latex import latex
+        from memlab.language.insight._latex import latex
 
         return latex(self)
 
@@ -221,7 +221,7 @@ class Policy:
         return f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>"
 
     def _repr_html_(self) -> str:
-        from memlab.language._highlight import highlight
+        from memlab.language.insight._highlight import highlight
 
         head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
         return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"

@@ -59,8 +59,11 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("damping", "num", "share of activation that an edge passes on", 0, 1),
         SettingDeclaration("base-half-life", "num", "days, handed to the half-life policy", 1e-6, 1e9),
         SettingDeclaration("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
-        _later(
+        SettingDeclaration(
             "mmr-weight", "num", "share of the score against likeness to what is shown already; 1: score alone", 0, 1
+        ),
+        SettingDeclaration(
+            "collapse-above", "num", "cosine above which only the better of two candidates is shown; 1: both", -1, 1
         ),
         _later("link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000),
         _later("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),

@@ -12,16 +12,12 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._effects import Sensitivity, SlateSensitivity
-from memlab.language._sensitivity import sensitivity, slate_sensitivity
-from memlab.language._tree import Tree
-from memlab.language._why import Why, why
 from memlab.memory import State
 from memlab.policies import Pack
 from memlab.slates import Slate
 
 if TYPE_CHECKING:
-    from memlab.language import Explanation, Policy
+    from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why
 
 __all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
 
@@ -260,7 +256,7 @@ class Hits(Sequence[Hit]):
             first, second = self._last_shown(), first
         (values_a, aggregates_a), (values_b, aggregates_b) = self._values(first), self._values(second)
         names = (f"memory {self.slate.ids[first]}", f"memory {self.slate.ids[second]}")
-        return why(self._policy, values_a, values_b, aggregates=(aggregates_a, aggregates_b), names=names)
+        return self._policy.why(values_a, values_b, aggregates=(aggregates_a, aggregates_b), names=names)
 
     def _last_shown(self) -> int:
         """The last one shown for its score: probes are shown to learn."""
@@ -276,8 +272,8 @@ class Hits(Sequence[Hit]):
     def sensitivity(self, memory: Hit | int | None = None) -> Sensitivity | SlateSensitivity:
         """What the order of the pool owes to each feature; of one candidate, how its score answers to each."""
         if memory is None:
-            return slate_sensitivity(self._policy, self.slate.frame, top=max(1, len(self)))
-        return sensitivity(self._policy, self._index(memory), self.slate.frame)
+            return self._policy.slate_sensitivity(self.slate.frame, top=max(1, len(self)))
+        return self._policy.sensitivity(self._index(memory), self.slate.frame)
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"

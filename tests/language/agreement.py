@@ -19,10 +19,10 @@ from memlab.language import Input, Policy
 from memlab.language._aggregate import Slates, aggregate
 from memlab.language._dag import Node, reachable
 from memlab.language._definition import definition
-from memlab.language._interpret import ListProgram
 from memlab.language._library import helper, library, named
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.language._reader import Text, read_forms
+from memlab.language.lists._interpret import ListProgram
 from tests.language.grammar import INEXACT
 
 __all__ = ["arrays_of", "bits", "disagreement", "frame_of", "lifted_disagreement", "over_slate"]

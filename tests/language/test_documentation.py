@@ -21,10 +21,10 @@ from memlab.language import Input, Policy, Signature, compile_policy
 from memlab.language import _limits as limits
 from memlab.language._check import _ABSENT, _ALIASES, _LITERALS
 from memlab.language._forms import FORMS
-from memlab.language._interpret_forms import FUNCTIONS
 from memlab.language._library import library
-from memlab.language._lift import LIFTED
 from memlab.language._reader import Form, Text, read_forms
+from memlab.language.lists._interpret_forms import FUNCTIONS
+from memlab.language.lists._lift import LIFTED
 from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack
 
 PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"

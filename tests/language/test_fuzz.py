@@ -14,8 +14,8 @@ from experiments.fuzz_language import MUTATIONS, Finding, Session, _tokens, mini
 from memlab.errors import PolicyError
 from memlab.language import compile_policy
 from memlab.language._forms import FORMS
-from memlab.language._interpret_forms import FUNCTIONS
 from memlab.language._library import library
+from memlab.language.lists._interpret_forms import FUNCTIONS
 from tests.language.agreement import bits, disagreement, lifted_disagreement
 from tests.language.grammar import ALIASES, NOT_DRAWN, SLOTS, Grammar, records
 

@@ -1,0 +1,1 @@
+"""Policies as text that changes: subtrees, literals, parameters, mutation, crossover, differences."""

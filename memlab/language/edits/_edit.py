@@ -1,0 +1,283 @@
+"""A policy as text that can be taken apart and put together again: subtrees, literals, parameters.
+
+Every edit replaces a span of the source and compiles the result, so the author's layout and comments stay wherever
+nothing was replaced, and whatever comes back has been checked. A *path* leads from the body of the policy, which is
+``()``, to a form by the places of the items: in ``(+ x (* 2 y))`` the 2 is at ``(2, 1)``. How the policy is wrapped,
+``fn``, ``lambda`` or ``defpolicy``, with or without a doc, does not count.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memlab.errors import InputError
+from memlab.language._check import _ALIASES
+from memlab.language._policy import Policy
+from memlab.language._reader import Form, Text, canonical
+from memlab.language.edits._parsed import (
+    Path,
+    Span,
+    edited,
+    form_at,
+    fragment,
+    known_helpers,
+    parsed,
+    sites,
+    used_helpers,
+    walk,
+)
+from memlab.language.insight._source import number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "NumericLiteral",
+    "Span",
+    "Subtree",
+    "literals",
+    "parameters",
+    "parametrize",
+    "replace",
+    "subtrees",
+    "with_param",
+]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/?!*<>=+-]*\Z")
+
+
+@dataclass(frozen=True)
+class Subtree:
+    """One expression of a policy. ``type`` is num, bool, str, set, record, or None where the checker gives none (a
+    list, or null before its surroundings type it). ``line`` and ``column`` count from 1.
+    """
+
+    path: Path
+    source: str
+    type: str | None
+    line: int
+    column: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class NumericLiteral:
+    """A number in the text. ``structural`` says why it should not be tuned, and is empty where it may be.
+
+    A literal that is not ``replaceable`` is part of a form's syntax (a key of ``case``, an option of ``in``, a piece of
+    a ``param``): no expression can stand there.
+    """
+
+    value: float
+    source: str
+    path: Path
+    line: int
+    column: int
+    enclosing: str
+    structural: str
+    replaceable: bool
+    span: Span
+
+
+def subtrees(policy: Policy) -> tuple[Subtree, ...]:
+    """Every expression of the policy's body, each before its parts, in the order of the text.
+
+    Names that are bound, keys of ``case``, options of ``in`` and the pieces of a ``param`` are no expressions. The
+    bodies of helpers are not part of it. ``InputError`` for a policy over lists that is interpreted: only ``replace``
+    works on its text.
+
+    >>> from memlab.language import Input, Signature, compile_policy
+    >>> slot = Signature("recall-score", [Input("x"), Input("kind", "str")])
+    >>> policy = compile_policy('(fn [x kind] (if (= kind "fact") x 0))', slot)
+    >>> [(t.path, t.source, t.type) for t in subtrees(policy)][:3]
+    [((), '(if (= kind "fact") x 0)', 'num'), ((1,), '(= kind "fact")', 'bool'), ((1, 1), 'kind', 'str')]
+    """
+    text = parsed(policy).text
+    found = sites(policy)
+    result = []
+    for path, form, _ in walk(parsed(policy).parts.body):
+        site = found.get((form.start, form.stop))
+        if site is not None:
+            span = Span(form.start, form.stop)
+            result.append(Subtree(path, text.source[form.start : form.stop], site.type, *_place(text, form), span))
+    return tuple(result)
+
+
+def replace(policy: Policy, where: Path | Span | Subtree, source: str, *, extend: bool = False) -> Policy:
+    """The policy with another text in the place of one form: same slot, name, helpers and parameter values.
+
+    ``where`` is a path, a span or a subtree of *this* policy. ``extend`` adds features that the new text reads to the
+    arguments. Raises a ``PolicyError`` with its caret in the new text, ``UnknownName`` for a path that leads nowhere.
+
+    >>> from memlab.language import Input, Signature, compile_policy
+    >>> slot = Signature("recall-score", [Input("x"), Input("y")])
+    >>> policy = compile_policy("(fn [x] (* 2 x))  ; doubled", slot)
+    >>> replace(policy, (2,), "(+ x y)", extend=True).source
+    '(fn [x y] (* 2 (+ x y)))  ; doubled'
+    """
+    if isinstance(where, Subtree):
+        _from_here(policy, where.span, where.source, "subtree")
+        where = where.span
+    if isinstance(where, Span):
+        span = where
+    else:
+        form = form_at(policy, where)
+        span = Span(form.start, form.stop)
+    if not any((form.start, form.stop) == span for _, form, _ in walk(parsed(policy).parts.body, quoted=True)):
+        raise InputError(f"No form of {policy.name} spans {span.start} to {span.stop}; see subtrees(policy).")
+    return edited(policy, {span: source}, arguments=_features(policy, source) if extend else ())
+
+
+def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
+    """The numbers in the policy's body, in the order of the text.
+
+    >>> from memlab.language import Input, Signature, compile_policy
+    >>> policy = compile_policy("(fn [x] (clamp (* 0.4 x) 0 1))", Signature("recall-score", [Input("x")]))
+    >>> [(n.value, n.enclosing, n.structural) for n in literals(policy)][:2]
+    [(0.4, '(* 0.4 x)', ''), (0.0, '(clamp (* 0.4 x) 0 1)', 'a bound of clamp')]
+    """
+    text, found = parsed(policy).text, sites(policy)
+    result = []
+    for path, form, parents in walk(parsed(policy).parts.body, quoted=True):
+        if form.kind not in ("int", "float"):
+            continue
+        call = next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
+        placed = (form.start, form.stop) in found and not any(p.head == "quote" for p in parents)
+        result.append(
+            NumericLiteral(
+                form.number,
+                text.source[form.start : form.stop],
+                path,
+                *_place(text, form),
+                "" if call is None else text.source[call.start : call.stop],
+                _structural(form, path, call, placed),
+                placed,
+                Span(form.start, form.stop),
+            )
+        )
+    return tuple(result)
+
+
+def with_param(
+    policy: Policy, literal: NumericLiteral, name: str, *, low: float | None = None, high: float | None = None
+) -> Policy:
+    """The policy with a literal as ``(param :name value :low low :high high)``: it computes the same and can be tuned.
+
+    Two literals may share a parameter when value and bounds are the same. Raises ``InputError`` for a literal of
+    another policy, one that is syntax, a name that is none, or bounds that do not hold the value; a ``PolicyError``
+    when the name stands for another parameter already.
+    """
+    return parametrize(policy, {literal: (name, low, high)})
+
+
+def parametrize(
+    policy: Policy, choices: Mapping[NumericLiteral, str | tuple[str, float | None, float | None]] | None = None
+) -> Policy:
+    """Several literals as parameters at once, each by a name or by (name, low, high).
+
+    Without ``choices`` every literal that is not structural becomes one without bounds, named after a feature beside
+    it. The meaning hash stays; ``hash`` and ``source_hash`` differ.
+
+    >>> from memlab.language import Input, Signature, compile_policy
+    >>> slot = Signature("recall-score", [Input("x"), Input("y")])
+    >>> tunable = parametrize(compile_policy("(fn [x y] (+ (* 0.4 x) (* 0.6 y)))", slot))
+    >>> tunable.source
+    '(fn [x y] (+ (* (param :x 0.4) x) (* (param :y 0.6) y)))'
+    """
+    chosen = _named_after_features(policy) if choices is None else choices
+    changes: dict[Span, str] = {}
+    for literal, choice in chosen.items():
+        name, low, high = (choice, None, None) if isinstance(choice, str) else choice
+        _from_here(policy, literal.span, literal.source, "literal")
+        if not literal.replaceable:
+            raise InputError(f"{literal.source} is {literal.structural}, where no parameter can stand.")
+        if not _NAME.match(name):
+            raise InputError(f"{name!r} is no name of a parameter: letters, digits and - behind a letter.")
+        for bound in (low, high):
+            if bound is not None and not math.isfinite(bound):
+                raise InputError(f"A bound of {name} is {bound!r}; bounds are finite, or None for none.")
+        if not (-math.inf if low is None else low) <= literal.value <= (math.inf if high is None else high):
+            raise InputError(f"The bounds of {name} do not hold its value, {literal.source}.")
+        bounds = [f":{key} {number(float(b))}" for key, b in (("low", low), ("high", high)) if b is not None]
+        changes[literal.span] = f"({' '.join(['param', f':{canonical(name)}', literal.source, *bounds])})"
+    return edited(policy, changes)
+
+
+def parameters(policy: Policy) -> pl.DataFrame:
+    """One row a parameter: name, default, low, high, value (the one in force) and uses (how often the policy, and the
+    helpers that it calls, declare it).
+    """
+    import polars as pl
+
+    body = parsed(policy).parts.body
+    bodies = [body, *(item.body for item in used_helpers([body], known_helpers(policy)))]
+    uses = dict.fromkeys(policy.params, 0)
+    for body in bodies:
+        for _, form, _ in walk(body):
+            if form.head == "param" and len(form.items) > 1 and form.items[1].text in uses:
+                uses[form.items[1].text] += 1
+    rows = [(p.name, p.default, p.low, p.high, p.value, uses[p.name]) for p in policy.params.values()]
+    numbers = dict.fromkeys(("default", "low", "high", "value"), pl.Float64)
+    return pl.DataFrame(rows, schema={"name": pl.String, **numbers, "uses": pl.Int64}, orient="row")
+
+
+def _features(policy: Policy, source: str) -> list[str]:
+    """The features of the slot that a text names and the policy does not list."""
+    listed = {a.text for a in parsed(policy).parts.arguments}
+    named_here: dict[str, None] = {}
+    for form in fragment(source):
+        for _, item, _ in walk(form):
+            if item.kind == "symbol" and item.text in policy.signature.inputs and item.text not in listed:
+                named_here[item.text] = None
+    return list(named_here)
+
+
+def _from_here(policy: Policy, span: Span, source: str, what: str) -> None:
+    if policy.source[span.start : span.stop] != source:
+        raise InputError(f"This {what}, {source[:40]}, stands in another policy than {policy.name}: list them again.")
+
+
+def _place(text: Text, form: Form) -> tuple[int, int]:
+    return text.line(form.start), form.start - text.source.rfind("\n", 0, form.start)
+
+
+def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
+    head = "" if call is None else _ALIASES.get(call.head, call.head)
+    if head == "param":
+        return "a piece of a parameter"
+    if not placed:
+        return "a key of case" if head == "case" else f"an option of {head}"
+    if head == "clamp" and path[-1] > 1:
+        return "a bound of clamp"
+    if head in ("min", "max"):
+        return f"a bound of {head}"
+    if head == "pow" and path[-1] == 2:
+        return "an exponent"
+    return "zero" if form.number == 0.0 else ""
+
+
+def _named_after_features(policy: Policy) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
+    names: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
+    taken = set(policy.params)
+    for literal in literals(policy):
+        if literal.structural:
+            continue
+        beside = [form.text for form in _symbols(literal.enclosing) if form.text in policy.signature.inputs]
+        name = beside[0] if beside else "constant"
+        count = 1
+        unique = name
+        while unique in taken:
+            count += 1
+            unique = f"{name}-{count}"
+        taken.add(unique)
+        names[literal] = unique
+    return names
+
+
+def _symbols(source: str) -> Iterator[Form]:
+    for form in fragment(source):
+        yield from (item for _, item, _ in walk(form) if item.kind == "symbol")

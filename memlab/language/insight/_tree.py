@@ -1,0 +1,271 @@
+"""A computation as a tree with the value at each node: what was chosen, what was not, and what each part gave.
+
+The graph shares nodes, and a tree that repeats them may be exponentially larger. So a shared node is opened once, at
+its first place on a live branch if it has one, and every other place shows its value and says that it stands elsewhere.
+A tree therefore never has more nodes than the graph has arguments.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from memlab.language._dag import Node, Value
+from memlab.language._row import RowProgram
+from memlab.language.insight._source import literal, source, stands_for
+
+__all__ = ["Tree", "TreeNode", "shown"]
+
+_DEPTH, _LINES = 6, 60
+_WIDTH = 96
+_MOST = 500
+"""Nodes of one HTML page, which a notebook keeps in its file: at most 400 kB."""
+_OPEN = 3
+"""Levels that stand open in HTML."""
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """One operation or input and its value.
+
+    ``role`` says what it is to the node above: a ``test``, the value behind ``then`` or ``else``, or an argument
+    (empty). ``live`` is false where a test chose another branch. ``complete`` is false when ``text`` is shortened;
+    else it is source that gives the same value. ``elsewhere`` marks a shared node that is opened at another place.
+    """
+
+    text: str
+    value: Value
+    live: bool
+    role: str
+    complete: bool
+    elsewhere: bool
+    children: tuple[TreeNode, ...]
+
+
+class Tree:
+    """``root`` and everything below it; ``repr`` is for a terminal, and ``text`` takes its bounds."""
+
+    def __init__(self, program: RowProgram, registers: Sequence[Any]) -> None:
+        self._program, self._registers = program, registers
+
+    @cached_property
+    def root(self) -> TreeNode:
+        return _Builder(self._program, self._registers).build()
+
+    def walk(self) -> Iterator[tuple[int, TreeNode]]:
+        """Depth and node, each node before what stands below it."""
+        stack = [(0, self.root)]
+        while stack:
+            depth, node = stack.pop()
+            yield depth, node
+            stack.extend((depth + 1, child) for child in reversed(node.children))
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row a node: ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings),
+        ``shown`` (the value as text) and ``live``.
+        """
+        rows = list(self.walk())
+        return pl.DataFrame(
+            {
+                "depth": [depth for depth, _ in rows],
+                "role": [node.role for _, node in rows],
+                "source": [node.text for _, node in rows],
+                "value": [None if isinstance(n.value, str) or n.value is None else float(n.value) for _, n in rows],
+                "shown": [literal(node.value) for _, node in rows],
+                "live": [node.live for _, node in rows],
+            },
+            schema={
+                "depth": pl.Int64,
+                "role": pl.String,
+                "source": pl.String,
+                "value": pl.Float64,
+                "shown": pl.String,
+                "live": pl.Boolean,
+            },
+        )
+
+    def text(self, *, depth: int = _DEPTH, lines: int = _LINES, dead: bool = False) -> str:
+        """At most ``depth`` levels and ``lines`` lines; branches not taken are one line each unless ``dead``."""
+        rows = [("value", "source")]
+        left = 0
+        for place in _places(self.root, depth, dead):
+            if len(rows) > lines:
+                left += 1
+                continue
+            rows.append((shown(place.node.value) if place.node is not None else "", place.line))
+        width = max(len(value) for value, _ in rows)
+        told = [f"{value:>{width}}  {line}" for value, line in rows]
+        return "\n".join([*told, *([f"{'':>{width}}  ... {left} more"] if left else [])])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        pieces: list[str] = []
+        _html(self.root, 0, pieces, [_MOST])
+        return f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>'
+
+
+def shown(value: Value) -> str:
+    """A value for people: six digits of a number."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = literal(value)
+    return text if len(text) <= 24 else text[:22] + '…"'
+
+
+class _Place(NamedTuple):
+    """A line of the text; without a node it stands for what is left out."""
+
+    line: str
+    node: TreeNode | None
+
+
+def _places(root: TreeNode, depth: int, dead: bool) -> Iterator[_Place]:
+    stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
+    while stack:
+        node, lead, below, level = stack.pop()
+        yield _Place(_clip(f"{lead}{_label(node)}"), node)
+        opens = node.live or dead
+        if not node.children or not opens:
+            continue
+        if level == depth:
+            yield _Place(f"{below}└ ... {_count(node)} below", None)
+            continue
+        last = len(node.children) - 1
+        stack.extend(
+            (
+                child,
+                f"{below}{'└' if place == last else '├'} ",
+                f"{below}{' ' if place == last else '│'} ",
+                level + 1,
+            )
+            for place, child in reversed(list(enumerate(node.children)))
+        )
+
+
+def _label(node: TreeNode) -> str:
+    role = f"{node.role} " if node.role else ""
+    note = "" if node.live else "  (not taken)"
+    if node.elsewhere and node.live:
+        note = "  (opened elsewhere)"
+    return f"{role}{node.text}{note}"
+
+
+def _clip(line: str) -> str:
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 3] + "..."
+
+
+def _count(node: TreeNode) -> int:
+    count, stack = 0, list(node.children)
+    while stack:
+        below = stack.pop()
+        count += 1
+        stack.extend(below.children)
+    return count
+
+
+def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:
+    if left[0] <= 0:
+        if left[0] == 0:
+            pieces.append("<div>… more, see .frame</div>")
+        left[0] = -1
+        return
+    left[0] -= 1
+    role = f'<span style="opacity:.6">{html.escape(node.role)}</span> ' if node.role else ""
+    note = "not taken" if not node.live else "opened elsewhere" if node.elsewhere else ""
+    if note:
+        note = f' <span style="opacity:.6;font-style:italic">{note}</span>'
+    width = "100% - 1.5em" if node.children else "100% - .4em"  # the triangle of an opening block is 1.1 em wide
+    text = (
+        f'<span style="display:inline-flex;width:calc({width});justify-content:space-between;gap:1.5em">'
+        f'<span style="white-space:pre-wrap;text-align:left;overflow-wrap:anywhere">'
+        f"{role}{html.escape(node.text)}{note}</span>"
+        f'<span style="font-variant-numeric:tabular-nums;white-space:nowrap">'
+        f"{html.escape(shown(node.value))}</span></span>"
+    )
+    dim = "" if node.live else ";opacity:.5"
+    if not node.children:
+        pieces.append(f'<div style="padding-left:1.1em{dim}">{text}</div>')
+        return
+    wide = " open" if node.live and level < _OPEN else ""
+    pieces.append(f'<details{wide} style="text-align:left{dim}"><summary>{text}</summary>')
+    pieces.append('<div style="margin-left:.35em;padding-left:.75em;border-left:1px solid rgba(128,128,128,.4)">')
+    for child in node.children:
+        _html(child, level + 1, pieces, left)
+    pieces.append("</div></details>")
+
+
+class _Builder:
+    def __init__(self, program: RowProgram, registers: Sequence[Any]) -> None:
+        self.nodes, self.slot, self.registers = program.nodes, program.slot, registers
+        self.uses: dict[int, int] = {}
+        for node in self.nodes:
+            for a in node.args:
+                self.uses[a.index] = self.uses.get(a.index, 0) + 1
+        self.texts: dict[int, tuple[str, bool]] = {}
+        self.live: set[int] = set()
+        self.opened: set[int] = set()
+
+    def build(self) -> TreeNode:
+        root = self.nodes[-1]
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node.index not in self.live:
+                self.live.add(node.index)
+                stack.extend(child for child, _, taken in self.children(node) if taken)
+        return self.open(root, "", True)
+
+    def value(self, node: Node) -> Any:
+        return self.registers[self.slot[node.index]]
+
+    def open(self, node: Node, role: str, live: bool) -> TreeNode:
+        text, complete = self.text(node)
+        inside = self.children(node)
+        # what lives elsewhere is opened there
+        again = bool(inside) and (node.index in self.opened or (not live and node.index in self.live))
+        children: tuple[TreeNode, ...] = ()
+        if inside and not again:
+            self.opened.add(node.index)
+            children = tuple(self.open(child, part, live and taken) for child, part, taken in inside)
+        return TreeNode(text, self.value(node), live, role, complete, again, children)
+
+    def text(self, node: Node) -> tuple[str, bool]:
+        found = self.texts.get(node.index)
+        if found is None:
+            found = self.texts[node.index] = source(node)
+        return found
+
+    def children(self, node: Node) -> list[tuple[Node, str, bool]]:
+        """What stands below: node, role, and whether it is on the way to the value. Constants say themselves."""
+        if node.op == "if":
+            result: list[tuple[Node, str, bool]] = []
+            chosen, last = False, node
+            while last.op == "if" and (last is node or self.uses[last.index] == 1):
+                test, then, last = last.args
+                taken = not chosen and self.value(test) is True
+                result += [(test, "test", not chosen), (then, "then", taken)]
+                chosen = chosen or taken
+            return [*result, (last, "else", not chosen)]
+        if node.op == "if-null":
+            here = self.value(node.args[0]) is not None
+            return [(node.args[0], "", True), (node.args[1], "else", not here)]
+        if node.op in ("+", "*", "and", "or", "min", "max"):
+            return [(part, "", True) for part in self.parts(node, node.op) if not part.constant]
+        return [(part, "", True) for part in stands_for(node)[1] if not part.constant]
+
+    def parts(self, node: Node, op: str) -> list[Node]:
+        """A chain, as far as nothing else uses what lies between."""
+        last: list[Node] = []
+        first = node
+        while first.op == op and (first is node or self.uses[first.index] == 1):
+            last.append(first.args[1])
+            first = first.args[0]
+        return [first, *reversed(last)]

@@ -1,0 +1,296 @@
+"""Why one item stands above another: the difference of their scores, as a sum of differences of terms.
+
+Both scores are taken apart into the additive terms of their live branches (see ``_explain``), and equal terms are
+subtracted. Where a test sent the items into different branches, a term may stand on one side only, and the test is
+named. A term that does not come apart, such as a product, names the features in it that differ.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from memlab.language._dag import Value
+from memlab.language._row import RowProgram
+from memlab.language.insight._explain import Part, parts
+from memlab.language.insight._source import literal, scaled
+from memlab.language.insight._tree import shown
+
+if TYPE_CHECKING:
+    from memlab.language._policy import Policy
+
+__all__ = ["FeatureGap", "Parting", "TermGap", "Why", "why"]
+
+_TERMS, _FEATURES, _TEXT = 16, 12, 64
+_BLUE, _RED = "#4c78a8", "#e45756"
+
+
+@dataclass(frozen=True)
+class TermGap:
+    """One term of both scores: what it gives to ``a`` and to ``b`` (0 where it is not on the live branch).
+
+    ``branch`` says whether it is live for both, or only for ``a`` or ``b``; ``features`` are the inputs in it that
+    differ. ``decides`` is true when the order would turn, or be a tie, without this term.
+    """
+
+    text: str
+    a: float
+    b: float
+    difference: float
+    branch: Literal["both", "a", "b"]
+    features: tuple[str, ...]
+    decides: bool
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A test that both met and that sent them into different branches."""
+
+    text: str
+    a: bool
+    b: bool
+
+
+@dataclass(frozen=True)
+class FeatureGap:
+    """An input that differs."""
+
+    name: str
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Why:
+    """``terms``, what decides first, sum to ``difference``, which is the value of ``a`` minus that of ``b``.
+
+    ``difference`` is None, and there are no terms, when a value is null or no number; ``partings`` and ``features``
+    then still say what differs.
+    """
+
+    names: tuple[str, str]
+    a: Value
+    b: Value
+    terms: tuple[TermGap, ...]
+    partings: tuple[Parting, ...]
+    features: tuple[FeatureGap, ...]
+
+    @property
+    def difference(self) -> float | None:
+        return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row a term: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list), ``decides``."""
+        return pl.DataFrame(
+            {
+                "term": [t.text for t in self.terms],
+                **{name: [getattr(t, name) for t in self.terms] for name in ("a", "b", "difference", "branch")},
+                "features": [list(t.features) for t in self.terms],
+                "decides": [t.decides for t in self.terms],
+            },
+            schema={
+                "term": pl.String,
+                "a": pl.Float64,
+                "b": pl.Float64,
+                "difference": pl.Float64,
+                "branch": pl.String,
+                "features": pl.List(pl.String),
+                "decides": pl.Boolean,
+            },
+        )
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: who is above whom, and by how much."""
+        (a, b), gap = self.names, self.difference
+        values = f"{a} has {shown(self.a)} and {b} has {shown(self.b)}"
+        if gap is None or gap != gap:
+            return f"{values}: no difference to take apart" if self.a != self.b else f"{values}"
+        if gap == 0.0:
+            return f"{values}: a tie"
+        return f"{values}: {a} is {'above' if gap > 0 else 'below'} by {abs(gap):.6g}"
+
+    def __repr__(self) -> str:
+        lines = [self.verdict]
+        if self.terms:
+            lines.append(f"{'difference':>12} {self.names[0][:12]:>12} {self.names[1][:12]:>12}   term")
+        for t in self.terms[:_TERMS]:
+            a, b = (f"{x:.4f}" if t.branch in ("both", side) else "" for side, x in (("a", t.a), ("b", t.b)))
+            mark = "*" if t.decides else " "
+            lines.append(f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {_clip(t.text)}")
+        if len(self.terms) > _TERMS:
+            rest = math.fsum(t.difference for t in self.terms[_TERMS:])
+            lines.append(f"{rest:>+12.4f} {'':>12} {'':>12}   {len(self.terms) - _TERMS} more terms")
+        if any(t.decides for t in self.terms):
+            lines.append("* without this term the order would turn")
+        lines += [f"branches part at {_clip(p.text)}: {_outcomes(p)}" for p in self.partings]
+        if self.features:
+            told = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
+            more = f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
+            lines.append(f"features that differ: {', '.join(told)}{more}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]
+        top = max(finite, default=0.0) or 1.0
+        values = {f.name: f for f in self.features}
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.names)
+        rows = "".join(_row(t, top, values) for t in self.terms)
+        table = (
+            f"<table><thead><tr><th>difference</th><th></th><th style='text-align:left'>term</th>{head}"
+            f"<th style='text-align:left'>differs in</th></tr></thead><tbody>{rows}</tbody></table>"
+            if rows
+            else ""
+        )
+        partings = "".join(
+            f"<p>branches part at <code>{html.escape(p.text)}</code>: {_outcomes(p)}</p>" for p in self.partings
+        )
+        named = {name for t in self.terms for name in t.features}
+        rest = ", ".join(
+            f"{html.escape(f.name)} {html.escape(shown(f.a))} | {html.escape(shown(f.b))}"
+            for f in self.features
+            if f.name not in named
+        )
+        also = f"<p style='opacity:.7'>also differ: {rest}</p>" if rest else ""
+        return f"<div><p>{html.escape(self.verdict)}</p>{table}{partings}{also}</div>"
+
+
+def why(
+    policy: Policy,
+    a: Mapping[str, object],
+    b: Mapping[str, object],
+    *,
+    aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
+    names: tuple[str, str] = ("a", "b"),
+) -> Why:
+    """Why ``a`` has a greater value than ``b``, or a smaller one. ``aggregates`` are their rows of
+    ``Policy.aggregates``.
+
+    InputError for a record: take one field of it.
+
+    >>> from memlab.language import Input, Signature, compile_policy
+    >>> slot = Signature("score", [Input("x"), Input("y")])
+    >>> policy = compile_policy("(fn [x y] (+ (* 2 x) y))", slot)
+    >>> [(t.text, t.difference) for t in why(policy, {"x": 1, "y": 0}, {"x": 0, "y": 1}).terms]
+    [('(* 2 x)', 2.0), ('y', -1.0)]
+    """
+    policy._scalar("why")
+    program = policy._row
+    given = aggregates or (None, None)
+    return _compare(program, program.run(a, given[0]), program.run(b, given[1]), names)
+
+
+def _compare(program: RowProgram, first: list[Any], second: list[Any], names: tuple[str, str]) -> Why:
+    a, b = first[-1], second[-1]
+    features = tuple(
+        FeatureGap(name, first[i], second[i]) for i, name, _ in program.inputs if not _same(first[i], second[i])
+    )
+    told_a, told_b = parts(program, first), parts(program, second)
+    outcomes = {choice.node.index: choice.taken for choice in told_b.choices}
+    # What only one of them was asked follows from what both were.
+    partings = dict.fromkeys(
+        Parting(choice.text, choice.taken, outcomes[choice.node.index])
+        for choice in told_a.choices
+        if outcomes.get(choice.node.index, choice.taken) != choice.taken
+    )
+    terms: list[TermGap] = []
+    if _number(a) and _number(b):
+        differing = _differing(program, {f.name for f in features})
+        for x, y in _aligned(told_a.terms, told_b.terms):
+            left, right = (0.0 if part is None else part.weight * part.value for part in (x, y))
+            node = (x or y).node  # type: ignore[union-attr]
+            terms.append(
+                TermGap(
+                    text=_name(x, y),
+                    a=left,
+                    b=right,
+                    difference=left - right,
+                    branch=_branch(node.index, told_a.leaves, told_b.leaves),
+                    features=differing[node.index],
+                    decides=_turns(a - b, left - right),
+                )
+            )
+    terms = [term for term in terms if term.difference != 0.0]
+    terms.sort(key=lambda term: -math.inf if math.isnan(term.difference) else -abs(term.difference))
+    return Why(names, a, b, tuple(terms), tuple(partings), features)
+
+
+def _turns(gap: float, term: float) -> bool:
+    """Whether a gap would be gone, or the other way round, without a term."""
+    return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
+
+
+def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
+    if index in a and index in b:
+        return "both"
+    return "a" if index in a else "b"
+
+
+def _aligned(first: Sequence[Part], second: Sequence[Part]) -> list[tuple[Part | None, Part | None]]:
+    """Parts of one node whose weights have one sign, side by side."""
+    others = {(part.node.index, part.weight < 0): part for part in second}
+    pairs: list[tuple[Part | None, Part | None]] = [
+        (part, others.pop((part.node.index, part.weight < 0), None)) for part in first
+    ]
+    return [*pairs, *((None, part) for part in others.values())]
+
+
+def _name(x: Part | None, y: Part | None) -> str:
+    if x is not None and y is not None and x.weight != y.weight:
+        return scaled(x.node, math.copysign(1.0, x.weight))  # under two branches, with two weights
+    return (x or y).text  # type: ignore[union-attr]
+
+
+def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
+    """The inputs among ``names`` below each node."""
+    found: dict[int, frozenset[str]] = {}
+    for node in program.nodes:
+        inside = [found[a.index] for a in node.args]
+        found[node.index] = frozenset({str(node.value)} & names) if node.op == "input" else frozenset().union(*inside)
+    return {index: tuple(sorted(inside)) for index, inside in found.items()}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, float)
+
+
+def _same(x: Any, y: Any) -> bool:
+    return bool(x == y or (x != x and y != y))
+
+
+def _outcomes(parting: Parting) -> str:
+    return f"{literal(parting.a)} | {literal(parting.b)}"
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _TEXT else f"{text[: _TEXT - 3]}..."
+
+
+def _row(term: TermGap, top: float, values: Mapping[str, FeatureGap]) -> str:
+    """The bar of ``a`` grows to the right, that of ``b`` to the left."""
+    share = min(100.0, 100 * abs(term.difference) / top) if math.isfinite(term.difference) else 100.0
+    bar = f"<div style='height:.8em;width:{share:.1f}%;background:{_BLUE if term.difference > 0 else _RED}"
+    left, right = (f"{bar};margin-left:auto'></div>", "") if term.difference < 0 else ("", f"{bar}'></div>")
+    half = "<div style='width:5em;{}'>{}</div>"
+    bars = half.format("border-right:1px solid rgba(128,128,128,.6)", left) + half.format("", right)
+    sides = "".join(
+        f"<td style='text-align:right'>{value:.4f}</td>" if term.branch in ("both", side) else "<td></td>"
+        for side, value in (("a", term.a), ("b", term.b))
+    )
+    weight = ";font-weight:bold" if term.decides else ""
+    reads = ", ".join(
+        f"{html.escape(name)} {html.escape(shown(values[name].a))} | {html.escape(shown(values[name].b))}"
+        for name in term.features
+    )
+    return (
+        f"<tr><td style='text-align:right{weight}'>{term.difference:+.4f}</td>"
+        f"<td><div style='display:flex'>{bars}</div></td>"
+        f"<td style='text-align:left;white-space:normal'><code>{html.escape(term.text)}</code></td>{sides}"
+        f"<td style='text-align:left;white-space:normal;opacity:.7'>{reads}</td></tr>"
+    )

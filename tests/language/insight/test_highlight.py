@@ -1,0 +1,79 @@
+"""Colour adds nothing to the text but colour."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlab.errors import InputError
+from memlab.language.insight._highlight import highlight, lexer_class
+from memlab.policies import pack_names, pack_source
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+SOURCE = """(defpolicy recall-score [similarity age_days] ; by nearness
+  "What is near, and new."
+  (+ (* (param :w 0.4 :low 0) similarity)
+     (if (< age-days (weeks 2)) 1 null)))"""
+
+
+def kinds(source: str, **options) -> dict[str, str]:
+    return {text: str(token).removeprefix("Token.") for token, text in lexer_class()(**options).get_tokens(source)}
+
+
+def test_what_is_what() -> None:
+    found = kinds(SOURCE, features=["similarity", "age-days"])
+    assert {word: found[word] for word in ("defpolicy", "if", "*", "weeks", ":low", "0.4", "null")} == {
+        "defpolicy": "Keyword.Declaration",
+        "if": "Keyword",
+        "*": "Name.Builtin",
+        "weeks": "Name.Builtin",
+        ":low": "Name.Attribute",
+        "0.4": "Literal.Number",
+        "null": "Keyword.Constant",
+    }
+    assert found["age-days"] == found["age_days"] == found["similarity"] == "Name.Variable"
+    assert found["; by nearness"] == "Comment.Single"
+    assert found['"What is near, and new."'] == "Literal.String"
+
+
+def test_a_name_that_only_begins_like_a_form_is_none() -> None:
+    found = kinds("(letter iffy -x 2nd (minimal 1))")
+    assert {found[word] for word in ("letter", "iffy", "-x", "minimal")} == {"Name"}
+
+
+@pytest.mark.parametrize("name", pack_names())
+def test_a_pack_reads_the_same_without_its_colours(name: str) -> None:
+    source = pack_source(name)
+    assert ANSI.sub("", highlight(source, "terminal")) == source
+    assert html.unescape(re.sub(r"<[^>]+>", "", highlight(source))) == source
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]) | st.sampled_from("\n\t()[]\"';:#_\\ <&>")))
+def test_any_text_comes_through(source: str) -> None:
+    assert ANSI.sub("", highlight(source, "terminal")) == source
+    page = highlight(source)
+    assert html.unescape(re.sub(r"<[^>]+>", "", page)) == source
+    assert "<" not in re.sub(r'</?(?:pre|span)(?: style="[^"<>]*")?>', "", page)
+
+
+@given(st.text())
+def test_a_terminal_is_not_steered(source: str) -> None:
+    shown = ANSI.sub("", highlight(source, "terminal"))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
+    assert len(shown) == len(source)
+
+
+def test_arguments_are_features_and_more_can_be_given() -> None:
+    blue = "--jp-mirror-editor-variable-2-color"
+    assert highlight("(lambda (x) y)").count(blue) == 1
+    assert highlight("(lambda (x) y)", features=["y"]).count(blue) == 2
+    assert highlight("(* x", features=["x"]).count(blue) == 1
+
+
+def test_a_format_is_known() -> None:
+    with pytest.raises(InputError, match="html"):
+        highlight("x", "pdf")  # type: ignore[arg-type]
