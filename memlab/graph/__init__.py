@@ -1,10 +1,36 @@
-"""Edges between rows 0..n-1, and activation that spreads over them.
+"""Typed nodes, weighted edges between them, and activation that spreads over them.
 
 edges = Edges(); edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3)
 spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation * batch.weight, steps=2, nodes=3)
 """
 
+from memlab.graph._communities import Communities, communities
 from memlab.graph._edges import Crossings, Edges
-from memlab.graph._spread import EdgeBatch, Spread, spread
+from memlab.graph._measures import Clustering, bridges, clustering, density
+from memlab.graph._nodes import NODE_KINDS, Nodes, kind_of, node_codes
+from memlab.graph._spread import SPREAD_MODES, activate, spread
+from memlab.graph._trace import Path, Trace, trace
+from memlab.graph._wave import EdgeBatch, Spread
 
-__all__ = ["Crossings", "EdgeBatch", "Edges", "Spread", "spread"]
+__all__ = [
+    "NODE_KINDS",
+    "SPREAD_MODES",
+    "Clustering",
+    "Communities",
+    "Crossings",
+    "EdgeBatch",
+    "Edges",
+    "Nodes",
+    "Path",
+    "Spread",
+    "Trace",
+    "activate",
+    "bridges",
+    "clustering",
+    "communities",
+    "density",
+    "kind_of",
+    "node_codes",
+    "spread",
+    "trace",
+]

@@ -1,27 +1,34 @@
-"""Directed edges in growable columns, with an order by either end for looking up many rows at once."""
+"""Directed, weighted edges in growable columns, with an order by either end for looking up many nodes at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
+from memlab.graph._adjacency import Adjacency, Meeting
+from memlab.graph._bound import beyond
+from memlab.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, whole
+from memlab.graph._storage import COLUMNS, read, write
 
 __all__ = ["Crossings", "Edges"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-_DELTA_LEAST, _DELTA_MOST = 1024, 16_384
-"""The delta is sorted anew after an append and merged into the base beyond a tenth of it, within these limits."""
+_MOST_EDGES = 1 << 31
+_MOST_RELATION = 32_767
+_MOST_REINFORCED = 2_147_483_647
 
 
 @dataclass(frozen=True)
 class Crossings:
-    """Edges met from some rows: entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
+    """Edges met from some nodes: entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
 
     ``outgoing[i]`` says whether that is the edge's own direction. Ordered by position, then edge.
     """
@@ -29,30 +36,20 @@ class Crossings:
     position: Ints
     edge: Ints
     neighbour: Ints
-    outgoing: NDArray[np.bool_]
+    outgoing: Flags
 
     def __len__(self) -> int:
         return len(self.edge)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Edges ordered by one end: ``edge[i]`` is at row ``row[i]``; rows ascend, then edges."""
-
-    row: Ints
-    edge: Ints
-
-    def count(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Where the edges of each of ``rows`` start, and how many they are."""
-        start = np.searchsorted(self.row, rows, side="left")
-        return start, np.searchsorted(self.row, rows, side="right") - start
-
-
-_NO_SIDE = _Side(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-
 class Edges:
-    """``len(edges)`` edges, appended; an edge's number is its place in that order.
+    """``len(edges)`` edges, appended; an edge's number is its place in that order and stays its own for good.
+
+    A removed edge keeps its number and its columns, and no look-up finds it. Edges of the same ends and relation
+    stay apart: ``find`` tells whether there is one to ``reinforce`` instead.
+
+    Memory: 31 bytes an edge in columns (of which growing may double the room), 8 in the base, 16 in the delta; 12
+    bytes a node.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
@@ -63,50 +60,66 @@ class Edges:
     """
 
     def __init__(self) -> None:
-        self._size = 0
-        self._ends: Ints = np.empty((2, 0), dtype=np.int64)
-        self._relation: NDArray[np.int16] = np.empty(0, dtype=np.int16)
-        self._weight: Floats = np.empty(0)
-        self._reinforcements: Ints = np.empty(0, dtype=np.int64)
-        self._created: Ints = np.empty(0, dtype=np.int64)
-        self._sealed = 0
-        self._base = (_NO_SIDE, _NO_SIDE)
-        self._delta: tuple[int, tuple[_Side, _Side]] = (0, (_NO_SIDE, _NO_SIDE))
+        self._size = self._live = 0
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty((*shape, 0), dtype=dtype) for name, (dtype, shape) in COLUMNS.items()
+        }
+        self._layout = Layout()
+        self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self._adjacency = Adjacency()
+        self._removed_since_seal = 0
 
     def __len__(self) -> int:
         return self._size
 
-    # -- columns: read-only views of the edges so far ---------------------------------------------------------
+    # -- columns: read-only, of all the edges so far, by number -----------------------------------------------
 
     @property
     def source(self) -> Ints:
-        """The row that each edge leaves."""
-        return _read_only(self._ends[0, : self._size])
+        """The node that each edge leaves: a copy."""
+        return np.asarray(self._ends[0], dtype=np.int64)
 
     @property
     def target(self) -> Ints:
-        """The row that each edge enters."""
-        return _read_only(self._ends[1, : self._size])
+        """The node that each edge enters: a copy."""
+        return np.asarray(self._ends[1], dtype=np.int64)
 
     @property
     def relation(self) -> NDArray[np.int16]:
         """What joins them, as the caller's code."""
-        return _read_only(self._relation[: self._size])
+        return self._view("relation")
 
     @property
     def weight(self) -> Floats:
         """How strongly, 0-1."""
-        return _read_only(self._weight[: self._size])
+        return self._view("weight")
 
     @property
-    def reinforcements(self) -> Ints:
+    def reinforcements(self) -> NDArray[np.int32]:
         """How often the weight was changed by ``reinforce``."""
-        return _read_only(self._reinforcements[: self._size])
+        return self._view("reinforcements")
 
     @property
     def created(self) -> Ints:
         """When each was made, microseconds UTC; 0 unless given."""
-        return _read_only(self._created[: self._size])
+        return self._view("created")
+
+    @property
+    def alive(self) -> Flags:
+        """Whether each is still there: false for what was removed."""
+        return self._view("alive")
+
+    @property
+    def live(self) -> int:
+        """How many edges are still there."""
+        return self._live
+
+    @property
+    def layout(self) -> Layout:
+        """Room for every node that an edge has met."""
+        return self._layout
+
+    # -- changes ----------------------------------------------------------------------------------------------
 
     def append(
         self,
@@ -115,148 +128,267 @@ class Edges:
         relation: ArrayLike,
         weight: ArrayLike,
         *,
-        nodes: int,
+        nodes: int | Nodes,
         reinforcements: ArrayLike = 0,
         created: ArrayLike = 0,
+        most: int | None = None,
     ) -> Ints:
-        """Add edges between rows ``0..nodes - 1`` and return their numbers; all of them or, on InputError, none.
+        """Add edges between nodes that exist and return their numbers; all of them or, on InputError, none.
 
-        Refused are self-loops, rows that do not exist, weights outside 0-1 and NaN. ``relation``, ``weight``,
-        ``reinforcements`` and ``created`` may be one value for all.
+        ``nodes`` says what exists: a number of memories, or all kinds. Refused are self-loops, nodes that do not
+        exist, weights outside 0-1 and NaN. ``relation``, ``weight``, ``reinforcements`` and ``created`` may be one
+        value for all.
+
+        ``most`` bounds how many edges of one relation a node has, in both directions together. Where these edges
+        lead beyond it, the strongest stay, the newer of equals: a weaker old edge is removed, and a new one that
+        is itself among the weakest is not added and has number -1. Other nodes and relations are left alone.
+        The outcome depends on the edges so far and on this call alone, so a log of calls replays to the same edges.
         """
-        sources, targets = _whole("source", source), _whole("target", target)
+        sources, targets = whole("source", source), whole("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
         count = len(sources)
-        relations = _filled("relation", _whole("relation", relation), count)
-        weights = _filled("weight", np.asarray(weight, dtype=np.float64), count)
-        reinforced = _filled("reinforcements", _whole("reinforcements", reinforcements), count)
-        made = _filled("created", _whole("created", created), count)
-
-        def refuse(bad: NDArray[np.bool_], why: str) -> None:
-            if bad.any():
-                at = int(np.argmax(bad))
-                raise InputError(f"Edge {at} of {count} ({sources[at]} -> {targets[at]}, weight {weights[at]}): {why}")
-
-        refuse(
-            (np.minimum(sources, targets) < 0) | (np.maximum(sources, targets) >= nodes),
-            f"rows lie in 0..{nodes - 1}." if nodes else "there are no rows yet.",
+        given = {
+            "relation": _filled("relation", whole("relation", relation), count),
+            "weight": _filled("weight", np.asarray(weight, dtype=np.float64), count),
+            "reinforcements": _filled("reinforcements", whole("reinforcements", reinforcements), count),
+            "created": _filled("created", whole("created", created), count),
+        }
+        _check(sources, targets, given, nodes)
+        if self._size + count > _MOST_EDGES:
+            raise InputError(f"A graph holds {_MOST_EDGES:,} edges; {self._size:,} and {count:,} are more.")
+        if most is not None and most < 1:
+            raise InputError(f"A node may have at least one edge of a relation, not {most}.")
+        if most is None or not count:
+            return self._add(sources, targets, given)
+        gone, refused = beyond(self, sources, targets, given["relation"], given["weight"], most)
+        self.remove(gone)
+        numbers = np.full(count, -1, dtype=np.int64)
+        numbers[~refused] = self._add(
+            sources[~refused], targets[~refused], {name: values[~refused] for name, values in given.items()}
         )
-        refuse(sources == targets, "nothing is joined to itself.")
-        refuse(~((weights >= 0) & (weights <= 1)), "a weight lies in 0..1.")
-        refuse((relations < 0) | (relations > np.iinfo(np.int16).max), "a relation code lies in 0..32767.")
-        refuse(reinforced < 0, "reinforcements are at least 0.")
-        start, stop = self._size, self._size + count
-        self._reserve(stop)
-        self._ends[0, start:stop], self._ends[1, start:stop] = sources, targets
-        self._relation[start:stop], self._weight[start:stop] = relations, weights
-        self._reinforcements[start:stop], self._created[start:stop] = reinforced, made
-        self._size = stop
-        return np.arange(start, stop)
+        return numbers
 
     def reinforce(self, edges: ArrayLike, weight: ArrayLike) -> None:
         """Give each of these edges a new weight 0-1 and count one reinforcement; on InputError nothing changes."""
-        numbers = _whole("edge", edges)
+        numbers = self._numbers(edges)
         weights = _filled("weight", np.asarray(weight, dtype=np.float64), numbers.size)
-        if numbers.ndim != 1 or (len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)):
-            raise InputError(f"Edges are numbered 0..{self._size - 1}.")
-        if len(np.unique(numbers)) != len(numbers):
+        ordered = np.sort(numbers)
+        if (ordered[1:] == ordered[:-1]).any():
             raise InputError("An edge is reinforced once at a time; these numbers repeat.")
         bad = ~((weights >= 0) & (weights <= 1))
         if bad.any():
             at = int(np.argmax(bad))
             raise InputError(f"Edge {numbers[at]}: a weight lies in 0..1, not {weights[at]}.")
-        self._weight[numbers] = weights
-        self._reinforcements[numbers] += 1
+        gone = ~self._columns["alive"][numbers]
+        if gone.any():
+            raise InputError(f"Edge {numbers[int(np.argmax(gone))]} was removed; it cannot be reinforced.")
+        self._columns["weight"][numbers] = weights
+        self._columns["reinforcements"][numbers] += 1
+
+    def remove(self, edges: ArrayLike) -> int:
+        """Take edges out, by number or by a mask of all; how many were still there. What is gone already stays so."""
+        wanted = np.asarray(edges)
+        if wanted.dtype == np.bool_:
+            if wanted.shape != (self._size,):
+                raise InputError(f"A mask of edges has {self._size} values, not {wanted.shape}.")
+            wanted = np.flatnonzero(wanted)
+        numbers = np.sort(self._numbers(wanted))
+        numbers = numbers[np.diff(numbers, prepend=-1) > 0]
+        numbers = numbers[self._columns["alive"][numbers]]
+        self._columns["alive"][numbers] = False
+        self._count(self._ends[:, numbers].astype(np.int64).ravel(), -1)
+        self._live -= len(numbers)
+        self._removed_since_seal += len(numbers)
+        return len(numbers)
+
+    # -- look-ups ---------------------------------------------------------------------------------------------
 
     def degree(self, rows: ArrayLike) -> Ints:
-        """How many edges meet each row, in either direction."""
-        wanted = _whole("row", rows)
-        degree = np.zeros(len(wanted), dtype=np.int64)
-        for pair in self._sides():
-            for side in pair:
-                degree += side.count(wanted)[1]
+        """How many edges meet each node, in either direction."""
+        places = self._layout.place_or_end(whole("row", rows))
+        inside = places < self._layout.size
+        degree = np.zeros(len(places), dtype=np.int64)
+        degree[inside] = self._degree[places[inside]]
         return degree
 
-    def crossings(self, rows: ArrayLike) -> Crossings:
-        """Every edge that leaves or enters ``rows``, once for each end that is among them."""
-        wanted = _whole("row", rows)
-        position, edge, outgoing = self._meet(wanted, (True, False))
-        return Crossings(position, edge, self._ends[outgoing.astype(np.int64), edge], outgoing)
+    def crossings(self, rows: ArrayLike, *, newest: int | None = None) -> Crossings:
+        """Every edge that leaves or enters ``rows``, once for each end that is among them.
+
+        With ``newest``, only that many of the latest edges of each row.
+        """
+        met = self._meet(whole("row", rows), newest)
+        return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
         """For each row the neighbour along its first edge of this relation, -1 where there is none."""
-        wanted = _whole("row", rows)
-        position, edge, _ = self._meet(wanted, (outgoing,))
-        along = self._relation[edge] == relation
-        position, edge = position[along], edge[along]
-        first = np.ones(len(position), dtype=np.bool_)
-        first[1:] = position[1:] != position[:-1]
+        wanted = whole("row", rows)
+        met = self._meet(wanted)
+        met = met.only((met.outgoing == outgoing) & (self._columns["relation"][met.edge] == relation))
         found = np.full(len(wanted), -1, dtype=np.int64)
-        found[position[first]] = self._ends[int(outgoing), edge[first]]
+        first = np.diff(met.position, prepend=-1) > 0
+        found[met.position[first]] = self._ends[int(outgoing), met.edge[first]]
         return found
+
+    def find(self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False) -> Ints:
+        """The first edge of this relation from each source to its target, -1 where there is none.
+
+        ``either`` counts an edge from target to source too. It costs as many steps as the end with fewer edges has.
+        """
+        sources, targets = whole("source", source), whole("target", target)
+        if sources.ndim != 1 or sources.shape != targets.shape:
+            raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
+        relations = _filled("relation", whole("relation", relation), len(sources))
+        forward = self.degree(sources) <= self.degree(targets)
+        near, far = np.where(forward, sources, targets), np.where(forward, targets, sources)
+        met = self._meet(near)
+        met = met.only(
+            (self._across(met) == far[met.position])
+            & (self._columns["relation"][met.edge] == relations[met.position])
+            & (either | (met.outgoing == forward[met.position]))
+        )
+        found = np.full(len(sources), -1, dtype=np.int64)
+        first = np.diff(met.position, prepend=-1) > 0
+        found[met.position[first]] = met.edge[first]
+        return found
+
+    def ends(self, edges: ArrayLike) -> tuple[Ints, Ints]:
+        """What each of these edges leaves, and what it enters."""
+        met = self._ends[:, self._numbers(edges)].astype(np.int64)
+        return met[0], met[1]
+
+    # -- on disk ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write one file, columns and base, with room to grow. Replaces it whole."""
+        self._refresh(seal=True)
+        write(Path(path), self._size, self._live, self._columns, self._degree, self._adjacency.base)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Edges:
+        """Map what ``save`` wrote; nothing is read until it is looked up. DamagedLab if the file is not whole.
+
+        Changes stay in memory: the file is not written to.
+        """
+        edges = cls()
+        stored = read(Path(path))
+        edges._size, edges._live, edges._columns = stored.size, stored.live, stored.columns
+        edges._layout, edges._degree, edges._adjacency = stored.layout, stored.degree, Adjacency(stored.base)
+        return edges
 
     # -- inside -----------------------------------------------------------------------------------------------
 
-    def _meet(self, rows: Ints, directions: tuple[bool, ...]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """Position, edge and direction of what meets ``rows``, by position, then edge."""
-        positions, edges, ways = [], [], []
-        for pair in self._sides():
-            for outgoing in directions:
-                side = pair[0] if outgoing else pair[1]
-                start, count = side.count(rows)
-                ends = np.cumsum(count)
-                total = int(ends[-1]) if len(ends) else 0
-                place = np.arange(total) + np.repeat(start - (ends - count), count)
-                positions.append(np.repeat(np.arange(len(rows)), count))
-                edges.append(side.edge[place])
-                ways.append(np.full(total, outgoing))
-        position, edge, way = np.concatenate(positions), np.concatenate(edges), np.concatenate(ways)
-        # four runs, each in order: a stable sort merges them
-        order = np.argsort(position * max(self._size, 1) + edge, kind="stable")
-        return position[order], edge[order], way[order]
+    @property
+    def _ends(self) -> NDArray[np.uint32]:
+        return self._columns["ends"][:, : self._size]
 
-    def _sides(self) -> tuple[tuple[_Side, _Side], tuple[_Side, _Side]]:
-        size = self._size
-        if size - self._sealed > max(_DELTA_LEAST, min(self._sealed // 10, _DELTA_MOST)):
-            self._base = (self._ordered(0, 0, size), self._ordered(1, 0, size))
-            self._sealed = size
-        if self._delta[0] != size:
-            self._delta = (size, (self._ordered(0, self._sealed, size), self._ordered(1, self._sealed, size)))
-        return self._base, self._delta[1]
+    def _view(self, name: str) -> NDArray[Any]:
+        values = self._columns[name][: self._size]
+        values.flags.writeable = False
+        return values
 
-    def _ordered(self, end: int, start: int, stop: int) -> _Side:
-        rows = self._ends[end, start:stop]
-        order = np.argsort(rows, kind="stable")
-        return _Side(rows[order], order + start)
+    def _numbers(self, edges: ArrayLike) -> Ints:
+        numbers = whole("edge", edges)
+        if numbers.ndim != 1 or (len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)):
+            raise InputError(f"Edges are numbered 0..{self._size - 1}.")
+        return numbers
+
+    def _add(self, sources: Ints, targets: Ints, given: dict[str, NDArray[Any]]) -> Ints:
+        start, stop = self._size, self._size + len(sources)
+        self._reserve(stop)
+        self._columns["ends"][0, start:stop], self._columns["ends"][1, start:stop] = sources, targets
+        for name, values in given.items():
+            self._columns[name][start:stop] = values
+        self._columns["alive"][start:stop] = True
+        self._size = stop
+        self._live += stop - start
+        self._count(np.concatenate((sources, targets)), 1)
+        return np.arange(start, stop)
+
+    def _count(self, nodes: Ints, change: int) -> None:
+        """Add ``change`` to the degree of each node, as often as it occurs."""
+        layout = self._layout.with_room_for(nodes)
+        if layout is not self._layout:
+            degree = np.zeros(layout.size, dtype=np.int32)
+            for new, old, room in zip(layout.first, self._layout.first, self._layout.room, strict=True):
+                degree[new : new + room] = self._degree[old : old + room]
+            self._layout, self._degree = layout, degree
+        np.add.at(self._degree, layout.place(nodes), np.int32(change))
+
+    def _meet(self, nodes: Ints, newest: int | None = None) -> Meeting:
+        self._refresh()
+        wanted = None if newest is None else np.full(len(nodes), newest)
+        if wanted is not None and self._removed_since_seal:
+            # any of the newest could be one that was removed and is still in the order
+            wanted += self._adjacency.count(nodes) - self.degree(nodes)
+        met = self._adjacency.meet(nodes, wanted)
+        if self._removed_since_seal:
+            met = met.only(self._columns["alive"][met.edge])
+        if newest is None or not len(met.edge):
+            return met
+        after = np.searchsorted(met.position, np.arange(len(nodes)), side="right")
+        return met.only(after[met.position] - np.arange(len(met.edge)) <= newest)
+
+    def _across(self, met: Meeting) -> Ints:
+        ends = self._columns["ends"]
+        place = met.edge + np.where(met.outgoing, ends.shape[1], 0)
+        return np.asarray(ends.ravel().take(place), dtype=np.int64)
+
+    def _refresh(self, *, seal: bool = False) -> None:
+        # a quarter of the edges gone makes look-ups read as much again in vain
+        seal = seal or self._removed_since_seal > max(1024, self._live // 4)
+        alive = self._columns["alive"][: self._size]
+        if self._adjacency.refresh(self._ends, self._layout, alive, seal=seal):
+            self._removed_since_seal = 0
 
     def _reserve(self, needed: int) -> None:
-        if needed <= len(self._weight):
+        if needed <= len(self._columns["weight"]):
             return
-        room, size = max(needed, 2 * len(self._weight), 64), self._size
-
-        def grown(old: NDArray[Any]) -> NDArray[Any]:
+        room = max(needed, self._size + max(self._size // 2, 64))
+        for name, old in self._columns.items():
             new = np.zeros((*old.shape[:-1], room), dtype=old.dtype)
-            new[..., :size] = old[..., :size]
-            return new
-
-        self._ends, self._relation, self._weight = grown(self._ends), grown(self._relation), grown(self._weight)
-        self._reinforcements, self._created = grown(self._reinforcements), grown(self._created)
+            new[..., : self._size] = old[..., : self._size]
+            self._columns[name] = new
 
 
-def _whole(what: str, values: ArrayLike) -> Ints:
-    array = np.asarray(values)
-    if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"Every {what} is a whole number, not {array.dtype}.")
-    return array.astype(np.int64, copy=False)
+def _check(sources: Ints, targets: Ints, given: dict[str, NDArray[Any]], nodes: int | Nodes) -> None:
+    weights = given["weight"]
+    counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
+    absent = _absent(sources, counts) | _absent(targets, counts)
+    loops, light = sources == targets, ~((weights >= 0) & (weights <= 1))
+    # as unsigned numbers, negative ones are large
+    relation = given["relation"].view(np.uint64) > _MOST_RELATION
+    reinforced = given["reinforcements"].view(np.uint64) > _MOST_REINFORCED
+    if not (absent | loops | light | relation | reinforced).any():
+        return
+    if any(counts[1:]):
+        known = ", ".join(f"{count} of kind {kind}" for kind, count in zip(NODE_KINDS, counts, strict=True))
+        known = f"there are {known}."
+    else:
+        known = f"rows lie in 0..{counts[0] - 1}." if counts[0] else "there are no rows yet."
+    for bad, why in (
+        (absent, known),
+        (loops, "nothing is joined to itself."),
+        (light, "a weight lies in 0..1."),
+        (relation, f"a relation code lies in 0..{_MOST_RELATION}."),
+        (reinforced, f"reinforcements lie in 0..{_MOST_REINFORCED}."),
+    ):
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise InputError(
+                f"Edge {at} of {len(sources)} ({sources[at]} -> {targets[at]}, weight {weights[at]}): {why}"
+            )
+
+
+def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
+    if not any(counts[1:]):
+        return nodes.view(np.uint64) >= counts[0]
+    kind = nodes >> SHIFT
+    outside = (kind < 0) | (kind >= len(counts))
+    return np.asarray(outside | (nodes - (kind << SHIFT) >= np.array(counts)[np.where(outside, 0, kind)]))
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
     if values.ndim and values.shape != (count,):
         raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
-    return np.broadcast_to(values, (count,))
-
-
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    values.flags.writeable = False
-    return values
+    return values if values.ndim else np.full(count, values)

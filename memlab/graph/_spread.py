@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memlab.errors import InputError
+from memlab.errors import InputError, UnknownName
 from memlab.graph._edges import Edges
+from memlab.graph._nodes import Nodes, kind_of
+from memlab.graph._pagerank import pagerank
+from memlab.graph._wave import Limits, PassOn, Seeds, Spread, distinct
 
-__all__ = ["EdgeBatch", "Spread", "spread"]
+__all__ = ["SPREAD_MODES", "activate", "spread"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Mode = Literal["cascade", "energy", "hops", "ppr"]
 
-MOST_CROSSINGS = 1_000_000
-"""Crossings in one wave unless the caller says: some 100 ms of work."""
+SPREAD_MODES: tuple[Mode, ...] = ("cascade", "energy", "hops", "ppr")
 
+MOST_CROSSINGS = 100_000
+"""Crossings in one wave unless the caller says: 5 to 10 ms of work."""
 
-@dataclass(frozen=True)
-class EdgeBatch:
-    """The edges crossed in one wave, ordered by the row left, then by edge.
-
-    ``source`` is the row that is left and ``target`` the row that is reached, whichever way the edge points;
-    ``outgoing`` says whether it points from source to target. ``activation`` is that of the row left, ``depth`` the
-    number of the wave, from 1.
-    """
-
-    activation: Floats
-    weight: Floats
-    relation: NDArray[np.int16]
-    depth: int
-    outgoing: NDArray[np.bool_]
-    source: Ints
-    target: Ints
-    edge: Ints
-
-    def __len__(self) -> int:
-        return len(self.edge)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The seeds and what was reached, by ascending row.
-
-    ``received`` is what arrived over edges (0 for none), ``activation`` what the row holds in the end, ``hops`` how
-    many edges it is from the nearest seed (0 for a seed). ``unexpanded`` counts rows that were not followed further
-    because a wave had met its limit of crossings.
-    """
-
-    rows: Ints
-    activation: Floats
-    received: Floats
-    hops: Ints
-    unexpanded: int = 0
-
-
-PassOn = Callable[[EdgeBatch], Floats]
+FAN_OUT = 10_000
+"""Edges of one node that a wave crosses unless the caller says: its newest."""
 
 
 def spread(
@@ -69,26 +35,45 @@ def spread(
     pass_on: PassOn,
     *,
     steps: int,
-    nodes: int,
+    nodes: int | Nodes,
+    mode: Mode = "cascade",
     threshold: float = 0.0,
-    combine: Literal["max", "sum"] = "max",
+    damping: float = 0.85,
+    combine: Literal["max", "sum"] | None = None,
     most_crossings: int = MOST_CROSSINGS,
+    fan_out: int = FAN_OUT,
 ) -> Spread:
-    """Carry the ``energy`` of the seeds ``rows`` over ``steps`` edges, in both directions.
+    """Carry the ``energy`` of the seeds ``rows`` over at most ``steps`` edges, in both directions.
 
     Each wave asks ``pass_on`` once what passes over each edge crossed. What is not positive and finite, or below
-    ``threshold``, does not arrive. ``nodes`` is the number of rows that exist.
+    ``threshold``, does not arrive. ``nodes`` says which nodes exist: a number of memories, or all kinds. Tags,
+    clusters and entities are passed through like memories and count as a hop.
 
-    ``combine="max"``: breadth first. A wave leaves from the rows that the last one reached for the first time; of
-    several arrivals a row keeps the greatest; a seed keeps its own energy as its activation.
+    ``"cascade"``: breadth first. A wave leaves from the nodes that the last one reached for the first time; of
+    several arrivals a node keeps the greatest; a seed keeps its own energy as its activation.
 
-    ``combine="sum"``: ``activation[j] += what passes from i to j``, at every step over all edges of all rows that
+    ``"energy"``: ``activation[j] += what passes from i to j``, at every step over all edges of all nodes that
     are active by then, at once. With ``activation * weight * damping`` as ``pass_on`` this is spreading activation
     as in Collins and Loftus (1975).
 
-    A wave crosses at most ``most_crossings`` edges: rows leave by falling activation, ties by row, until the next
-    one would exceed the limit. Work and result are deterministic. InputError: seeds that repeat, do not exist or
-    have an energy that is not finite; a policy's answer of the wrong length.
+    ``"hops"``: breadth first, and a node takes the greatest of what arrives with the wave that first reaches it,
+    so its activation belongs to its shortest paths alone.
+
+    ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006), in waves. A
+    walker starts at the seeds in proportion to their energy, goes on with probability ``damping`` over an edge
+    drawn in proportion to what ``pass_on`` says of it (asked with activation 1 and depth 1), and back to the seeds
+    else; so it does where nothing passes. A node pushes what it holds while that is at least ``threshold`` for each
+    of its edges, which bounds the crossings of all waves together by ``energy / ((1 - damping) * threshold)``. The
+    activations are linear in the energies, fall short of the exact ones by at most ``left`` each, and sum with it
+    to the energy of the seeds.
+
+    A wave crosses at most ``most_crossings`` edges: nodes leave by falling activation, ties by node, until the next
+    one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest. Work
+    and result are deterministic and do not depend on how the edges are stored. ``combine`` is the older spelling
+    of two modes: ``"max"`` is cascade, ``"sum"`` is energy.
+
+    InputError: seeds that repeat, do not exist or have an energy that is not finite; a policy's answer of the wrong
+    length; an unknown mode.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
@@ -97,82 +82,130 @@ def spread(
     >>> found.rows.tolist(), found.activation.tolist(), found.hops.tolist()
     ([0, 1, 2], [1.0, 0.5, 0.25], [0, 1, 2])
     """
-    seeds, own = _checked_seeds(rows, energy, nodes)
-    if combine not in ("max", "sum"):
-        raise InputError(f'Arrivals combine by "max" or "sum", not {combine!r}.')
-    if steps < 0 or most_crossings < 1 or not threshold >= 0:
+    if combine is not None:
+        if combine not in ("max", "sum"):
+            raise InputError(f'Arrivals combine by "max" or "sum", not {combine!r}.')
+        mode = "cascade" if combine == "max" else "energy"
+    if mode not in SPREAD_MODES:
+        raise UnknownName("mode of spreading", mode, SPREAD_MODES)
+    if steps < 0 or most_crossings < 1 or fan_out < 1 or not 0 <= threshold < np.inf:
         raise InputError(
-            f"Spreading takes steps and a threshold of at least 0 and at least one crossing, not {steps}, {threshold} "
-            f"and {most_crossings}."
+            f"Spreading takes steps and a threshold of at least 0 and at least one crossing, not {steps}, {threshold}, "
+            f"{most_crossings} a wave and {fan_out} a node."
         )
-    # untouched pages of zeros cost nothing, so whole columns stay cheap among many rows
-    activation, received, wave = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes, dtype=np.int64)
-    activation[seeds] = own
-    wave[seeds] = 1
-    is_seed = np.zeros(nodes, dtype=np.bool_)
-    is_seed[seeds] = True
-    known = frontier = np.sort(seeds)
-    unexpanded = 0
+    if not 0 <= damping < 1:
+        raise InputError(f"Damping lies in 0..1, below 1, not {damping}.")
+    seeds = _seeds(edges, rows, energy, nodes)
+    limits = Limits(most_crossings, fan_out)
+    if mode == "ppr":
+        return pagerank(edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping)
+    return _waves(edges, seeds, pass_on, limits, mode, steps, threshold)
+
+
+def activate(
+    edges: Edges,
+    rows: ArrayLike,
+    energy: ArrayLike = 1.0,
+    *,
+    nodes: int | Nodes,
+    steps: int = 3,
+    decay: float = 0.7,
+    threshold: float = 0.01,
+) -> Spread:
+    """Spreading activation without a policy: ``A[j] += A[i] * weight * decay``, both ways, ``steps`` times.
+
+    ``energy`` may be one value for all seeds. What is below ``threshold`` does not arrive. Limits and errors are
+    those of ``spread``.
+
+    >>> edges = Edges()
+    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
+    [0, 1]
+    >>> found = activate(edges, [0], nodes=3, steps=2, decay=0.5)
+    >>> found.rows.tolist(), found.activation.tolist()
+    ([0, 1, 2], [1.25, 1.0, 0.125])
+    """
+    if not 0 <= decay <= 1:
+        raise InputError(f"What an edge passes on is a share 0..1, not {decay}.")
+    seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
+    return spread(
+        edges,
+        seeds,
+        np.full(seeds.shape, own) if own.ndim == 0 else own,
+        lambda batch: batch.activation * batch.weight * decay,
+        mode="energy",
+        steps=steps,
+        threshold=threshold,
+        nodes=nodes,
+    )
+
+
+def _waves(
+    edges: Edges, seeds: Seeds, pass_on: PassOn, limits: Limits, mode: Mode, steps: int, threshold: float
+) -> Spread:
+    layout, size = seeds.layout, seeds.layout.size
+    # untouched pages of zeros cost nothing, so whole columns stay cheap among many nodes
+    activation, received, arrived = np.zeros(size), np.zeros(size), np.zeros(size)
+    wave, is_seed = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.bool_)
+    activation[seeds.places], wave[seeds.places], is_seed[seeds.places] = seeds.energy, 1, True
+    known = frontier = seeds.places
     for depth in range(1, steps + 1):
-        leaving = _affordable(edges, frontier, activation, most_crossings)
-        unexpanded += len(frontier) - len(leaving)
-        crossed = edges.crossings(leaving)
-        if not len(crossed):
-            break
-        source = leaving[crossed.position]
-        batch = EdgeBatch(
-            activation=activation[source],
-            weight=edges.weight[crossed.edge],
-            relation=edges.relation[crossed.edge],
-            depth=depth,
-            outgoing=crossed.outgoing,
-            source=source,
-            target=crossed.neighbour,
-            edge=crossed.edge,
-        )
-        passed = np.asarray(pass_on(batch), dtype=np.float64)
-        if passed.shape != (len(batch),):
-            raise InputError(f"The spread policy answered {passed.shape} for {len(batch)} edges.")
-        arrives = np.isfinite(passed) & (passed > 0) & (passed >= threshold)
-        target, passed = crossed.neighbour[arrives], passed[arrives]
-        reached = np.unique(target)
-        fresh = reached[wave[reached] == 0]
+        codes = layout.code(frontier)
+        leaves = limits.affordable(edges, codes, activation[frontier])
+        leaving = frontier[leaves]
+        _, target, passed = limits.cross(edges, codes[leaves], activation[leaving], depth, pass_on)
+        if threshold > 0:
+            strong = passed >= threshold
+            target, passed = target[strong], passed[strong]
+        places = layout.place(target)
+        reached = distinct(places, size)
+        first = wave[reached] == 0
+        fresh = reached[first]
         wave[fresh] = depth + 1
-        if combine == "max":
-            np.maximum.at(received, target, passed)
+        if mode == "energy":
+            # one at a time and in order, so the sum is the same however the edges are stored
+            np.add.at(arrived, places, passed)
+            received[reached] += arrived[reached]
+            activation[reached] += arrived[reached]
+            arrived[reached] = 0.0
+        else:
+            if mode == "hops":
+                new = wave[places] == depth + 1
+                np.maximum.at(received, places[new], passed[new])
+            else:
+                np.maximum.at(received, places, passed)
             others = reached[~is_seed[reached]]
             activation[others] = received[others]
-            frontier = fresh
-        else:
-            arrived = np.bincount(np.searchsorted(reached, target), weights=passed, minlength=len(reached))
-            received[reached] += arrived
-            activation[reached] += arrived
-            frontier = np.union1d(known, fresh)
-        known = np.union1d(known, fresh)
+        if len(fresh):
+            known = distinct(np.concatenate((known, fresh)), size)
+        frontier = known if mode == "energy" else fresh
         if not len(frontier):
             break
-    return Spread(known, activation[known], received[known], wave[known] - 1, unexpanded)
+    return Spread(
+        layout.code(known),
+        activation[known],
+        received[known],
+        wave[known].astype(np.int64) - 1,
+        limits.unexpanded,
+        limits.narrowed,
+    )
 
 
-def _checked_seeds(rows: ArrayLike, energy: ArrayLike, nodes: int) -> tuple[Ints, Floats]:
-    seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
-    if seeds.ndim != 1 or seeds.shape != own.shape or (seeds.size and seeds.dtype.kind not in "iu"):
-        raise InputError(f"Seeds are row numbers with one energy each, not {seeds.shape} and {own.shape}.")
-    if len(seeds) and not (seeds.min() >= 0 and seeds.max() < nodes):
-        raise InputError(f"Seeds are rows 0..{nodes - 1}, not {int(seeds.min())}..{int(seeds.max())}.")
-    if len(np.unique(seeds)) != len(seeds):
+def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> Seeds:
+    given, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
+    if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}.")
+    codes = given.astype(np.int64, copy=False)
+    if isinstance(nodes, Nodes):
+        last_of_kind = np.flatnonzero(np.diff(kind_of(np.sort(codes)), append=-1))
+        nodes.labels(np.sort(codes)[last_of_kind])  # names one that does not exist
+    elif len(codes) and not (codes.min() >= 0 and codes.max() < nodes):
+        raise InputError(f"Seeds are rows 0..{nodes - 1}, not {int(codes.min())}..{int(codes.max())}.")
+    order = np.argsort(codes, kind="stable")
+    codes, own = codes[order], own[order]
+    if (codes[1:] == codes[:-1]).any():
         raise InputError("A row is a seed once; these repeat.")
     if not np.isfinite(own).all():
         at = int(np.argmax(~np.isfinite(own)))
-        raise InputError(f"The energy of seed {int(seeds[at])} is {own[at]}; it must be finite.")
-    return seeds.astype(np.int64, copy=False), own
-
-
-def _affordable(edges: Edges, frontier: Ints, activation: Floats, most: int) -> Ints:
-    """The rows of ``frontier`` whose edges fit into the limit together, by falling activation; ascending."""
-    degree = edges.degree(frontier)
-    if int(degree.sum()) <= most:
-        return frontier
-    order = np.lexsort((frontier, -activation[frontier]))
-    fits = int(np.searchsorted(np.cumsum(degree[order]), most, side="right"))
-    return np.sort(frontier[order[:fits]])
+        raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")
+    layout = edges.layout.with_room_for(codes)
+    return Seeds(layout, layout.place(codes), own)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.graph import Edges, _edges
+from memlab.graph import Edges, _adjacency, _edges
 
 NODES = 8
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
@@ -31,9 +31,10 @@ def filled(batches, *, look_between=False):
     return edges
 
 
-@pytest.fixture(params=[1024, 2], ids=["delta", "merged often"])
+@pytest.fixture(params=[(1024, 65_536), (2, 65_536), (2, 4)], ids=["tail", "run", "base"])
 def limits(request, monkeypatch):
-    monkeypatch.setattr(_edges, "_DELTA_LEAST", request.param)
+    monkeypatch.setattr(_adjacency, "TAIL", request.param[0])
+    monkeypatch.setattr(_adjacency, "RUN_LEAST", request.param[1])
 
 
 @pytest.mark.usefixtures("limits")

@@ -2,15 +2,18 @@
 
 import doctest
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from memlab.errors import InputError
-from memlab.graph import Edges, _spread, spread
+from memlab.graph import SPREAD_MODES, Edges, Nodes, _spread, _wave, activate, spread
 
 NODES = 7
+WAVES = ("cascade", "energy", "hops")
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
 graphs = st.lists(st.tuples(pairs, st.sampled_from([0.25, 0.5, 1.0])), max_size=14)
 seeds = st.dictionaries(st.integers(0, NODES - 1), st.sampled_from([-0.5, 0.0, 0.4, 1.0]), max_size=4)
@@ -36,13 +39,17 @@ def damped(batch):
     return 0.7 * batch.activation * batch.weight
 
 
-def plain_spread(graph, energy, steps, threshold, combine):
+def by_weight(batch):
+    return batch.weight
+
+
+def plain_spread(graph, energy, steps, threshold, mode):
     """The definition, one edge at a time: {row: (activation, received, hops)}."""
     activation, received = dict(energy), dict.fromkeys(energy, 0.0)
     hops = dict.fromkeys(energy, 0)
     last = sorted(energy)
     for depth in range(1, steps + 1):
-        leaving = last if combine == "max" else sorted(activation)
+        leaving = sorted(activation) if mode == "energy" else last
         arrivals = {}
         for row in leaving:
             for (source, target), weight in graph:
@@ -56,8 +63,9 @@ def plain_spread(graph, energy, steps, threshold, combine):
                 hops[row] = depth
                 received[row] = activation[row] = 0.0
                 last.append(row)
-            if combine == "max":
-                received[row] = max(received[row], *arrivals[row])
+            if mode != "energy":
+                if mode == "cascade" or hops[row] == depth:
+                    received[row] = max(received[row], *arrivals[row])
                 if row not in energy:
                     activation[row] = received[row]
             else:
@@ -66,7 +74,7 @@ def plain_spread(graph, energy, steps, threshold, combine):
                     total += passed
                 received[row] += total
                 activation[row] += total
-        if not last and combine == "max":
+        if not last and mode != "energy":
             break
     return {row: (activation[row], received[row], hops[row]) for row in sorted(activation)}
 
@@ -77,8 +85,8 @@ def as_plain(found):
 
 
 @settings(deadline=None, max_examples=200)
-@given(graphs, seeds, st.integers(0, 4), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(["max", "sum"]))
-def test_equal_to_the_definition(graph, energy, steps, threshold, combine):
+@given(graphs, seeds, st.integers(0, 4), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(WAVES))
+def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
     found = spread(
         made(graph),
         list(energy),
@@ -87,24 +95,201 @@ def test_equal_to_the_definition(graph, energy, steps, threshold, combine):
         steps=steps,
         nodes=NODES,
         threshold=threshold,
-        combine=combine,
+        mode=mode,
     )
-    assert as_plain(found) == plain_spread(graph, energy, steps, threshold, combine)
-    assert found.unexpanded == 0
+    assert as_plain(found) == plain_spread(graph, energy, steps, threshold, mode)
+    assert (found.unexpanded, found.narrowed, found.left) == (0, 0, 0.0)
 
 
 @settings(deadline=None)
-@given(graphs, st.integers(0, 14), seeds, st.sampled_from(["max", "sum"]))
-def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, combine):
+@given(graphs, st.integers(0, 14), seeds, st.sampled_from(SPREAD_MODES))
+def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
     edges = made(graph[:cut])
     edges.crossings([0])
     for (source, target), weight in graph[cut:]:
         edges.append([source], [target], 0, weight, nodes=NODES)
-    found, expected = (
-        spread(held, list(energy), list(energy.values()), damped, steps=3, nodes=NODES, combine=combine)
-        for held in (edges, made(graph))
+    # numbers of edges may differ by some that are gone
+    gone = Edges()
+    gone.append([0, 2], [1, 0], 0, 0.5, nodes=NODES)
+    gone.append(*(made(graph).source, made(graph).target, 0, made(graph).weight), nodes=NODES)
+    gone.remove([0, 1])
+    limited = {"most_crossings": 5, "fan_out": 2}
+    for limits in ({}, limited):
+        found = [
+            as_plain(
+                spread(held, list(energy), list(energy.values()), damped, steps=3, nodes=NODES, mode=mode, **limits)
+            )
+            for held in (edges, gone, made(graph))
+        ]
+        assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(("combine", "mode"), [("max", "cascade"), ("sum", "energy")])
+def test_the_older_names_of_two_modes(combine, mode):
+    older, newer = (
+        spread(chain(4), [0, 2], [1.0, 0.5], damped, steps=3, nodes=4, **how)
+        for how in ({"combine": combine}, {"mode": mode})
     )
-    assert as_plain(found) == as_plain(expected)
+    assert as_plain(older) == as_plain(newer)
+
+
+@settings(deadline=None)
+@given(graphs, st.integers(0, NODES - 1), st.integers(0, 5), st.sampled_from(WAVES))
+def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
+    oracle = networkx.Graph([pair for pair, _ in graph])
+    oracle.add_node(seed)
+    expected = networkx.single_source_shortest_path_length(oracle, seed, cutoff=steps)
+    found = spread(made(graph), [seed], [1.0], lambda b: np.ones(len(b)), steps=steps, nodes=NODES, mode=mode)
+    assert dict(zip(found.rows.tolist(), found.hops.tolist(), strict=True)) == dict(expected)
+
+
+class TestPageRank:
+    @settings(deadline=None, max_examples=60)
+    @given(graphs, seeds, st.sampled_from([0.0, 0.5, 0.85]))
+    def test_equal_to_power_iteration(self, graph, energy, damping):
+        total = sum(max(0.0, own) for own in energy.values())
+        if not total:
+            return
+        oracle = networkx.DiGraph()
+        oracle.add_nodes_from(range(NODES))
+        for (source, target), weight in graph:
+            for ends in ((source, target), (target, source)):
+                known = oracle.get_edge_data(*ends, default={"weight": 0.0})["weight"]
+                oracle.add_edge(*ends, weight=known + weight)
+        shares = {row: max(0.0, own) for row, own in energy.items()}
+        exact = networkx.pagerank(oracle, alpha=damping, personalization=shares, tol=1e-14, max_iter=1000)
+        found = spread(
+            made(graph), list(energy), list(energy.values()), by_weight, steps=1000, nodes=NODES, mode="ppr",
+            damping=damping, threshold=1e-13,
+        )  # fmt: skip
+        held = dict(zip(found.rows.tolist(), found.activation.tolist(), strict=True))
+        for row in range(NODES):
+            assert held.get(row, 0.0) == pytest.approx(total * exact[row], abs=1e-10)
+        assert found.activation.sum() + found.left == pytest.approx(total)
+
+    @settings(deadline=None)
+    @given(graphs, seeds, st.sampled_from([0.3, 0.01]), st.integers(0, 4))
+    def test_what_was_left_bounds_the_error(self, graph, energy, threshold, steps):
+        def found(threshold, steps):
+            return spread(
+                made(graph), list(energy), list(energy.values()), by_weight, steps=steps, nodes=NODES, mode="ppr",
+                damping=0.7, threshold=threshold,
+            )  # fmt: skip
+
+        exact, rough = found(0.0, 200), found(threshold, steps)
+        held = dict(zip(rough.rows.tolist(), rough.activation.tolist(), strict=True))
+        for row, activation in zip(exact.rows.tolist(), exact.activation.tolist(), strict=True):
+            assert -1e-9 <= activation - held.get(row, 0.0) <= rough.left + 1e-9
+
+    def test_it_stays_near_its_seeds(self):
+        # a thousand nodes in a row: the bound of Andersen, Chung and Lang on all crossings together
+        crossed = []
+
+        def counted(batch):
+            crossed.append(len(batch))
+            assert batch.depth == 1
+            assert (batch.activation == 1.0).all()
+            return by_weight(batch)
+
+        found = spread(chain(1000), [500], [1.0], counted, steps=500, nodes=1000, mode="ppr", threshold=1e-3)
+        assert sum(crossed) <= 1 / ((1 - 0.85) * 1e-3)
+        assert len(found.rows) < 60
+        assert found.hops.tolist() == abs(found.rows - 500).tolist()
+
+    def test_where_nothing_passes_the_walker_returns(self):
+        found = spread(
+            chain(3), [0, 2], [3.0, 1.0], lambda b: np.zeros(len(b)), steps=400, nodes=3, mode="ppr", threshold=1e-12
+        )
+        assert found.activation.tolist() == pytest.approx([3.0, 1.0])
+
+
+def test_tags_are_passed_through_and_count_as_a_hop():
+    nodes = Nodes(memories=3)
+    tag = int(nodes.intern("tag", ["rust"])[0])
+    edges = Edges()
+    edges.append([0, 2], [tag, tag], 7, 1.0, nodes=nodes)
+    found = spread(edges, [0], [0.9], lambda b: 0.8 * 0.7**b.depth * np.ones(len(b)), steps=2, nodes=nodes)
+    assert as_plain(found) == {0: (0.9, 0.8 * 0.7**2, 0), 2: (0.8 * 0.7**2,) * 2 + (2,), tag: (0.8 * 0.7,) * 2 + (1,)}
+    assert as_plain(found.of_kind("memory")).keys() == {0, 2}
+    assert as_plain(found.of_kind("tag")).keys() == {tag}
+    assert len(found.of_kind("entity").rows) == 0
+    assert spread(edges, [tag], [1.0], damped, steps=1, nodes=nodes).rows.tolist() == [0, 2, tag]
+    with pytest.raises(InputError, match="There is no tag 1; there are 1"):
+        spread(edges, [0, tag + 1], [1.0, 1.0], damped, steps=1, nodes=nodes)
+
+
+def test_energy_equals_products_of_a_matrix():
+    dice = np.random.default_rng(5)
+    source = dice.integers(0, 20_000, 100_000)
+    target = (source + dice.integers(1, 20_000, 100_000)) % 20_000
+    weight = dice.random(100_000)
+    edges = Edges()
+    for part in np.array_split(np.arange(100_000), 7):
+        edges.append(source[part], target[part], 0, weight[part], nodes=20_000)
+        edges.crossings([0])
+    matrix = csr_array((weight, (source, target)), shape=(20_000, 20_000))
+    expected = np.zeros(20_000)
+    expected[[3, 9]] = 1.0, 0.5
+    for _ in range(3):
+        expected = expected + 0.7 * ((matrix + matrix.T) @ expected)
+    found = activate(edges, [3, 9], [1.0, 0.5], steps=3, threshold=0.0, nodes=20_000)
+    assert found.unexpanded == 0
+    assert found.rows.tolist() == np.flatnonzero(expected).tolist()
+    np.testing.assert_allclose(found.activation, expected[found.rows], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_million_edges_on_one_node():
+    edges = Edges()
+    edges.append(np.zeros(1_000_000, dtype=int), np.arange(1, 1_000_001), 0, 1.0, nodes=1_000_001)
+    for mode in SPREAD_MODES:
+        found = spread(edges, [5], [1.0], damped, steps=3, nodes=1_000_001, mode=mode)
+        assert found.narrowed >= 1
+        assert len(found.rows) <= 10_003
+    bounded = Edges()
+    numbers = bounded.append(
+        np.zeros(1_000_000, dtype=int), np.arange(1, 1_000_001), 0, 1.0, nodes=1_000_001, most=1_000
+    )
+    assert len(bounded) == 1_000
+    assert (numbers[:-1_000] == -1).all()  # of equals the newest
+
+
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.7, 1.0]), st.integers(0, 3)), min_size=1), st.data())
+def test_who_leaves_is_a_prefix_of_a_sort(nodes, data):
+    activation, degree = (np.array(column) for column in zip(*nodes, strict=True))
+    nodes, activation, degree = nodes * 9, np.tile(activation, 9), np.tile(degree, 9)
+    most = data.draw(st.integers(1, max(1, int(degree.sum()) - 1)))
+    expected, spent = [], 0
+    for place in sorted(range(len(nodes)), key=lambda place: (-activation[place], place)):
+        spent += degree[place]
+        if spent > most:
+            break
+        expected.append(place)
+    if degree.sum():
+        assert _wave._first_within(activation, degree, most).tolist() == expected
+
+
+def test_a_hub_passes_over_its_newest_edges():
+    edges = made([((0, leaf), 1.0) for leaf in range(1, 9)], nodes=9)
+    found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3)
+    assert (found.rows.tolist(), found.narrowed) == ([0, 6, 7, 8], 1)
+    edges.remove([7])
+    assert spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3).rows.tolist() == [0, 5, 6, 7]
+    # the limit of a wave counts what is crossed
+    found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3, most_crossings=3)
+    assert (found.unexpanded, found.narrowed) == (0, 1)
+
+
+@settings(deadline=None)
+@given(graphs, seeds, st.integers(0, 3), st.sampled_from([0.0, 0.1]))
+def test_activating_is_spreading_energy_by_weight(graph, energy, steps, threshold):
+    found = activate(
+        made(graph), list(energy), list(energy.values()), steps=steps, decay=0.7, threshold=threshold, nodes=NODES
+    )
+    expected = plain_spread(graph, energy, steps, threshold, "energy")
+    assert as_plain(found).keys() == expected.keys()
+    for row, numbers in as_plain(found).items():
+        assert numbers == pytest.approx(expected[row])
 
 
 def test_a_seed_keeps_its_own_energy_and_a_row_its_best_arrival():
@@ -119,7 +304,7 @@ def test_a_seed_keeps_its_own_energy_and_a_row_its_best_arrival():
 
 
 def test_the_sum_flows_both_ways_at_every_step():
-    found = spread(chain(3), [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3, combine="sum")
+    found = spread(chain(3), [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3, mode="energy")
     # step 1: 1 gets .5; step 2: 1 gets another .5 from 0, 0 and 2 get .25 from 1
     assert as_plain(found) == {0: (1.25, 0.25, 0), 1: (1.0, 1.0, 1), 2: (0.25, 0.25, 2)}
 
@@ -144,12 +329,10 @@ def test_what_a_policy_sees():
     assert second.relation.tolist() == [3, 4]
 
 
-@pytest.mark.parametrize("combine", ["max", "sum"])
+@pytest.mark.parametrize("mode", WAVES)
 @pytest.mark.parametrize("passed", [0.0, -1.0, np.nan, np.inf, 0.19])
-def test_what_does_not_pass_reaches_nothing(passed, combine):
-    found = spread(
-        chain(3), [1], [1.0], lambda b: np.full(len(b), passed), steps=3, nodes=3, threshold=0.2, combine=combine
-    )
+def test_what_does_not_pass_reaches_nothing(passed, mode):
+    found = spread(chain(3), [1], [1.0], lambda b: np.full(len(b), passed), steps=3, nodes=3, threshold=0.2, mode=mode)
     assert as_plain(found) == {1: (1.0, 0.0, 0)}
 
 
@@ -197,6 +380,9 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
         ({"energy": [np.nan]}, "energy of seed 0 is nan"),
         ({"energy": [np.inf]}, "must be finite"),
         ({"combine": "mean"}, '"max" or "sum"'),
+        ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),
+        ({"fan_out": 0}, "0 a node"),
+        ({"damping": 1.0, "mode": "ppr"}, "Damping lies in"),
         ({"steps": -1}, "at least 0"),
         ({"threshold": np.nan}, "at least 0"),
         ({"pass_on": lambda batch: np.ones(3)}, r"answered \(3,\) for 1 edges"),

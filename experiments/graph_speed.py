@@ -1,0 +1,173 @@
+"""How quick the graph is: one command, seeded, everything in one run.
+
+    python experiments/graph_speed.py                     # 1,000,000 nodes, 10,000,000 edges, even and skewed
+    python experiments/graph_speed.py --nodes 100000 --edges 1000000
+
+Prints CPU time (the least of several calls; nothing here uses a second core, so what else runs on the machine counts
+less than in wall time) and, where there is a counterpart, the ratio to plain SciPy: building a compressed matrix, and
+one product of it with a vector for each step of spreading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from memlab.graph import SPREAD_MODES, EdgeBatch, Edges, communities, spread
+
+Ints = NDArray[np.int64]
+
+
+def least(call: Callable[[], object], times: int = 5) -> float:
+    """Seconds of CPU time of the quickest of several calls."""
+    spent = []
+    for _ in range(times):
+        started = time.process_time()
+        call()
+        spent.append(time.process_time() - started)
+    return min(spent)
+
+
+def row(what: str, seconds: float, baseline: float | None = None) -> None:
+    shown = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
+    print(f"  {what:<50}{shown}" + (f"{seconds / baseline:10.2f} x" if baseline else ""), flush=True)
+
+
+def even(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
+    """Ends drawn at random, in no order."""
+    source = dice.integers(0, nodes, edges)
+    return source, (source + dice.integers(1, nodes, edges)) % nodes
+
+
+def skewed(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
+    """One end drawn by a power law, so that the first nodes have a hundredth of all edges each."""
+    source = dice.integers(0, nodes, edges)
+    target = (nodes * dice.random(edges) ** 6).astype(np.int64)
+    return source, np.where(target == source, (target + 1) % nodes, target)
+
+
+def pass_on(batch: EdgeBatch) -> NDArray[np.float64]:
+    return 0.7 * batch.activation * batch.weight
+
+
+def products(matrix: csr_array, seeds: Ints, steps: int) -> NDArray[np.float64]:
+    """Spreading as a whole-graph baseline computes it: A += 0.7 W A."""
+    activation = np.zeros(matrix.shape[0])
+    activation[seeds] = 1.0
+    for _ in range(steps):
+        activation += 0.7 * (matrix @ activation)
+    return activation
+
+
+def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.Generator) -> None:
+    weight = dice.random(len(source))
+    seeds = np.sort(dice.choice(nodes, 10, replace=False))
+    matrix: list[csr_array] = []
+    built = least(lambda: matrix.append(csr_array((weight, (source, target)), shape=(nodes, nodes))), 1)
+    both = (matrix[0] + matrix[0].T).tocsr()
+    multiplied = least(lambda: products(both, seeds, 3), 2)
+
+    edges = Edges()
+    print(f"{name}: {nodes:,} nodes, {len(source):,} edges", flush=True)
+    row("append all", least(lambda: edges.append(source, target, 0, weight, nodes=nodes), 1), built)
+    row("first look-up (builds the base)", least(lambda: edges.crossings(seeds), 1), built)
+    print(f"  most edges of a node: {int(edges.degree(np.arange(nodes)).max()):,}")
+    for mode in SPREAD_MODES:
+        threshold = 1e-4 if mode == "ppr" else 0.01
+
+        def go(mode: str = mode, threshold: float = threshold, steps: int = 3) -> object:
+            return spread(
+                edges,
+                seeds,
+                np.ones(10),
+                pass_on,
+                mode=mode,  # type: ignore[arg-type]
+                steps=50 if mode == "ppr" else 3,
+                nodes=nodes,
+                threshold=threshold,
+            )
+
+        found = go()
+        row(f"spread {mode}, 10 seeds: {len(found.rows):,} reached", least(go), multiplied)  # type: ignore[attr-defined]
+        if found.unexpanded or found.narrowed:  # type: ignore[attr-defined]
+            print(f"    limited: {found.unexpanded:,} not expanded, {found.narrowed:,} narrowed")  # type: ignore[attr-defined]
+
+    def singles(look: bool, count: int = 10_000) -> None:
+        for at in range(count):
+            edges.append([at], [at + 1], 0, 0.5, nodes=nodes)
+            if look:
+                edges.crossings(seeds[:1])
+
+    count = 10_000
+    row("append one edge", least(lambda: singles(False), 1) / count)
+    row("append one edge, look up after each", least(lambda: singles(True), 1) / count)
+    row("append one edge, at most 1,000 of a relation", least(lambda: bounded(edges, nodes, count), 1) / count)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "edges.bin"
+        row("save", least(lambda: edges.save(path), 1))
+        row("open", least(lambda: Edges.load(path)))
+        loaded = Edges.load(path)
+        row("open, first look-up", least(lambda: Edges.load(path).crossings(seeds)))
+        row("first append after opening", least(lambda: loaded.append([0], [1], 0, 0.5, nodes=nodes), 1))
+        print(f"  bytes an edge on disk: {path.stat().st_blocks * 512 / len(edges):.1f}")
+    print(f"  peak resident memory so far, the baseline's included: {peak():,} MB\n", flush=True)
+
+
+def grouped(dice: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_000, groups: int = 500) -> None:
+    """Communities of planted groups, seven of ten edges inside; igraph beside it where it is installed."""
+    label = np.sort(dice.integers(0, groups, nodes))
+    first = np.searchsorted(label, np.arange(groups + 1))
+    source = dice.integers(0, nodes, edges)
+    size = np.diff(first)[label[source]]
+    inside = first[label[source]] + (dice.random(edges) * size).astype(np.int64)
+    target = np.where(dice.random(edges) < 0.7, inside, dice.integers(0, nodes, edges))
+    target = np.where(target == source, (source + 1) % nodes, target)
+    weight, held = dice.random(edges), Edges()
+    held.append(source, target, 0, weight, nodes=nodes)
+    print(f"communities: {nodes:,} nodes, {edges:,} edges, {groups} groups planted")
+    found = communities(held)
+    row(f"communities, modularity {found.modularity:.4f}", least(lambda: communities(held), 2))
+    if find_spec("igraph"):
+        import igraph
+
+        graph = igraph.Graph(n=nodes, edges=np.c_[source, target])
+        for name, split in (
+            ("Louvain", lambda: graph.community_multilevel(weights=weight)),
+            ("Leiden", lambda: graph.community_leiden("modularity", weights=weight, n_iterations=2)),
+        ):
+            score = graph.modularity(split().membership, weights=weight)
+            row(f"igraph {name}, modularity {score:.4f}", least(split, 2))
+
+
+def bounded(edges: Edges, nodes: int, count: int) -> None:
+    for at in range(count):
+        edges.append([at], [at + 7], 1, 0.5, nodes=nodes, most=1000)
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--edges", type=int, default=10_000_000)
+    parser.add_argument("--seed", type=int, default=7)
+    chosen = parser.parse_args()
+    for name, draw in (("even", even), ("skewed", skewed)):
+        dice = np.random.default_rng(chosen.seed)
+        measure(name, *draw(chosen.nodes, chosen.edges, dice), chosen.nodes, dice)
+    grouped(np.random.default_rng(chosen.seed))
+
+
+if __name__ == "__main__":
+    main()
