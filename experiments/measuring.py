@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +62,7 @@ _QUIET = {
 }
 """Telemetry and downloads off, by the switches that the compared programs document."""
 
+Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
 
 
@@ -144,10 +145,10 @@ def disk_mb(path: Path) -> float:
     return sum(file.stat().st_blocks for file in files) * 512 / 1e6
 
 
-def timed(call: Callable[[], Returned]) -> tuple[float, Returned]:
+def timed(call: Callable[Given, Returned], *given: Given.args, **named: Given.kwargs) -> tuple[float, Returned]:
     """Seconds, and what the call returned."""
     started = time.perf_counter()
-    returned = call()
+    returned = call(*given, **named)
     return time.perf_counter() - started, returned
 
 

@@ -12,8 +12,8 @@
 ;; In Hy's own fn, let, + and so on stay Hy's: only these words carry the dialect into their bodies. There a name that
 ;; the dialect does not know is the module's own, so a trusted policy may call any function of Hy or Python.
 
-(import memlab.language._total [slate-aggregates]
-        memlab.language._trusted [expanded load-trusted])
+(import memlab.language.trusted._total [slate-aggregates]
+        memlab.language.trusted._trusted [expanded load-trusted])
 
 (defmacro pack [_hy-compiler #* _]
   (expanded _hy-compiler))

@@ -19,7 +19,21 @@ from memlab.language._primitives import PRIMITIVES
 from memlab.language._reader import Form, Text
 from memlab.language._signature import Signature, Type
 
-__all__ = ["Checker", "Env", "Helper", "kind_of"]
+__all__ = [
+    "ABSENT",
+    "AGGREGATE_FORMS",
+    "ALIASES",
+    "COMPARISONS",
+    "DIRECT",
+    "FOLDS",
+    "LITERALS",
+    "UNITS",
+    "Checker",
+    "Env",
+    "Handler",
+    "Helper",
+    "kind_of",
+]
 
 Env = Mapping[str, object]
 """Names to nodes; a policy lifted from lists also binds lists (see ``_lift``)."""
@@ -33,7 +47,7 @@ _KINDS: dict[str | None, str] = {
     None: "null",
 }
 
-_ALIASES = {
+ALIASES = {
     "==": "=",
     "=?": "=",
     "eq?": "=",
@@ -51,12 +65,14 @@ _ALIASES = {
     "λ": "lambda",
     "member?": "in",
 }
-_DIRECT = ("abs", "exp", "log", "log1p", "sqrt", "tanh", "pow", "sign", "floor", "ceil", "clamp", "not")
-_FOLDS = {"+": "num", "*": "num", "min": "num", "max": "num", "and": "bool", "or": "bool"}
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-_UNITS = {"days": (1.0, 1.0), "weeks": (7.0, 1.0), "hours": (1.0, 24.0), "minutes": (1.0, 1440.0)}
-_AGGREGATES = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
-_LITERALS: dict[str, tuple[bool | None, Type | None]] = {
+"""Other spellings of a form, and the one that the tables have."""
+DIRECT = ("abs", "exp", "log", "log1p", "sqrt", "tanh", "pow", "sign", "floor", "ceil", "clamp", "not")
+FOLDS = {"+": "num", "*": "num", "min": "num", "max": "num", "and": "bool", "or": "bool"}
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+UNITS = {"days": (1.0, 1.0), "weeks": (7.0, 1.0), "hours": (1.0, 24.0), "minutes": (1.0, 1440.0)}
+"""Units of time, as days: times the first number, divided by the second."""
+AGGREGATE_FORMS = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
+LITERALS: dict[str, tuple[bool | None, Type | None]] = {
     "true": (True, "bool"),
     "True": (True, "bool"),
     "false": (False, "bool"),
@@ -65,7 +81,7 @@ _LITERALS: dict[str, tuple[bool | None, Type | None]] = {
     "nil": (None, None),
     "None": (None, None),
 }
-_ABSENT = {
+ABSENT = {
     "//": "Integer division is left out: it differs between back ends. Write (floor (/ a b)).",
     "%": "The remainder is left out: it differs between back ends. Write (- a (* b (floor (/ a b)))).",
     "mod": "The remainder is left out: it differs between back ends. Write (- a (* b (floor (/ a b)))).",
@@ -80,6 +96,7 @@ _ABSENT = {
     "require": "A policy imports nothing.",
     "eval": "A policy evaluates no code.",
 }
+"""What the dialect leaves out, and what to write instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +234,8 @@ class Checker:
         value = env.get(name)
         if value is not None:
             return value
-        if name in _LITERALS:
-            return self.dag.constant(*_LITERALS[name])
+        if name in LITERALS:
+            return self.dag.constant(*LITERALS[name])
         if name == "else":
             raise self.error("else stands only as the last test of cond or case.", form)
         if name in self.signature.inputs and not self.calls:
@@ -235,7 +252,7 @@ class Checker:
         )
 
     def is_function(self, name: str) -> bool:
-        name = _ALIASES.get(name, name)
+        name = ALIASES.get(name, name)
         return name in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
@@ -249,15 +266,15 @@ class Checker:
             bound = env[name]
             what = kind_of(bound.type) if isinstance(bound, Node) else "a set or a list"
             raise self.error(f"{name} is {what} here, not a function.", head)
-        name = _ALIASES.get(name, name)
+        name = ALIASES.get(name, name)
         handler = self.forms.get(name)
         if handler is not None:
             return handler(self, form, env, tail)
         helper = self.helpers.get(name)
         if helper is not None:
             return self.inline(helper, form, env)
-        if name in _ABSENT:
-            raise self.error(_ABSENT[name], head, PolicyNameError)
+        if name in ABSENT:
+            raise self.error(ABSENT[name], head, PolicyNameError)
         if name in self.signature.inputs:
             raise self.error(f"{name} is a feature, not a function.", head)
         raise self.error(
@@ -359,7 +376,7 @@ class Checker:
         return self.dag.make(name, *[self.want(a, env, t, why) for a, t in zip(arguments, takes, strict=True)])
 
     def fold(self, name: str, form: Form, env: Env) -> Node:
-        type: Type = _FOLDS[name]  # type: ignore[assignment]
+        type: Type = FOLDS[name]  # type: ignore[assignment]
         why = f"{form.head} takes"
         nodes = [self.want(a, env, type, why) for a in self.arity(form, 1)]
         result = nodes[0]

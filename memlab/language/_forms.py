@@ -11,12 +11,12 @@ from functools import partial
 
 from memlab.errors import PolicyNameError, did_you_mean
 from memlab.language._check import (
-    _AGGREGATES,
-    _ALIASES,
-    _COMPARISONS,
-    _DIRECT,
-    _FOLDS,
-    _UNITS,
+    AGGREGATE_FORMS,
+    ALIASES,
+    COMPARISONS,
+    DIRECT,
+    FOLDS,
+    UNITS,
     Checker,
     Env,
     Handler,
@@ -27,7 +27,7 @@ from memlab.language._derived import SET_TESTS, Derived, SetName
 from memlab.language._params import declared_param
 from memlab.language._reader import Form
 
-__all__ = ["FORMS"]
+__all__ = ["FORMS", "bindings", "is_clause", "literals", "paired", "unquoted"]
 
 _ELSE = ("else", "True", "true")
 
@@ -53,7 +53,7 @@ def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     for name, value in bindings(checker, form):
         if name.kind != "symbol":
             raise checker.error("A binding begins with a name.", name)
-        if _ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", "true", "false", "null"):
+        if ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", "true", "false", "null"):
             raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
         scope[name.text] = checker.bound(value, scope)
     if len(form.items) != 3:
@@ -85,7 +85,7 @@ def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return checker.dag.make("if", condition, node, checker.dag.constant(None, node.type))
 
 
-def _is_clause(checker: Checker, item: Form, env: Env) -> bool:
+def is_clause(checker: Checker, item: Form, env: Env) -> bool:
     """Whether a form is ``(test value)`` rather than a call."""
     if item.kind == "list":
         return len(item.items) == 2
@@ -95,7 +95,7 @@ def _is_clause(checker: Checker, item: Form, env: Env) -> bool:
     return first.kind != "symbol" or first.text in env or first.text in _ELSE or not checker.is_function(first.text)
 
 
-def _pairs(
+def paired(
     checker: Checker, form: Form, items: tuple[Form, ...], clauses: bool
 ) -> tuple[list[tuple[Form, Form]], Form]:
     """Tests with values, and the value behind ``else``."""
@@ -120,12 +120,12 @@ def _pairs(
 
 def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     items = checker.arity(form, 1)
-    pairs, otherwise = _pairs(checker, form, items, all(_is_clause(checker, item, env) for item in items))
+    pairs, otherwise = paired(checker, form, items, all(is_clause(checker, item, env) for item in items))
     tests = [checker.want(test, env, "bool", "cond tests") for test, _ in pairs]
     return _branches(checker, tests, [*(value for _, value in pairs), otherwise], env, tail, "cond")
 
 
-def _unquoted(form: Form) -> Form:
+def unquoted(form: Form) -> Form:
     """A quoted symbol as a string, a quoted list as a list, anything else as it is."""
     if form.head != "quote" or len(form.items) != 2:
         return form
@@ -140,17 +140,17 @@ def _unquoted(form: Form) -> Form:
 
 
 def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    literal = _unquoted(form)
+    literal = unquoted(form)
     if literal.kind not in ("str", "int", "float"):
         raise checker.error("Only a name, a number or a string is quoted here.", form)
     return checker.check(literal, env, tail=tail)
 
 
-def _literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
+def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
     """The keys of one clause of case, or the options behind in."""
-    form = _unquoted(form)
+    form = unquoted(form)
     keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
-    keys = tuple(k._replace(kind="str") if clause and k.kind == "symbol" else _unquoted(k) for k in keys)
+    keys = tuple(k._replace(kind="str") if clause and k.kind == "symbol" else unquoted(k) for k in keys)
     for key in keys:
         if key.kind not in ("str", "int", "float"):
             raise checker.error("A string or a number is expected here.", key)
@@ -178,11 +178,11 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
 
 def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     value, options = checker.arity(form, 2, 2)
-    if _unquoted(options).kind != "list":
+    if unquoted(options).kind != "list":
         raise checker.error(
             f'{form.head} takes a value and a list of literals: ({form.head} kind ["fact" "event"]).', options
         )
-    return _member(checker, checker.check(value, env), _literals(checker, options))
+    return _member(checker, checker.check(value, env), literals(checker, options))
 
 
 def _not_in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -191,7 +191,7 @@ def _not_in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     value, *options = checker.arity(form, 2)
-    keys = tuple(key for option in options for key in _literals(checker, option))
+    keys = tuple(key for option in options for key in literals(checker, option))
     return _member(checker, checker.check(value, env), keys)
 
 
@@ -201,8 +201,8 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     if subject.type == "bool":
         raise checker.error("case compares strings or numbers; use if.", subject_form)
     clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
-    pairs, otherwise = _pairs(checker, form, tuple(rest), clauses)
-    keys = [_literals(checker, key, clause=clauses) for key, _ in pairs]
+    pairs, otherwise = paired(checker, form, tuple(rest), clauses)
+    keys = [literals(checker, key, clause=clauses) for key, _ in pairs]
     forms = [*(value for _, value in pairs), otherwise]
     nodes = checker.unify([checker.check(v, env, tail=tail) for v in forms], forms, "The branches of case")
     numbers = [n.value for n in nodes if n.constant and isinstance(n.value, float)]
@@ -258,7 +258,7 @@ def _divide(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     (amount,) = checker.arity(form, 1, 1)
-    times, per = _UNITS[name]
+    times, per = UNITS[name]
     node = checker.dag.make("*", checker.want(amount, env, "num", f"{name} takes"), checker.dag.number(times))
     return checker.dag.make("/", node, checker.dag.number(per))
 
@@ -317,8 +317,8 @@ def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
     words: tuple[str, ...] = ()
     if op.startswith("has"):
         options = names.pop()
-        keys = _literals(checker, options)
-        if op == "has" and _unquoted(options).kind == "list":
+        keys = literals(checker, options)
+        if op == "has" and unquoted(options).kind == "list":
             raise checker.error('has takes one string: (has tags "style"); several go with has-any, has-all.', options)
         if any(key.kind != "str" for key in keys):
             raise checker.error("A set holds strings.", options)
@@ -377,10 +377,10 @@ FORMS: dict[str, Handler] = {
     "defpolicy": _misplaced,
     "pack": _misplaced,
     "setting": _misplaced,
-    **{name: _operator(Checker.direct, name) for name in _DIRECT},
-    **{name: _operator(Checker.fold, name) for name in _FOLDS},
-    **{name: _operator(Checker.compare, name) for name in _COMPARISONS},
-    **{name: partial(_unit, name) for name in _UNITS},
+    **{name: _operator(Checker.direct, name) for name in DIRECT},
+    **{name: _operator(Checker.fold, name) for name in FOLDS},
+    **{name: _operator(Checker.compare, name) for name in COMPARISONS},
+    **{name: partial(_unit, name) for name in UNITS},
     **{name: partial(_set_test, name) for name in SET_TESTS},
-    **{name: partial(_aggregate, name) for name in _AGGREGATES},
+    **{name: partial(_aggregate, name) for name in AGGREGATE_FORMS},
 }

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import resources
 
 from memlab.errors import PolicyNameError, PolicySyntaxError
-from memlab.language._check import _ALIASES, Helper
+from memlab.language._check import ALIASES, Helper
 from memlab.language._definition import definition
 from memlab.language._forms import FORMS
 from memlab.language._hash import helper_hash
@@ -20,7 +20,7 @@ __all__ = ["helper", "helpers_of", "library"]
 def helper(form: Form, text: Text) -> Helper:
     """One ``defn``."""
     parts = definition(form, text)
-    if _ALIASES.get(parts.name, parts.name) in FORMS:
+    if ALIASES.get(parts.name, parts.name) in FORMS:
         raise text.error(
             PolicyNameError, f"{parts.name} is a form of the dialect and cannot be redefined.", form.items[1]
         )

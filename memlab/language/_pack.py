@@ -23,7 +23,7 @@ from memlab.language._params import Param, declared_param
 from memlab.language._policy import DIALECT, PolicyForm
 from memlab.language._reader import Form, Text, read_forms
 
-__all__ = ["PackSource", "Setting", "read_pack"]
+__all__ = ["PackSource", "Setting", "read_header", "read_pack", "read_setting"]
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
@@ -77,13 +77,13 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         raise source.error(
             PolicySyntaxError, 'A pack begins with its name: (pack name "what it is").', forms[0] if forms else None
         )
-    name, doc, inherits = _header(forms[0], source)
+    name, doc, inherits = read_header(forms[0], source)
     settings: dict[str, Setting] = {}
     policies: dict[str, PolicyForm] = {}
     helpers = []
     for form in forms[1:]:
         if form.head == "setting":
-            key, setting = _setting(form, source)
+            key, setting = read_setting(form, source)
             if key in settings:
                 raise source.error(PolicyNameError, f"The setting {key} is given twice.", form)
             settings[key] = setting
@@ -116,7 +116,8 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     )
 
 
-def _header(form: Form, source: Text) -> tuple[str, str, str | None]:
+def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
+    """The name of a pack, what it is, and the pack that it inherits from."""
     shape = '(pack name "what it is" :inherits other)'
     rest = form.items[1:]
     if not rest or rest[0].kind != "symbol":
@@ -132,7 +133,8 @@ def _header(form: Form, source: Text) -> tuple[str, str, str | None]:
     raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", rest[0])
 
 
-def _setting(form: Form, source: Text) -> tuple[str, Setting]:
+def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
+    """The name and the value of ``(setting name value)``."""
     if len(form.items) != 3 or form.items[1].kind != "symbol":
         raise source.error(PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form)
     name, value = form.items[1].text, form.items[2]

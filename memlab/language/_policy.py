@@ -27,8 +27,8 @@ from memlab.language._reader import Form, Text, canonical, read_forms
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
 from memlab.language.insight._explain import Explanation, explain
-from memlab.language.lists._interpret import ListProgram
 from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
+from memlab.language.lists._program import ListProgram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memlab.language.insight._effects import Sensitivity, SlateSensitivity
     from memlab.language.insight._why import Why
 
-__all__ = ["DIALECT", "Policy", "PolicyForm", "compile_policy"]
+__all__ = ["DIALECT", "Policy", "PolicyForm", "bound_arguments", "compile_policy", "read_parts"]
 
 DIALECT = "memlab-1"
 """The version of the dialect, a part of every hash: a change of meaning changes it."""
@@ -287,7 +287,7 @@ def _compile(
         parts, shown = definition(source.form, text), source.source
     else:
         text = Text(source, name, file)
-        parts, own = _parts(text)
+        parts, own = read_parts(text)
         known = {**known, **own} if own else known
         shown = source
     names = tuple(a.text for a in parts.arguments)
@@ -299,7 +299,7 @@ def _compile(
         root, checker = _over_lists(text, signature, parts, known, dict(params))
     else:
         checker = Checker(text, signature, known, dict(params), FORMS)
-        root = checker.result(parts.body, _arguments(checker, parts))
+        root = checker.result(parts.body, bound_arguments(checker, parts))
     derived = checker.derived if isinstance(checker, Checker) else {}
     for parameter, value in params:
         declared = checker.params.get(parameter)
@@ -334,7 +334,7 @@ def _over_lists(
     """A policy over the slate's lists as columns, where it is an expression over them; as a program elsewhere."""
     lifter = Lifter(text, signature, known, params, LIFTED)
     try:
-        return lifter.result(parts.body, _arguments(lifter, parts)), lifter
+        return lifter.result(parts.body, bound_arguments(lifter, parts)), lifter
     except NotLiftable:
         program = ListProgram(tuple(a.text for a in parts.arguments), parts.body, text, signature, known, params)
     dag = Dag()
@@ -347,7 +347,7 @@ def _inputs(root: Node) -> tuple[str, ...]:
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
 
 
-def _parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
+def read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
     """The policy of a text, and the helpers in front of it."""
     forms = read_forms(text)
     if not forms:
@@ -368,7 +368,8 @@ def _parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
     return definition(policies[0], text), own
 
 
-def _arguments(checker: Checker, parts: Definition) -> dict[str, object]:
+def bound_arguments(checker: Checker, parts: Definition) -> dict[str, object]:
+    """What each argument of a policy stands for."""
     env: dict[str, object] = {}
     for argument in parts.arguments:
         value = checker.argument(argument.text)

@@ -27,7 +27,7 @@ class HyMagics(Magics):
         """
         if line.strip():
             raise UsageError(f"%%hy takes nothing on its line, and here is {line.strip()!r}.")
-        from memlab.language._trusted import compiled
+        from memlab.language.trusted._trusted import compiled
 
         shell = self.shell
         assert shell is not None

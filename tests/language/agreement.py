@@ -22,7 +22,7 @@ from memlab.language._definition import definition
 from memlab.language._library import helper, library, named
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.language._reader import Text, read_forms
-from memlab.language.lists._interpret import ListProgram
+from memlab.language.lists._program import ListProgram
 from tests.language.grammar import INEXACT
 
 __all__ = ["arrays_of", "bits", "disagreement", "frame_of", "lifted_disagreement", "over_slate"]

@@ -13,7 +13,8 @@ import polars as pl
 from hypothesis import strategies as st
 
 from memlab.language import Input, Signature
-from tests.language.grammar import Grammar, records
+from tests.language.grammar import Grammar
+from tests.language.vocabulary import records
 
 INPUTS = (
     Input("x"),

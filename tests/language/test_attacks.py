@@ -15,7 +15,7 @@ from memlab.errors import InputError, PolicyError
 from memlab.language import Policy, compile_policy, read_pack
 from tests.language.agreement import over_slate
 from tests.language.corpus import FAMILIES, attacks
-from tests.language.grammar import SLOTS
+from tests.language.vocabulary import SLOTS
 
 A_HANG = 5.0
 """Seconds of processor time: the slowest text takes a tenth, and what explodes takes minutes."""
@@ -84,7 +84,7 @@ import sys
 from memlab.errors import InputError, PolicyError
 from memlab.language import compile_policy, read_pack
 from tests.language.corpus import attacks
-from tests.language.grammar import SLOTS
+from tests.language.vocabulary import SLOTS
 
 def attempt(text):
     for slot in ("num", "list", None):

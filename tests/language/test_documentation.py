@@ -19,11 +19,11 @@ import pytest
 
 from memlab.language import Input, Policy, Signature, compile_policy
 from memlab.language import _limits as limits
-from memlab.language._check import _ABSENT, _ALIASES, _LITERALS
+from memlab.language._check import ABSENT, ALIASES, LITERALS
 from memlab.language._forms import FORMS
 from memlab.language._library import library
 from memlab.language._reader import Form, Text, read_forms
-from memlab.language.lists._interpret_forms import FUNCTIONS
+from memlab.language.lists._functions import FUNCTIONS
 from memlab.language.lists._lift import LIFTED
 from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack
 
@@ -218,7 +218,7 @@ def table(heading: str) -> list[list[str]]:
 
 
 def test_every_form_has_an_example() -> None:
-    shown = {_ALIASES.get(name, name) for name in used_in_examples()}
+    shown = {ALIASES.get(name, name) for name in used_in_examples()}
     assert not set(FORMS) - shown
 
 
@@ -236,23 +236,23 @@ def test_every_helper_has_an_example() -> None:
 
 
 def test_examples_call_nothing_that_is_not_there() -> None:
-    known = {*FORMS, *LIFTED, *FUNCTIONS, *library(), *_ALIASES}
+    known = {*FORMS, *LIFTED, *FUNCTIONS, *library(), *ALIASES}
     own = set(re.findall(r"\(defn (\S+)", PAGE))
     assert not used_in_examples() - known - own
 
 
 def test_every_alias_is_in_its_table_and_means_what_it_says() -> None:
     rows = {alias: code_in(cells[1])[0] for cells in table("also written") for alias in code_in(cells[0])}
-    assert rows == dict(_ALIASES)
+    assert rows == dict(ALIASES)
 
 
 def test_every_literal_is_named() -> None:
-    assert not set(_LITERALS) - set(code_in(PAGE))
+    assert not set(LITERALS) - set(code_in(PAGE))
 
 
 def test_what_is_left_out_is_what_the_errors_name() -> None:
     first = [name for cells in table("left out") for name in code_in(cells[0])]
-    assert set(first) == set(_ABSENT)
+    assert set(first) == set(ABSENT)
 
 
 def test_every_type_and_its_nulls_are_in_the_table() -> None:

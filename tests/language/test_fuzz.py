@@ -10,14 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from experiments.fuzz_language import MUTATIONS, Finding, Session, _tokens, minimal, shrunk
+from experiments.fuzzing.minimal import minimal, shrunk
+from experiments.fuzzing.mutations import MUTATIONS, tokens_of
+from experiments.fuzzing.session import Session
+from experiments.fuzzing.tally import Finding
 from memlab.errors import PolicyError
 from memlab.language import compile_policy
+from memlab.language._check import ALIASES
 from memlab.language._forms import FORMS
 from memlab.language._library import library
-from memlab.language.lists._interpret_forms import FUNCTIONS
+from memlab.language.lists._functions import FUNCTIONS
 from tests.language.agreement import bits, disagreement, lifted_disagreement
-from tests.language.grammar import ALIASES, NOT_DRAWN, SLOTS, Grammar, records
+from tests.language.grammar import NOT_DRAWN, Grammar
+from tests.language.vocabulary import SLOTS, records
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +108,7 @@ def test_a_mutation_is_a_function_of_the_dice(mutation) -> None:
 
 def test_tokens_are_the_whole_text() -> None:
     for text in ('(fn [x] #_ (+ x 1) \'a "b c" #[[d]] ; e\n x)', '"\\', "\ud800(", "a\u202eb\0"):
-        assert "".join(_tokens(text)) == text
+        assert "".join(tokens_of(text)) == text
 
 
 def test_canaries_sing(tmp_path: Path) -> None:
@@ -111,7 +116,7 @@ def test_canaries_sing(tmp_path: Path) -> None:
     code = """
 import sys, builtins
 from pathlib import Path
-from experiments.fuzz_language import Canaries
+from experiments.fuzzing.canaries import Canaries
 canaries = Canaries(Path(sys.argv[1]))
 open(canaries.file, "w").close()
 assert not canaries.song
@@ -134,7 +139,7 @@ def test_a_finding_is_made_minimal(session: Session, monkeypatch: pytest.MonkeyP
         if "boom" in text:
             raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr("experiments.fuzz_language.read_and_check", fragile)
+    monkeypatch.setattr("experiments.fuzzing.minimal.read_and_check", fragile)
     found = Session.crash(ZeroDivisionError("boom"), "(fn [x] (+ x (boom y)))", "num")
     assert minimal(session, found).text == "boom"
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language._check import _ALIASES, Env
+from memlab.language._check import ALIASES, Env
 from memlab.language._dag import Node, reachable
 from memlab.language._policy import Policy
 from memlab.language._reader import Form
@@ -239,7 +239,7 @@ def _operator(parent: _Parent) -> _Edit | None:
         return None
     form = parent.sites[tree.span].form
     head = form.items[0]
-    other = parent.pick(op for op in _group(form) if op != _ALIASES.get(head.text, head.text))
+    other = parent.pick(op for op in _group(form) if op != ALIASES.get(head.text, head.text))
     return _Edit(f"operator: {head.text} -> {other}", {Span(head.start, head.stop): other})
 
 
@@ -382,7 +382,7 @@ def _group(form: Form | None) -> tuple[str, ...]:
     """The operators that take the same arguments as the one in front of a call."""
     if form is None:
         return ()
-    head = _ALIASES.get(form.head, form.head)
+    head = ALIASES.get(form.head, form.head)
     return next((group for group in _SWAPS if head in group), ())
 
 

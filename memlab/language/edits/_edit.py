@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memlab.errors import InputError
-from memlab.language._check import _ALIASES
+from memlab.language._check import ALIASES
 from memlab.language._policy import Policy
 from memlab.language._reader import Form, Text, canonical
 from memlab.language.edits._parsed import (
@@ -246,7 +246,7 @@ def _place(text: Text, form: Form) -> tuple[int, int]:
 
 
 def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
-    head = "" if call is None else _ALIASES.get(call.head, call.head)
+    head = "" if call is None else ALIASES.get(call.head, call.head)
     if head == "param":
         return "a piece of a parameter"
     if not placed:

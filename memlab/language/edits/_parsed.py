@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
-from memlab.language._check import _ALIASES, Checker, Env, Helper
+from memlab.language._check import ALIASES, Checker, Env, Helper
 from memlab.language._dag import Node
 from memlab.language._definition import Definition, definition
 from memlab.language._forms import FORMS
@@ -273,7 +273,7 @@ def used_helpers(bodies: Iterable[Form], known: Mapping[str, Helper]) -> list[He
     waiting = list(bodies)
     while waiting:
         for _, form, _ in walk(waiting.pop()):
-            name = _ALIASES.get(form.head, form.head)
+            name = ALIASES.get(form.head, form.head)
             if name in known and name not in FORMS and name not in used:
                 used[name] = known[name]
                 waiting.append(known[name].body)

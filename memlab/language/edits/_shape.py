@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memlab.language._check import _ALIASES
+from memlab.language._check import ALIASES
 from memlab.language._dag import constant_key
 from memlab.language._reader import Form
 
@@ -94,7 +94,7 @@ class Side:
         kind = form.kind
         if kind == "symbol":
             binder = scope.get(form.text)
-            name = _ALIASES.get(form.text, form.text) if head else _SAME.get(form.text, form.text)
+            name = ALIASES.get(form.text, form.text) if head else _SAME.get(form.text, form.text)
             return Tree(form, path, ("symbol", name), [], binder)
         if kind in ("int", "float"):
             return Tree(form, path, ("number", constant_key(form.number)), [], None)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from memlab.errors import InputError
-from memlab.language._check import _ALIASES, _UNITS
+from memlab.language._check import ALIASES, UNITS
 from memlab.language._forms import FORMS
 from memlab.language._library import library
 from memlab.language._reader import canonical
@@ -91,7 +91,7 @@ def lexer_class() -> Any:
     from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
     ends = r"(?=[\s()\[\]{};\"'`~]|\Z)"
-    ordinary = {*FORMS, *LIFTED, *_ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(_UNITS)
+    ordinary = {*FORMS, *LIFTED, *ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(UNITS)
 
     class PolicyLexer(RegexLexer):  # type: ignore[misc]
         """The dialect of policies. ``Name.Variable`` is a feature, ``Name.Attribute`` a keyword such as ``:low``."""
@@ -110,7 +110,7 @@ def lexer_class() -> Any:
                 (words(_DEFINING, prefix=r"(?<=\()", suffix=ends), Keyword.Declaration),
                 (words(_BINDING, suffix=ends), Keyword),
                 (words(_CONSTANTS, suffix=ends), Keyword.Constant),
-                (words(tuple(_UNITS), prefix=r"(?<=\()", suffix=ends), Name.Builtin),
+                (words(tuple(UNITS), prefix=r"(?<=\()", suffix=ends), Name.Builtin),
                 (words(tuple(sorted(ordinary)), prefix=r"(?<=\()", suffix=ends), Name.Builtin),
                 (_SYMBOL, Name),
                 (r"[()\[\]{}]", Punctuation),

@@ -119,20 +119,20 @@ def _symbolic(policy: Policy) -> Node:
         return fields[field]
     if not policy.params:
         return policy.root
-    from memlab.language._policy import _arguments, _parts  # which attaches this function to policies
+    from memlab.language._policy import bound_arguments, read_parts  # which attaches this function to policies
 
     source, name, helpers, file = policy._given
     known = dict(helpers_of(helpers, file))
     if isinstance(source, str):
         text = Text(source, name, file)
-        parts, own = _parts(text)
+        parts, own = read_parts(text)
         known |= own
     else:
         text, parts = source.text, definition(source.form, source.text)
     if any(canonical(argument.text) in policy.signature.lists for argument in parts.arguments):
         return policy.root
     checker = Checker(text, policy.signature, known, {}, {**FORMS, "param": _as_name})
-    return checker.result(parts.body, _arguments(checker, parts))
+    return checker.result(parts.body, bound_arguments(checker, parts))
 
 
 def _as_name(checker: Checker, form: Form, env: Env, tail: bool) -> Node:

@@ -7,7 +7,7 @@ a column, ``first`` is an aggregate: the least position whose mask is true. The 
 1 for the chosen index, 0 for the others; an index outside the slate, such as -1, chooses nothing.
 
 Lists are ``range`` over the whole slate, list arguments, and what ``filter`` and ``map`` make of them. Whatever else
-needs a loop is ``NotLiftable``, and ``_interpret`` runs it.
+needs a loop is ``NotLiftable``, and ``_program`` runs it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNIFORM = ("slate-min", "slate-max", "slate-mean", "slate-count")
 
 
 class NotLiftable(PolicyTypeError):
-    """A policy over lists that is no expression over columns. It never leaves this package: ``_interpret`` runs it."""
+    """A policy over lists that is no expression over columns. It never leaves this package: ``_program`` runs it."""
 
 
 @dataclass(frozen=True, eq=False)

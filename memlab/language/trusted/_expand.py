@@ -15,7 +15,7 @@ from hy.models import Dict, Expression, Float, Integer, Keyword, List, Sequence,
 from hy.reader import mangle
 
 from memlab.errors import PolicyNameError
-from memlab.language._check import _ALIASES, _LITERALS, Checker, Helper
+from memlab.language._check import ALIASES, LITERALS, Checker, Helper
 from memlab.language._definition import Definition
 from memlab.language._derived import quoted
 from memlab.language._forms import FORMS
@@ -199,8 +199,8 @@ class Expander(Checker):
         local = scope.names.get(form.text)
         if local is not None:
             return local.symbol
-        if form.text in _LITERALS:
-            value = _LITERALS[form.text][0]
+        if form.text in LITERALS:
+            value = LITERALS[form.text][0]
             return memlab("literal", Symbol(str(value)))
         if form.text == "else":
             raise self.error("else stands only as the last test of cond or case.", form)
@@ -348,7 +348,7 @@ class Expander(Checker):
 
 
 def plain_name(name: str) -> str:
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     return _LIST_ALIASES.get(name, name)
 
 

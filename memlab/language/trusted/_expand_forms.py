@@ -7,9 +7,9 @@ from typing import Any
 
 from hy.models import Dict, Float, List, String, Symbol
 
-from memlab.language._check import _AGGREGATES, _ALIASES, _LITERALS
+from memlab.language._check import AGGREGATE_FORMS, ALIASES, LITERALS
 from memlab.language._derived import SET_TESTS
-from memlab.language._forms import FORMS, _is_clause, _literals, _pairs, _unquoted, bindings
+from memlab.language._forms import FORMS, bindings, is_clause, literals, paired, unquoted
 from memlab.language._params import declared_param
 from memlab.language._reader import Form
 from memlab.language.trusted._expand import (
@@ -34,7 +34,7 @@ def _let(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
     for name, value in bindings(expander, form):
         if name.kind != "symbol":
             raise expander.error("A binding begins with a name.", name)
-        if _ALIASES.get(name.text, name.text) in FORMS or name.text in ("else", *_LITERALS):
+        if ALIASES.get(name.text, name.text) in FORMS or name.text in ("else", *LITERALS):
             raise expander.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
         model, symbol = expander.code(value, inside), Symbol(local_name(name.text))
         names = {**inside.names, name.text: Local(symbol, value, inside)}
@@ -76,8 +76,8 @@ def _branches(
 
 def _cond(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
     items = expander.arity(form, 1)
-    clauses = all(_is_clause(expander, item, scope.names) for item in items)
-    pairs, otherwise = _pairs(expander, form, items, clauses)
+    clauses = all(is_clause(expander, item, scope.names) for item in items)
+    pairs, otherwise = paired(expander, form, items, clauses)
     tests = [(lambda test=test: expander.code(test, scope), value) for test, value in pairs]
     return _branches(expander, tests, otherwise, scope, tail)
 
@@ -85,8 +85,8 @@ def _cond(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
 def _case(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
     subject, *rest = expander.arity(form, 3)
     clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
-    pairs, otherwise = _pairs(expander, form, tuple(rest), clauses)
-    keys = [_literals(expander, key, clause=clauses) for key, _ in pairs]
+    pairs, otherwise = paired(expander, form, tuple(rest), clauses)
+    keys = [literals(expander, key, clause=clauses) for key, _ in pairs]
     kinds = {key.kind == "str" for group in keys for key in group}
     if len(kinds) > 1:
         raise expander.error("The keys of case are all strings or all numbers.", form)
@@ -108,9 +108,9 @@ def _constants(keys: Sequence[Form]) -> Any:
 
 
 def _quote(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
-    found = _unquoted(form)
+    found = unquoted(form)
     if found.kind == "list":
-        return _constants(_literals(expander, form) if found.items else ())
+        return _constants(literals(expander, form) if found.items else ())
     if found.kind not in ("str", "int", "float"):
         raise expander.error("Only a name, a number, a string or a list of these is quoted here.", form)
     return memlab("literal", String(found.text) if found.kind == "str" else Float(found.number))
@@ -118,8 +118,8 @@ def _quote(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
 
 def _in(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
     value, options = expander.arity(form, 2, 2)
-    if _unquoted(options).kind == "list":
-        return memlab("one-of", expander.code(value, scope), _constants(_literals(expander, options)))
+    if unquoted(options).kind == "list":
+        return memlab("one-of", expander.code(value, scope), _constants(literals(expander, options)))
     return memlab("one-of", expander.code(value, scope), memlab("plain", expander.code(options, scope)))
 
 
@@ -129,7 +129,7 @@ def _not_in(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
 
 def _one_of(expander: Expander, form: Form, scope: Scope, tail: bool) -> Any:
     value, *options = expander.arity(form, 2)
-    keys = tuple(key for option in options for key in _literals(expander, option))
+    keys = tuple(key for option in options for key in literals(expander, option))
     return memlab("one-of", expander.code(value, scope), _constants(keys))
 
 
@@ -196,8 +196,8 @@ def _set_test(op: str, expander: Expander, form: Form, scope: Scope, tail: bool)
     words: tuple[Form, ...] = ()
     if op.startswith("has"):
         options = sets.pop()
-        words = _literals(expander, options)
-        if op == "has" and _unquoted(options).kind == "list":
+        words = literals(expander, options)
+        if op == "has" and unquoted(options).kind == "list":
             raise expander.error('has takes one string: (has tags "style"); several go with has-any, has-all.', options)
         if any(key.kind != "str" for key in words):
             raise expander.error("A set holds strings.", options)
@@ -228,6 +228,6 @@ SPECIAL: dict[str, ExpanderForm] = {
     "update": _update,
     **dict.fromkeys(FUNCTION_HEADS, _function),
     **{name: _named(_logic, name) for name in ("and", "or")},
-    **{name: _named(_aggregate, name) for name in _AGGREGATES},
+    **{name: _named(_aggregate, name) for name in AGGREGATE_FORMS},
     **{name: _named(_set_test, name) for name in SET_TESTS},
 }

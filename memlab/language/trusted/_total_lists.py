@@ -1,6 +1,6 @@
 """The dialect's functions over lists for trusted Hy code: on Python's lists, tuples and arrays, plain values inside.
 
-They mean what they mean in ``_interpret_forms``, without its fuel. ``choice`` and ``flip`` are not here: a function
+They mean what they mean in ``lists._functions``, without its fuel. ``choice`` and ``flip`` are not here: a function
 that is called from Python has no source of chance, and the safe road gives the probabilities instead.
 """
 

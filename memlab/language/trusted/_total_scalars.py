@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memlab.errors import PolicyTypeError
-from memlab.language._check import _COMPARISONS, _DIRECT, _FOLDS, _UNITS
+from memlab.language._check import COMPARISONS, DIRECT, FOLDS, UNITS
 from memlab.language._dag import Dag, Node, NodeType, Value, constant_key
 from memlab.language._derived import Derived
 from memlab.language._primitives import PRIMITIVES, equal
@@ -109,7 +109,7 @@ def _primitive(op: str) -> Callable[..., Any]:
     return apply
 
 
-_PRIMITIVE = {op: _primitive(op) for op in (*_DIRECT, *_FOLDS, "-", "/", "neg", "<", "<=")}
+_PRIMITIVE = {op: _primitive(op) for op in (*DIRECT, *FOLDS, "-", "/", "neg", "<", "<=")}
 
 
 def _same(x: Any, y: Any) -> Any:
@@ -159,7 +159,7 @@ def _compare(name: str) -> Callable[..., Any]:
 
 
 def _unit(name: str) -> Callable[[Any], Any]:
-    times, per = map(literal, _UNITS[name])
+    times, per = map(literal, UNITS[name])
     return lambda amount: _PRIMITIVE["/"](_PRIMITIVE["*"](amount, times), per)
 
 
@@ -258,10 +258,10 @@ class Arity(NamedTuple):
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Arity]] = {
-    **{name: (_PRIMITIVE[name], Arity(len(PRIMITIVES[name].takes), len(PRIMITIVES[name].takes))) for name in _DIRECT},
-    **{name: (_fold(name), Arity(1, None)) for name in _FOLDS},
-    **{name: (_compare(name), Arity(2, 2 if name == "!=" else None)) for name in _COMPARISONS},
-    **{name: (_unit(name), Arity(1, 1)) for name in _UNITS},
+    **{name: (_PRIMITIVE[name], Arity(len(PRIMITIVES[name].takes), len(PRIMITIVES[name].takes))) for name in DIRECT},
+    **{name: (_fold(name), Arity(1, None)) for name in FOLDS},
+    **{name: (_compare(name), Arity(2, 2 if name == "!=" else None)) for name in COMPARISONS},
+    **{name: (_unit(name), Arity(1, 1)) for name in UNITS},
     "-": (_minus, Arity(1, None)),
     "/": (_divide, Arity(1, None)),
     "null?": (_is_null, Arity(1, 1)),

@@ -25,7 +25,7 @@ from memlab.errors import InputError, PolicyError, PolicyNameError, PolicySyntax
 from memlab.language._check import Helper
 from memlab.language._definition import Definition, definition
 from memlab.language._library import helper, library
-from memlab.language._pack import _header, _setting
+from memlab.language._pack import read_header, read_setting
 from memlab.language._params import Param
 from memlab.language._reader import Form, Text, canonical
 from memlab.language.trusted._expand import Expander, Facts, Scope, expression, local_name, memlab
@@ -119,7 +119,7 @@ def expanded(compiler: Any) -> Any:
     if head == "pack":
         return _pack(form, text, compiler.module)
     if head == "setting":
-        name, setting = _setting(form, text)
+        name, setting = read_setting(form, text)
         return expression("do", _IMPORT, memlab("give", expression("globals"), String(name), _atom(setting.value)))
     helpers = {**library(), **known.helpers}
     expander = Expander(text, helpers, known.facts, reading.models, lambda name: _is_macro(name, compiler), SPECIAL)
@@ -147,7 +147,7 @@ def _atom(value: float | str | bool | None) -> Any:
 
 def _pack(form: Form, text: Text, module: ModuleType) -> Any:
     """``__pack__`` and fresh settings and parameters; from here on ``defn`` is the dialect's."""
-    name, doc, inherits = _header(form, text)
+    name, doc, inherits = read_header(form, text)
     _MODULES[module] = _Known()
     module.__dict__.setdefault("_hy_macros", {})["defn"] = _dialects_defn()
     header = memlab("header", String(name), String(doc), _atom(inherits))

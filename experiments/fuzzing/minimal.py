@@ -1,0 +1,79 @@
+"""Findings made minimal, and slow texts timed alone."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+
+from experiments.fuzzing.mutations import tokens_of
+from experiments.fuzzing.session import Session, disagreements, read_and_check
+from experiments.fuzzing.tally import Finding, kind_of
+from memlab.errors import InputError, PolicyError
+from memlab.language._policy import _compile as compiled
+
+__all__ = ["minimal", "shrunk", "timed_alone", "trouble"]
+
+
+def shrunk(text: str, bad: Callable[[str], bool], *, seconds: float = 5.0) -> str:
+    """A part of a text that is still bad: stretches of tokens are left out while that lasts."""
+    end = time.monotonic() + seconds
+    tokens = tokens_of(text) if len(text) <= 40_000 else list(text)
+    width = max(1, len(tokens) // 2)
+    while width and time.monotonic() < end:
+        at = 0
+        while at < len(tokens) and time.monotonic() < end:
+            fewer = tokens[:at] + tokens[at + width :]
+            if bad("".join(fewer)):
+                tokens = fewer
+            else:
+                at += width
+        width //= 2
+    return "".join(tokens)
+
+
+def minimal(session: Session, finding: Finding) -> Finding:
+    """The finding with the shortest text that leads to the same kind."""
+    wanted = kind_of(finding).split(" at ")[-1] if finding.what == "crash" else finding.what
+
+    def bad(text: str) -> bool:
+        return any(wanted in kind_of(found) for found in trouble(session, text, finding.slot))
+
+    if not bad(finding.text):
+        return finding
+    text = shrunk(finding.text, bad)
+    again = [found for found in trouble(session, text, finding.slot) if wanted in kind_of(found)]
+    return again[0] if again else finding
+
+
+def trouble(session: Session, text: str, slot: str) -> list[Finding]:
+    """What is wrong with one text, on all rows."""
+    found: list[Finding] = []
+    try:
+        with session.canaries.near():
+            policy = read_and_check(text, slot, whole=True)
+        if policy is not None:
+            found += [
+                Finding("disagreement", d, text, slot) for d in [disagreements(policy, session.rows[slot][:200])] if d
+            ]
+    except (PolicyError, InputError):
+        pass
+    except Exception as error:  # noqa: BLE001 - any other exception is what is being looked for
+        found.append(session.crash(error, text, slot))
+    if session.canaries.song:
+        found.append(Finding("execution", "; ".join(session.canaries.song[:5]), text, slot))
+        session.canaries.song.clear()
+    return found
+
+
+def timed_alone(text: str, slot: str) -> float:
+    """Seconds of processor time to read and check a text, the best of five."""
+    best = math.inf
+    for _ in range(5):
+        compiled.cache_clear()
+        started = time.thread_time()
+        with contextlib.suppress(PolicyError, InputError):
+            read_and_check(text, slot, whole=True)
+        best = min(best, time.thread_time() - started)
+    return best
