@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -16,15 +16,16 @@ from memlab.clock import Clock, When, system_clock, to_micros
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError, UnknownName
 from memlab.lab_policies import LabPolicies
+from memlab.lab_recall import LabRecalls
+from memlab.lab_remember import chained, compact, refuse_names
 from memlab.lab_results import Feedback, Memory, Remembered
 from memlab.lab_watch import OnChange, Watch, Watches
 from memlab.memory import State, as_said, checked_columns, checked_text, columns_of
-from memlab.past import Past
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
-from memlab.privacy import Finding, refuse, screen, screen_many
-from memlab.recall import Hit, Hits, Question, Recaller, recalled
+from memlab.privacy import Finding, refuse, screen_many
+from memlab.recall import Filters, Hit, Hits, WordOrWords
 from memlab.schema import OUTCOMES, RELATIONS
-from memlab.slates import Slates, encode
+from memlab.slates import Slates
 from memlab.store import Store
 
 __all__ = ["Lab", "open_lab"]
@@ -77,9 +78,7 @@ class Lab:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
             raise InputError(f"A seed is a whole number of at least 0, not {seed!r}.")
         self._store = Store(folder, load_embedder(embedder), clock, read_only=read_only, reembed=reembed)
-        self._recaller = Recaller(self._store.embedder)
-        self._past: Past | None = None
-        self._seed = seed
+        self._recalls = LabRecalls(self._store, seed)
         self._watches = Watches(self._store)
         weakref.finalize(self, self._watches.let_go)
         try:
@@ -120,15 +119,15 @@ class Lab:
         columns = checked_columns(columns, now=now)
         screenings = screen_many(columns.pop("text"))
         texts = [screening.text for screening in screenings]
-        _refuse_names(columns)
+        refuse_names(columns)
         speakers = columns.get("speaker") or [None] * count
         vectors = self._store.embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
         with self._store.writing() as tx:
             first = len(self._store.state) + 1
             ids = range(first, first + count)
-            body: dict[str, Any] = {"first": first, "count": count, "columns": _compact(columns)}
+            body: dict[str, Any] = {"first": first, "count": count, "columns": compact(columns)}
             if chain:
-                body["edges"] = self._chain(columns, first, count)
+                body["edges"] = chained(self._store.state, columns, first, count)
             tx.payloads(ids, texts)
             tx.vectors(first, self._store.embedder.fingerprint, vectors)
             tx.event("remember", body, at=now)
@@ -140,22 +139,6 @@ class Lab:
 
     def _remembered(self, ids: range, redacted: tuple[tuple[int, Finding], ...]) -> Remembered:
         return Remembered(self.__getitem__, lambda: self.memories, ids, redacted)
-
-    def _chain(self, columns: Mapping[str, Sequence[Any]], first: int, count: int) -> dict[str, Any]:
-        nothing = [None] * count
-        last: dict[tuple[str | None, str], int | None] = {}
-        source, target = [], []
-        for offset, place in enumerate(
-            zip(columns.get("project", nothing), columns.get("session", nothing), strict=True)
-        ):
-            if place[1] is None:
-                continue
-            before = last[place] if place in last else self._store.state.last_of(*place)
-            if before is not None:
-                source.append(before)
-                target.append(first + offset)
-            last[place] = first + offset
-        return {"source": source, "target": target, "relation": "next", "weight": 1.0}
 
     def link(
         self,
@@ -198,36 +181,53 @@ class Lab:
         limit: int | None = None,
         project: str | None = None,
         session: str | None = None,
-        branch: str | None = None,
+        branch: WordOrWords = None,
+        scope: WordOrWords = None,
+        visibility: WordOrWords = None,
+        status: WordOrWords = None,
+        viewer: str | None = None,
+        where: pl.Expr | None = None,
         at: When | None = None,
         log: bool = True,
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
         A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
-        tell what another policy would have been worth. ``project`` also admits what belongs to no project. ``at`` is
-        the time of asking. The slate is logged and what was shown gains an access, unless ``log=False`` or the lab is
-        read-only; then nothing is explored either.
+        tell what another policy would have been worth. ``at`` is the time of asking. The slate is logged and what was
+        shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either.
+
+        What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
+        ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
+        what is private to another creator. ``where`` is any Polars expression over the columns of ``lab.memories``,
+        true or false for each of them; aggregates range over all. What is left out counts in no statistic either.
+
+        >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status=["active", "superseded"]) \
+        ... # doctest: +SKIP
         """
-        text = screen(checked_text(query)).text
-        pack = self.pack
-        wanted = pack.count("limit") if limit is None else limit
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
-            raise InputError(f"limit is a whole number of at least 1, not {wanted!r}.")
-        now = self._store.clock() if at is None else to_micros(at)
-        with self._reading() as state:
-            question = Question(text, project=project, session=session, branch=branch, at=now)
-            logs = log and not self._store.journal.read_only
-            seed = self._seed if logs else None  # what is not logged teaches nothing, so it explores nothing
-            slate = self._recaller.recall(state, pack, question, limit=wanted, seed=seed)
-            memories = recalled(state, slate.shown)
-            decision = None
-            if logs:
-                with self._store.writing(durable=False) as tx:
-                    body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
-                    decision = tx.event("recall", body, at=now)
-                    tx.slate(decision, encode(slate))
-            return Hits(slate, pack, decision, memories)
+        filters = Filters.of(
+            branch=branch, scope=scope, visibility=visibility, status=status, viewer=viewer, where=where
+        )
+        return self._recalls.ask(query, limit=limit, project=project, session=session, filters=filters, at=at, log=log)
+
+    def similar(
+        self,
+        memory: Memory | Hit | int,
+        *,
+        limit: int = 10,
+        project: str | None = None,
+        where: pl.Expr | None = None,
+    ) -> pl.DataFrame:
+        """The memories nearest to one of them by the cosine of their vectors, best first; nothing is logged.
+
+        Columns: ``rank``, ``memory_id``, ``similarity`` (-1..1), ``text``, ``kind``, ``ref``, ``speaker``, ``session``,
+        ``project``. What recall does not admit (forgotten, superseded, retracted; bound to another session) is left
+        out, and ``project`` and ``where`` are those of ``recall``. UnknownName for an id that nothing has.
+
+        >>> lab.similar(hits[0], where=pl.col("kind") == "decision")                       # doctest: +SKIP
+        """
+        with self._reading():
+            row = self._row(memory)
+        return self._recalls.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
 
     def feedback(
         self,
@@ -306,12 +306,8 @@ class Lab:
         """Every logged recall and what was said about it, as four lazy frames."""
         return self._store.slates(lab=self)
 
-    def _recall_at(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame:
-        """The candidates that ``pack`` would have had for a logged decision: what ``evaluate`` re-recalls."""
-        with self._reading():
-            if self._past is None:
-                self._past = Past(self._store.journal, self._recaller)
-            return self._past.recall(int(decision["decision"]), pack).frame
+    def _recall_at(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
+        return self._recalls.again(decision, pack)
 
     def __len__(self) -> int:
         with self._reading() as state:
@@ -332,7 +328,7 @@ class Lab:
     def __repr__(self) -> str:
         with self._reading() as state:
             return (
-                f"<Lab {self._store.where}: {len(state):,} memories, {len(state.edges):,} edges, "
+                f"<Lab {self._store.where}: {len(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )
 
@@ -370,30 +366,3 @@ class Lab:
         if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):
             raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
         return id - 1
-
-
-def _compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Columns without nulls throughout, and a value that all rows share once."""
-    compact: dict[str, Any] = {}
-    for name, values in columns.items():
-        first = values[0]
-        if isinstance(first, list) or any(isinstance(value, list) for value in values):
-            compact[name] = values
-        elif all(value == first for value in values):
-            if first is not None:
-                compact[name] = first
-        else:
-            compact[name] = values
-    return compact
-
-
-def _refuse_names(columns: Mapping[str, list[Any]]) -> None:
-    for name, values in columns.items():
-        seen: set[str] = set()
-        for value in values:
-            if isinstance(value, str):
-                seen.add(value)
-            elif isinstance(value, list):
-                seen.update(value)
-        for value in seen:
-            refuse(value, f"the field {name}")

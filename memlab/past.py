@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from memlab.errors import UnknownName
+from memlab.errors import InputError, UnknownName
 from memlab.journal import Journal
 from memlab.memory import State
 from memlab.policies import Pack
-from memlab.recall import Question, Recaller
+from memlab.recall import Filters, Question, Recaller
 from memlab.slates import Slate, decode
 
 __all__ = ["Past"]
@@ -35,15 +35,30 @@ class Past:
             return decode(blob, decision=seq)
         raise UnknownName("decision", decision)
 
+    def repeats(self, decision: int) -> bool:
+        """Whether a decision can be asked again: not if an expression filtered it that the log does not hold."""
+        try:
+            Filters.read(self.logged(decision).filters)
+        except InputError:
+            return False
+        return True
+
     def recall(self, decision: int, pack: Pack) -> Slate:
-        """What ``pack`` would have answered: the logged question and its logged vector, nothing explored or written."""
+        """What ``pack`` would have answered: the logged question, filters and vector, nothing explored or written.
+
+        InputError if the recall was filtered by an expression that the log does not hold.
+        """
         slate = self.logged(decision)
+        try:
+            filters = Filters.read(slate.filters)
+        except InputError as error:
+            raise InputError(f"The recall {decision} cannot be repeated. {error}") from None
         question = Question(
             slate.query,
             at=slate.at,
             project=slate.project,
             session=slate.session,
-            branch=slate.branch,
+            filters=filters,
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
         return self._recaller.recall(self.before(slate.state), pack, question, limit=slate.limit)

@@ -10,7 +10,7 @@
 
 (setting seeds 10)
 (setting spread-steps 1)
-(setting spread-combine "sum")
+(setting spread-mode "energy")
 
 ; A probe is a retrieval under noise: its probability is the model's, and no share of it is the same for all.
 (setting probe-floor 0)

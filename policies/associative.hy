@@ -5,7 +5,7 @@
 
 (setting seeds 10)
 (setting spread-steps 3)
-(setting spread-combine "sum")
+(setting spread-mode "energy")
 (setting spread-threshold 0.01)
 (setting damping (param :damping 0.7 :low 0 :high 1))
 (setting base-half-life 30)

@@ -5,7 +5,7 @@
 
 (setting seeds 10)
 (setting spread-steps 2)
-(setting spread-combine "max")
+(setting spread-mode "cascade")
 (setting lexical-candidates 0)
 (setting dense-candidates 10)
 (setting triggers true)

@@ -5,7 +5,7 @@
 
 (setting seeds 10)
 (setting spread-steps 2)
-(setting spread-combine "max")
+(setting spread-mode "cascade")
 (setting lexical-candidates 0)
 (setting admit-threshold 0.5)
 (setting initial-confidence 0.8)
@@ -25,9 +25,9 @@
 (defpolicy seed-score [closeness]
   closeness)
 
-(defpolicy spread [activation depth]
-  "Linked memories within two hops come along."
-  (if (<= depth 2) (* 0.5 activation) 0))
+(defpolicy spread [activation depth relation]
+  "Linked memories within two hops come along; a common tag is no link."
+  (if (and (<= depth 2) (!= relation "has-tag")) (* 0.5 activation) 0))
 
 (defpolicy recall-score [closeness strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."

@@ -16,7 +16,7 @@
 (setting seeds 200)
 (setting spread-steps 1)
 (setting spread-threshold 0)
-(setting spread-combine "max")
+(setting spread-mode "cascade")
 (setting damping 0.5)
 (setting base-half-life 30)
 
@@ -64,6 +64,7 @@
 ; Between two recalls, and around them. memlab.SETTINGS says which of these the engine asks for.
 (setting triggers false)
 (setting mmr-weight 1)
+(setting collapse-above 1)
 (setting link-candidates 5)
 (setting edge-gain 0)
 (setting admit-threshold 0.25)

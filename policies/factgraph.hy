@@ -7,7 +7,7 @@
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
 (setting spread-steps 2)
-(setting spread-combine "max")
+(setting spread-mode "cascade")
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
 

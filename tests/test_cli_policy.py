@@ -80,7 +80,7 @@ def test_show_is_coloured_on_demand_and_its_text_is_the_source(run, file):
     assert "\x1b[" not in run("show", "cascade").stdout
     assert "\x1b" not in run("show", file(NEAR.replace("\n", ' "\x1b[2J"\n', 1))).stdout
     settings = [line for line in run("show", "memlab").stdout.splitlines() if line.startswith("(setting")]
-    assert '(setting spread-combine "max")' in settings
+    assert '(setting spread-mode "cascade")' in settings
 
 
 def test_hashes(told, run, file):

@@ -26,11 +26,12 @@ from memlab.errors import InputError, PolicyError, PolicyNameError, PolicySyntax
 from memlab.language import Input, Policy, Signature, compile_policy, read_pack
 from memlab.language._definition import definition
 from memlab.language._reader import Text, read_forms
-from memlab.language.lists._interpret import ListProgram
+from memlab.language.lists._program import ListProgram
 from memlab.language.trusted._total import slate_aggregates
 from memlab.language.trusted._trusted import load_trusted
 from tests.language.agreement import bits, frame_of, over_slate
-from tests.language.grammar import INPUTS, SLOTS, Grammar, Program, records
+from tests.language.grammar import Grammar, Program
+from tests.language.vocabulary import INPUTS, SLOTS, records
 
 PACKS = sorted((Path(memlab.__file__).parent / "policies" / "packs").glob("*.hy"))
 QUICK = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -300,7 +301,7 @@ PACK = """
     (require memlab.dialect *)
     (pack tiny "A small pack." :inherits associative)
     (setting damping (param :damping 0.7 :low 0 :high 1))
-    (setting spread-combine "max")
+    (setting spread-mode "cascade")
     (defn ratio [a b] "a of both." (/ a (+ a b 1)))
     (defpolicy recall-score [similarity age_days success fail]
       "Near, fresh and useful."
@@ -317,7 +318,7 @@ def test_hy_imports_a_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         module = importlib.import_module("tiny_pack")
         del sys.modules["tiny_pack"]
         assert module.__pack__ == ("tiny", "A small pack.", "associative")
-        assert module.__settings__ == {"damping": 0.7, "spread-combine": "max"}
+        assert module.__settings__ == {"damping": 0.7, "spread-mode": "cascade"}
         assert module.__params__ == {"weight": 2.0}
         assert module.recall_score.__doc__ == "Near, fresh and useful."
         assert module.recall_score(0.5, 30, 1, 0) == 3.0

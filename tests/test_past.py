@@ -30,7 +30,7 @@ def lived(lab, clock):
 
 
 def past(lab):
-    return Past(lab._store.journal, lab._recaller)
+    return Past(lab._store.journal, lab._recalls.recaller)
 
 
 def test_the_pack_that_logged_gives_what_was_logged(lived):

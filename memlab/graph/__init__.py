@@ -7,7 +7,7 @@ spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation * batch.weight, s
 from memlab.graph._communities import Communities, communities
 from memlab.graph._edges import Crossings, Edges
 from memlab.graph._measures import Clustering, bridges, clustering, density
-from memlab.graph._nodes import NODE_KINDS, Nodes, kind_of, node_codes
+from memlab.graph._nodes import NODE_KINDS, Nodes, kind_of, node_codes, number_of
 from memlab.graph._spread import SPREAD_MODES, activate, spread
 from memlab.graph._trace import Path, Trace, trace
 from memlab.graph._wave import EdgeBatch, Spread
@@ -31,6 +31,7 @@ __all__ = [
     "density",
     "kind_of",
     "node_codes",
+    "number_of",
     "spread",
     "trace",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, UnknownName
 
-__all__ = ["NODE_KINDS", "Layout", "Nodes", "kind_of", "node_codes", "whole"]
+__all__ = ["NODE_KINDS", "Layout", "Nodes", "kind_of", "node_codes", "number_of", "whole"]
 
 Ints = NDArray[np.int64]
 
@@ -46,6 +46,15 @@ def kind_of(nodes: ArrayLike) -> NDArray[np.int64]:
     if codes.size and not (codes.min() >= 0 and codes.max() < len(NODE_KINDS) << SHIFT):
         raise InputError(f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}.")
     return codes >> SHIFT
+
+
+def number_of(nodes: ArrayLike) -> Ints:
+    """The number of each node within its kind: a memory's row.
+
+    >>> number_of([7, 268435457]).tolist()
+    [7, 1]
+    """
+    return whole("node", nodes) & (_MOST - 1)
 
 
 class Nodes:
@@ -121,6 +130,12 @@ class Nodes:
                 raise InputError(f"There is no {kind} {number}; there are {self.count(kind)}.")
             labels.append(f"{kind} {self._names[place][number] if place else number}")
         return labels
+
+    def names(self, nodes: ArrayLike) -> list[str | None]:
+        """What each tag, cluster or entity is called; None for a memory."""
+        codes = whole("node", nodes)
+        pairs = zip(number_of(codes).tolist(), kind_of(codes).tolist(), strict=True)
+        return [self._names[place][number] if place else None for number, place in pairs]
 
     def vocabularies(self) -> dict[str, list[str]]:
         """The names of each kind by number: what ``Nodes(...)`` takes."""

@@ -1,4 +1,4 @@
-"""Search over rows 0..n-1: exact neighbours of integer vectors, words with BM25, and an optional Annoy base.
+"""Search over rows 0..n-1: neighbours of integer vectors, exact or by a base that is checked, and words with BM25.
 
 vectors = Vectors(256); vectors.append(embedder.encode(texts))
 rows, cosine = vectors.top(embedder.encode(["tabs or spaces"])[0], 10)
@@ -8,17 +8,21 @@ hits = words.hits(words.query("tabs or spaces"))
 rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
 """
 
-from memlab.index._annoy import AnnoyBase, OpenedBase, index_recall, open_or_build
-from memlab.index._bm25 import bm25, coverage, group_bm25, group_coverage, idf
+from memlab.index._bm25 import GroupLengths, bm25, coverage, group_bm25, group_coverage, group_lengths, idf
+from memlab.index._neighbours import Neighbours
+from memlab.index._report import IndexReport, report
 from memlab.index._select import best
 from memlab.index._tokens import STOP_WORDS
-from memlab.index._vectors import Vectors, View
+from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 from memlab.index._words import Query, TermHits, Words
 
 __all__ = [
+    "EXACT_UP_TO",
     "STOP_WORDS",
-    "AnnoyBase",
-    "OpenedBase",
+    "Approximate",
+    "GroupLengths",
+    "IndexReport",
+    "Neighbours",
     "Query",
     "TermHits",
     "Vectors",
@@ -29,7 +33,7 @@ __all__ = [
     "coverage",
     "group_bm25",
     "group_coverage",
+    "group_lengths",
     "idf",
-    "index_recall",
-    "open_or_build",
+    "report",
 ]

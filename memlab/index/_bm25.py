@@ -8,6 +8,8 @@ order of the query's terms, whatever the postings' layout, so scores are equal t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ from memlab.errors import InputError
 from memlab.index._select import compact
 from memlab.index._words import TermHits
 
-__all__ = ["bm25", "coverage", "group_bm25", "group_coverage", "idf"]
+__all__ = ["GroupLengths", "bm25", "coverage", "group_bm25", "group_coverage", "group_lengths", "idf"]
 
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -58,10 +60,34 @@ def coverage(hits: TermHits, *, count: int) -> tuple[Ints, Scores]:
     return rows, _summed(place, weight[hits.term], len(rows)) / mass
 
 
+@dataclass(frozen=True)
+class GroupLengths:
+    """``total[code]`` counts the words of a group's rows; ``count`` groups have any row, ``mean`` words each."""
+
+    total: Scores
+    count: int
+    mean: float
+
+
+def group_lengths(
+    groups: NDArray[np.integer], lengths: NDArray[np.integer], *, rows: Ints | None = None
+) -> GroupLengths:
+    """What ``group_bm25`` needs to know of all rows, or of the eligible ``rows``: worth keeping for many questions."""
+    if len(groups) != len(lengths):
+        raise InputError(f"{len(groups)} group codes do not fit {len(lengths)} lengths.")
+    members, sizes = (groups, lengths) if rows is None else (groups[rows], lengths[rows])
+    inside = members >= 0
+    if not inside.all():
+        members, sizes = members[inside], sizes[inside]
+    total = np.bincount(members, weights=sizes).astype(np.float64, copy=False)
+    count = int((np.bincount(members, minlength=len(total)) > 0).sum())
+    return GroupLengths(total, count, float(total.sum()) / count if count else 0.0)
+
+
 def group_bm25(
     hits: TermHits,
     groups: NDArray[np.integer],
-    lengths: NDArray[np.integer],
+    lengths: NDArray[np.integer] | GroupLengths,
     *,
     rows: Ints | None = None,
     k1: float = K1,
@@ -70,22 +96,17 @@ def group_bm25(
     """BM25 where each group of rows (a session) is one document: the codes with a hit, ascending, and their scores.
 
     ``groups`` codes every row, -1 for none; ``rows`` are the eligible ones (all unless given). Frequencies are
-    counted over groups, term frequencies and lengths are summed.
+    counted over groups, term frequencies and lengths are summed. In place of the rows' ``lengths``, what
+    ``group_lengths`` made of them and of ``rows`` saves a pass over all rows.
     """
     _check(k1, b, 0, 0.0)
-    if len(groups) != len(lengths):
-        raise InputError(f"{len(groups)} group codes do not fit {len(lengths)} lengths.")
-    members, sizes = (groups, lengths) if rows is None else (groups[rows], lengths[rows])
-    inside = members >= 0
-    total = np.bincount(members[inside], weights=sizes[inside])
-    present = np.bincount(members[inside], minlength=len(total)) > 0
-    count = int(present.sum())
+    documents = lengths if isinstance(lengths, GroupLengths) else group_lengths(groups, lengths, rows=rows)
     codes, place, term, tf = _grouped(hits, groups)
-    _check_count(count, len(codes), "groups")
+    _check_count(documents.count, len(codes), "groups")
     if not len(codes):
         return codes, np.empty(0)
-    weight = idf(_frequency(term, hits.size), count)
-    norm = k1 * (1.0 - b + b * total[codes] / (float(total.sum()) / count))
+    weight = idf(_frequency(term, hits.size), documents.count)
+    norm = k1 * (1.0 - b + b * documents.total[codes] / documents.mean)
     scores = weight[term] * (tf / (tf + norm[place]))
     return codes, _summed(place, scores, len(codes))
 

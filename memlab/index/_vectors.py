@@ -1,38 +1,53 @@
-"""Exact neighbours: integer vectors in a memory-mapped base and a delta that grows.
+"""The nearest vectors: exact where that is fast, and exactly scored where an index proposes candidates.
 
-Components are integers -127..127 held as f32. Every partial sum of a dot product of up to 1,040 of them is an
-integer below 2**24, so the product is the same whatever BLAS, batch, filter or order computes it. Longer vectors
-are multiplied in slices whose sums are added in f64. A cosine is ``dot / sqrt(square * square)`` in f64: exactly 1
-for equal vectors, never beyond -1..1, and 0 with a zero vector.
+Components are integers -127..127. As f32, every partial sum of a dot product of up to 1,040 of them is an integer
+below 2**24, so the product is the same whatever BLAS, batch, filter or order computes it. Longer vectors are
+multiplied in slices whose sums are added in f64. A cosine is ``dot / sqrt(square * square)`` in f64: exactly 1 for
+equal vectors, never beyond -1..1, and 0 with a zero vector.
 
-Measured with 256 dimensions on one core: the exact top 100 of 10,000 rows in 0.3 ms, of 100,000 in 6 ms.
+Measured with 256 dimensions on one core of a busy machine, processor time: the exact top 10 of 10,000 rows in 0.6 ms,
+of 100,000 kept as f32 in 6-9 ms, of 1,000,000 converted from int8 block by block in 64 ms.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import DamagedLab, InputError
+from memlab.errors import InputError
 from memlab.index._select import best
+from memlab.index._stored import Grown, Stored
 
-__all__ = ["Vectors", "View"]
+__all__ = ["EXACT_UP_TO", "Approximate", "Vectors", "View"]
 
 EXACT_DIM = 1040
 """The longest slice whose f32 dot product is exact: 1040 * 127 * 127 < 2**24."""
 
+EXACT_UP_TO = 100_000
+"""Rows left by a filter up to which they are searched exactly: 6-9 ms, what Annoy needs there for recall@10 .97."""
+
 _LEAST_CACHED = 4096
+_CONVERTED = 1 << 20
+"""Components converted to f32 at a time: 4 MB, measured best between 2**16 and 2**20."""
+
+_LEAST_SHARE = 0.25
+"""Below this share of eligible rows an index must look at so many that exact search is no slower."""
+
+_MARGIN = 1.25
+_EFFORTS = (1.0, 4.0)
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Matrix = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 
 class Approximate(Protocol):
@@ -41,7 +56,11 @@ class Approximate(Protocol):
     dim: int
 
     def __len__(self) -> int: ...
-    def candidates(self, query: NDArray[Any], n: int) -> NDArray[np.int64]: ...
+    def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Rows:
+        """Some ``n`` different rows near ``query``, in any order; fewer only if it has no more to offer.
+
+        ``effort`` multiplies how far it looks.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,39 +72,10 @@ class View:
     squares: Scores
 
 
-class _Grown:
-    """Rows, their vectors and squared norms, in buffers that double; what was handed out never changes."""
-
-    def __init__(self, dim: int) -> None:
-        self.size = 0
-        self._rows: Rows = np.empty(0, dtype=np.int64)
-        self._matrix: Matrix = np.empty((0, dim), dtype=np.float32)
-        self._squares: Scores = np.empty(0)
-
-    @property
-    def view(self) -> View:
-        size = self.size
-        return View(_read_only(self._rows[:size]), _read_only(self._matrix[:size]), _read_only(self._squares[:size]))
-
-    def append(self, rows: Rows, matrix: NDArray[Any], squares: Scores) -> None:
-        needed = self.size + len(rows)
-        if needed > len(self._rows):
-            # the first block is taken as it comes: most views and bases never grow
-            room = max(needed, 2 * len(self._rows))
-            self._rows = _with_room(self._rows, room)
-            self._matrix = _with_room(self._matrix, room)
-            self._squares = _with_room(self._squares, room)
-        self._rows[self.size : needed] = rows
-        self._matrix[self.size : needed] = matrix
-        self._squares[self.size : needed] = squares
-        self.size = needed
-
-
 class Vectors:
     """``len(vectors)`` rows of ``dim`` integers -127..127, appended and never changed.
 
-    ``top`` is exact up to ``annoy_above`` rows, and with a filter always. Beyond, it uses an Annoy base if one was
-    given to ``attach``.
+    ``top`` is exact up to ``exact_up_to`` rows after filtering, and wherever no index is attached.
 
     >>> vectors = Vectors(2)
     >>> vectors.append(np.array([[127, 0], [0, 127], [127, 127]], dtype=np.int8))
@@ -94,18 +84,18 @@ class Vectors:
     ([0, 2], [1.0, 0.713])
     """
 
-    def __init__(self, dim: int, *, annoy_above: int = 200_000) -> None:
+    def __init__(self, dim: int, *, exact_up_to: int = EXACT_UP_TO) -> None:
         if dim < 1:
             raise InputError(f"Vectors have at least one dimension, not {dim}.")
-        self.dim, self.annoy_above = dim, annoy_above
-        self._base = View(np.empty(0, dtype=np.int64), np.empty((0, dim), dtype=np.float32), np.empty(0))
-        self._delta = _Grown(dim)
-        self._views: OrderedDict[Hashable, _Grown] = OrderedDict()
+        self.dim, self.exact_up_to = dim, exact_up_to
+        self._stored = Stored(dim)
+        self._views: OrderedDict[Hashable, Grown] = OrderedDict()
+        self._tail: tuple[int, Grown] = (0, self._empty())
         self._lock = Lock()
-        self._annoy: Approximate | None = None
+        self._index: Approximate | None = None
 
     def __len__(self) -> int:
-        return len(self._base.rows) + self._delta.size
+        return len(self._stored)
 
     def append(self, vectors: NDArray[np.int8]) -> None:
         """Add rows, an int8 matrix (k, dim) of components -127..127; InputError otherwise."""
@@ -120,126 +110,203 @@ class Vectors:
             raise InputError(
                 f"Row {int(np.argmax(vectors.min(axis=1) < -127))} has a component -128; -127 is the least."
             )
-        start = len(self)
-        wide = vectors.astype(np.int32)
-        squares = np.einsum("ij,ij->i", wide, wide, dtype=np.int64).astype(np.float64)
-        self._delta.append(np.arange(start, start + len(vectors)), vectors, squares)
+        self._stored.append(vectors)
 
     def take(self, rows: Rows | None = None) -> NDArray[np.int8]:
         """A copy of these rows (all unless given) as an int8 matrix."""
         if rows is None:
-            return np.concatenate([self._base.matrix.astype(np.int8), self._delta.view.matrix.astype(np.int8)])
-        return self._gather(self._checked(rows))[0].astype(np.int8)
+            return np.array(self._stored.slice(0, len(self))[0])
+        return self._stored.gather(self._checked(rows))[0]
+
+    def digest(self, rows: int, *, anew: bool = False) -> str:
+        """A name of the first ``rows`` vectors (a multiple of 4,096): equal if and only if they are.
+
+        Each block is read once and its digest kept and saved; ``anew=True`` reads them all.
+        """
+        return self._stored.digest(rows, anew=anew)
+
+    def prefix(self, rows: int) -> Vectors:
+        """The first ``rows`` vectors, without a copy and for good: what is appended here is not seen there."""
+        first = Vectors(self.dim, exact_up_to=self.exact_up_to)
+        first._stored = self._stored.prefix(rows)
+        return first
 
     def similarity(self, query: NDArray[np.int8], rows: Rows | None = None) -> Scores:
         """The cosine of ``query`` (dim,) with each of ``rows`` in the order given, or with every row.
 
         A matrix of queries (q, dim) gives (q, rows).
         """
-        asked, square = self._checked_query(query)
-        if rows is not None:
-            return _cosine(*self._gather(self._checked(rows)), asked, square)
-        delta = self._delta.view
-        parts = [
-            _cosine(part.matrix, part.squares, asked, square) for part in (self._base, delta) if len(part.rows)
-        ] or [np.zeros((*asked.shape[:-1], 0))]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        return self._cosines(*self._checked_query(query), None if rows is None else self._checked(rows))
 
     def view(self, key: Hashable, rows: Rows) -> View:
         """The contiguous sub-matrix of ``rows`` (strictly ascending), kept under ``key``.
 
         The key is only where it is looked up, and may stay the same while rows are added: a kept view serves if its
         rows are equal to ``rows``, is extended if they are its beginning, and is replaced otherwise. All kept views
-        together hold at most as many rows as there are vectors (or 4,096); the least recently used go first.
+        together hold at most as many rows as there are vectors (or 4,096), and twice ``exact_up_to``; the least
+        recently used go first.
         """
         rows = self._checked(rows)
         with self._lock:
             kept = self._views.get(key)
-            if kept is None or not _begins(rows, kept.view.rows):
-                kept = _Grown(self.dim)
+            if kept is None or not _begins(rows, kept.columns[0]):
+                kept = self._empty()
             if kept.size < len(rows):
                 _check_ascending(rows)
                 fresh = rows[kept.size :]
-                kept.append(fresh, *self._gather(fresh))
+                kept.append(fresh, *self._stored.gather(fresh))
             self._views[key] = kept
             self._views.move_to_end(key)
-            room = max(len(self), _LEAST_CACHED)
+            room = max(min(len(self), 2 * self.exact_up_to), _LEAST_CACHED)
             while len(self._views) > 1 and sum(view.size for view in self._views.values()) > room:
                 self._views.popitem(last=False)
-            return kept.view
+            return View(*kept.columns)
 
     def top(
-        self, query: NDArray[np.int8], n: int, *, rows: Rows | None = None, key: Hashable | None = None
+        self,
+        query: NDArray[np.int8],
+        n: int,
+        *,
+        rows: Rows | None = None,
+        mask: Mask | None = None,
+        key: Hashable | None = None,
     ) -> tuple[Rows, Scores]:
         """The ``n`` nearest rows and their cosines, by (-cosine, row).
 
-        ``rows`` (strictly ascending) restricts the search; with a ``key`` their sub-matrix is kept for the next
-        query. Without ``rows``, beyond ``annoy_above`` and with an attached base, candidates come from Annoy and are
-        scored exactly, rows after the base exactly throughout.
+        ``rows`` (strictly ascending) or ``mask`` (one flag a row) restrict the search. Give both if both are at hand:
+        then nothing is computed for each row. Up to ``exact_up_to`` rows are searched exactly, and with a ``key`` their
+        sub-matrix is kept for the next query. Beyond, an attached index proposes candidates, those that the filter
+        excludes are dropped, the others scored exactly, and rows after the index searched exactly throughout; if too
+        few are left it is asked for more, and then all are searched exactly. InputError for rows, a mask or a query
+        that do not fit.
         """
         asked, square = self._checked_query(query)
         if asked.ndim != 1:
             raise InputError(f"top takes one query ({self.dim},), not a batch {asked.shape}.")
         if n < 0:
             raise InputError(f"The number of neighbours is at least 0, not {n}.")
-        if rows is not None:
-            rows = self._checked(rows)
-            if key is not None and len(rows) < len(self):
-                view = self.view(key, rows)
-                return _best(view.rows, _cosine(view.matrix, view.squares, asked, square), n)
-            _check_ascending(rows)
-            if len(rows) < len(self):
-                return _best(rows, _cosine(*self._gather(rows), asked, square), n)
-            return _best(None, self.similarity(query), n)
-        if self._annoy is not None and len(self) > self.annoy_above:
-            near = self._annoy.candidates(query, n)
-            rows = np.concatenate([np.sort(near), np.arange(len(self._annoy), len(self))])
-            return _best(rows, _cosine(*self._gather(rows), asked, square), n)
-        return _best(None, self.similarity(query), n)
+        admitted = self._admitted(rows, mask)
+        if admitted > self.exact_up_to and self._index is not None:
+            found = self._proposed(self._index, query, asked, square, n, rows, mask, admitted)
+            if found is not None:
+                return found
+        if admitted == len(self):
+            return _best(None, self._cosines(asked, square, None), n)
+        rows = self._checked(_late(0, len(self), rows, mask))
+        if key is not None and admitted <= self.exact_up_to:
+            view = self.view(key, rows)
+            return _best(view.rows, _cosine(view.matrix, view.squares, asked, square), n)
+        _check_ascending(rows)
+        return _best(rows, self._cosines(asked, square, rows), n)
 
-    def attach(self, base: Approximate | None) -> None:
-        """Use this Annoy base for unfiltered searches beyond ``annoy_above`` rows; None detaches it."""
-        if base is not None and (base.dim != self.dim or len(base) > len(self)):
+    def attach(self, index: Approximate | None) -> None:
+        """Let this index propose candidates beyond ``exact_up_to`` rows; None detaches it."""
+        if index is not None and (index.dim != self.dim or len(index) > len(self)):
             raise InputError(
-                f"An Annoy base of {len(base)} rows of {base.dim} dimensions does not belong to "
+                f"An index of {len(index)} rows of {index.dim} dimensions does not belong to "
                 f"{len(self)} rows of {self.dim}."
             )
-        self._annoy = base
+        self._index = index
+
+    @property
+    def attached(self) -> Approximate | None:
+        return self._index
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file, two arrays in NumPy's format: squared norms (f64), vectors (f32). Replaces it whole."""
-        path = Path(path)
-        draft = path.with_name(f"{path.name}.draft")
-        delta = self._delta.view
-        with draft.open("wb") as file:
-            _write(file, "<f8", (len(self),), [self._base.squares, delta.squares])
-            _write(file, "<f4", (len(self), self.dim), [self._base.matrix, delta.matrix])
-        draft.replace(path)
+        """Write one file, three arrays in NumPy's format: digests, squared norms, int8 vectors. Replaces it whole."""
+        self._stored.save(Path(path))
+
+    def spool(self, path: str | Path) -> None:
+        """Like ``save``, but a hard link of the file that is mapped will do: at least these rows, for a reader that
+        takes the ``prefix`` it wants and compares its ``digest(..., anew=True)``."""
+        self._stored.spool(Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, *, annoy_above: int = 200_000) -> Vectors:
+    def load(cls, path: str | Path, *, exact_up_to: int = EXACT_UP_TO) -> Vectors:
         """Map what ``save`` wrote; no vector is read until it is searched. DamagedLab if the file is not whole."""
-        path = Path(path)
-        try:
-            with path.open("rb") as file:
-                squares = np.lib.format.read_array(file, allow_pickle=False)
-                np.lib.format.read_magic(file)
-                shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-                offset, size = file.tell(), path.stat().st_size
-        except (OSError, ValueError, EOFError) as error:
-            raise DamagedLab(f"The vectors in {path} cannot be read: {error}") from None
-        whole = len(shape) == 2 and squares.shape == shape[:1] and squares.dtype == "<f8" and dtype == "<f4"
-        if not whole or fortran or shape[1] < 1 or size != offset + 4 * shape[0] * shape[1]:
-            raise DamagedLab(f"{path} does not hold the vectors that its header announces.")
-        vectors = cls(int(shape[1]), annoy_above=annoy_above)
-        if shape[0]:
-            mapped: Matrix = np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape).view(np.ndarray)
-            vectors._base = View(np.arange(shape[0]), mapped, squares)
+        stored = Stored.load(Path(path))
+        vectors = cls(stored.dim, exact_up_to=exact_up_to)
+        vectors._stored = stored
         return vectors
 
     # -- inside -----------------------------------------------------------------------------------------------
+
+    def _empty(self) -> Grown:
+        """No rows yet: their numbers, vectors as f32, squared norms."""
+        return Grown(np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0))
+
+    def _from(self, start: int) -> View | None:
+        """Rows ``start`` to the last as f32, kept and extended as rows are added; None if they are too many."""
+        with self._lock:
+            if len(self) - start > self.exact_up_to:
+                if self._tail[0] == start:
+                    self._tail = (start, self._empty())
+                return None
+            if self._tail[0] != start or self._tail[1].size > len(self) - start:
+                self._tail = (start, self._empty())
+            tail = self._tail[1]
+            first = start + tail.size
+            if first < len(self):
+                tail.append(np.arange(first, len(self)), *self._stored.slice(first, len(self)))
+            return View(*tail.columns)
+
+    def _proposed(
+        self,
+        index: Approximate,
+        query: NDArray[np.int8],
+        asked: Matrix,
+        square: Any,
+        n: int,
+        rows: Rows | None,
+        mask: Mask | None,
+        admitted: int,
+    ) -> tuple[Rows, Scores] | None:
+        """The best of the index's candidates and of all rows after it; None if exact search is the better way."""
+        sealed, share = len(index), admitted / len(self)
+        if share < _LEAST_SHARE or len(self) - sealed > sealed:
+            return None
+        if not square:
+            # every cosine is 0, and ties break by row
+            first = np.arange(min(n, admitted)) if admitted == len(self) else _late(0, len(self), rows, mask)[:n]
+            return first, np.zeros(len(first))
+        late = _late(sealed, len(self), rows, mask)
+        wanted = min(n, admitted - len(late))
+        if wanted * 10 > sealed:
+            return None
+        for effort in _EFFORTS:
+            many = math.ceil(wanted / share * _MARGIN * effort)
+            near = np.sort(index.candidates(query, many, effort=effort / share))
+            near = near[_among(near, rows, mask)] if admitted < len(self) else near
+            if len(near) >= wanted:
+                break
+        else:
+            return None
+        cosines = self._cosines(asked, square, near)
+        if len(late):
+            kept = self._from(sealed)
+            if kept is None:
+                later = self._cosines(asked, square, late)
+            else:
+                later = _cosine(kept.matrix, kept.squares, asked, square)
+                later = later if len(late) == len(later) else later[late - sealed]
+            near, cosines = np.concatenate([near, late]), np.concatenate([cosines, later])
+        return _best(near, cosines, n)
+
+    def _admitted(self, rows: Rows | None, mask: Mask | None) -> int:
+        """How many rows a search may find."""
+        if mask is not None:
+            if mask.dtype != np.bool_ or mask.shape != (len(self),):
+                raise InputError(f"A mask has one flag for each of {len(self)} rows, not {mask.dtype} {mask.shape}.")
+            count = int(np.count_nonzero(mask))
+            if rows is not None and len(rows) != count:
+                raise InputError(f"The mask admits {count} rows, and {len(rows)} were given with it.")
+            return count
+        if rows is None:
+            return len(self)
+        _check_ascending(self._checked(rows))
+        return len(rows)
 
     def _checked(self, rows: Rows) -> Rows:
         rows = np.asarray(rows)
@@ -256,18 +323,22 @@ class Vectors:
         wide = query.astype(np.int64)
         return query.astype(np.float32), (wide * wide).sum(axis=-1).astype(np.float64)
 
-    def _gather(self, rows: Rows) -> tuple[Matrix, Scores]:
-        sealed, delta = len(self._base.rows), self._delta.view
-        if not sealed:
-            return delta.matrix[rows], delta.squares[rows]
-        late = rows >= sealed
-        if not late.any():
-            return self._base.matrix[rows], self._base.squares[rows]
-        matrix, squares = np.empty((len(rows), self.dim), dtype=np.float32), np.empty(len(rows))
-        early = ~late
-        matrix[early], squares[early] = self._base.matrix[rows[early]], self._base.squares[rows[early]]
-        matrix[late], squares[late] = delta.matrix[rows[late] - sealed], delta.squares[rows[late] - sealed]
-        return matrix, squares
+    def _cosines(self, asked: Matrix, square: Any, rows: Rows | None) -> Scores:
+        """Cosines with ``rows`` or with all, a block at a time unless they are few."""
+        if rows is None:
+            whole = self._from(0)
+            if whole is not None:
+                return _cosine(whole.matrix, whole.squares, asked, square)
+        count, step = len(self) if rows is None else len(rows), max(1, _CONVERTED // self.dim)
+        buffer = np.empty((min(step, count), self.dim), dtype=np.float32)
+        out = np.empty((*asked.shape[:-1], count))
+        for start in range(0, count, step):
+            stop = min(start + step, count)
+            matrix, squares = self._stored.slice(start, stop) if rows is None else self._stored.gather(rows[start:stop])
+            block = buffer[: stop - start]
+            np.copyto(block, matrix)
+            out[..., start:stop] = _cosine(block, squares, asked, square)
+        return out
 
 
 def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scores:
@@ -299,15 +370,21 @@ def _best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
     return (kept if rows is None else rows[kept]), scores[kept]
 
 
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    values.flags.writeable = False
-    return values
+def _among(found: Rows, rows: Rows | None, mask: Mask | None) -> Mask:
+    """Which of the ``found`` rows a filter admits; by the mask if there is one, else by halving."""
+    if mask is not None:
+        return mask[found]
+    if rows is None or not len(rows):
+        return np.full(len(found), rows is None)
+    place = np.minimum(np.searchsorted(rows, found), len(rows) - 1)
+    return np.asarray(rows[place] == found)
 
 
-def _with_room(old: NDArray[Any], room: int) -> NDArray[Any]:
-    new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
-    new[: len(old)] = old
-    return new
+def _late(start: int, stop: int, rows: Rows | None, mask: Mask | None) -> Rows:
+    """The admitted rows from ``start``."""
+    if rows is not None:
+        return rows[np.searchsorted(rows, start) :]
+    return np.arange(start, stop) if mask is None else np.flatnonzero(mask[start:]) + start
 
 
 def _check_ascending(rows: Rows) -> None:
@@ -317,11 +394,3 @@ def _check_ascending(rows: Rows) -> None:
 
 def _begins(rows: Rows, start: Rows) -> bool:
     return len(start) <= len(rows) and bool(np.array_equal(rows[: len(start)], start))
-
-
-def _write(file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[NDArray[Any]]) -> None:
-    """One array in NumPy's format from parts that follow one another."""
-    header = {"descr": dtype, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    for part in parts:
-        file.write(np.ascontiguousarray(part, dtype=dtype).data)

@@ -15,14 +15,14 @@ import msgspec
 import polars as pl
 
 from memlab.errors import DamagedLab
-from memlab.graph import Edges
+from memlab.graph import Edges, Nodes
 from memlab.index import Vectors, Words
 from memlab.memory._columns import Latest, Texts
 from memlab.memory._state import LISTED, NAMED, NUMERIC, State
 
 __all__ = ["latest_snapshot", "load_snapshot", "save_snapshot"]
 
-_FORMAT = 2
+_FORMAT = 3
 _PREFIX = "snapshot-"
 
 
@@ -46,17 +46,7 @@ def save_snapshot(state: State, folder: Path) -> Path:
         *(state.lists[name].series(name) for name in LISTED),
     ]
     pl.DataFrame(columns).write_parquet(draft / "memories.parquet", compression="lz4")
-    edges = state.edges
-    pl.DataFrame(
-        {
-            "source": edges.source,
-            "target": edges.target,
-            "relation": edges.relation,
-            "weight": edges.weight,
-            "reinforcements": edges.reinforcements,
-            "created": edges.created,
-        }
-    ).write_parquet(draft / "edges.parquet", compression="lz4")
+    state.edges.save(draft / "edges.bin")
     state.vectors.save(draft / "vectors.bin")
     state.words.save(draft / "words.npz")
     manifest = {
@@ -67,6 +57,7 @@ def save_snapshot(state: State, folder: Path) -> Path:
         "embedder": state.embedder_name,
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
+        "nodes": state.nodes.vocabularies(),
         "sizes": {item.name: item.stat().st_size for item in sorted(draft.iterdir())},
     }
     (draft / "manifest.json").write_bytes(msgspec.json.encode(manifest))
@@ -98,8 +89,9 @@ def load_snapshot(path: Path) -> State:
             if (path / name).stat().st_size != size:
                 raise DamagedLab(f"The file {name} of the snapshot {path.name} is truncated.")
         memories = pl.read_parquet(path / "memories.parquet")
-        edges = pl.read_parquet(path / "edges.parquet")
         state = State()
+        state.edges = Edges.load(path / "edges.bin")
+        state.nodes = Nodes(manifest["nodes"], memories=len(memories))
         state.vectors = Vectors.load(path / "vectors.bin")
         state.words = Words.load(path / "words.npz")
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
@@ -117,16 +109,6 @@ def load_snapshot(path: Path) -> State:
     state.contexts = type(state.contexts)(manifest["contexts"])
     state.contexts.append_codes(memories["context"].to_numpy())
     state.asks.append(memories["asks"].to_numpy())
-    state.edges = Edges()
-    state.edges.append(
-        edges["source"].to_numpy(),
-        edges["target"].to_numpy(),
-        edges["relation"].to_numpy(),
-        edges["weight"].to_numpy(),
-        reinforcements=edges["reinforcements"].to_numpy(),
-        created=edges["created"].to_numpy(),
-        nodes=len(memories),
-    )
     state.generation = 1
     return state
 

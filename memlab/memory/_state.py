@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import NewerLab
-from memlab.graph import Edges
+from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.memory._columns import Latest, Lists, Names, Numbers, Texts
 from memlab.schema import EDGE, MEMORY, RECALLABLE, RELATIONS, USES
@@ -65,6 +65,7 @@ class State:
         self.contexts = Names()
         self.asks = Numbers(np.bool_)
         self.edges = Edges()
+        self.nodes = Nodes()
         self.vectors = Vectors(1)
         self.words = Words()
         self.generation = 0
@@ -120,9 +121,19 @@ class State:
                 for project, session in zip(projects, sessions, strict=True)
             ]
         )
+        self.nodes.grow(len(self))
         if "edges" in body:
             self._link(event)
+        self._tag(len(self) - count, column("tags"), event.at)
         self.generation += 1
+
+    def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
+        """A node for each tag and an edge to it: what is derived from a column needs no event."""
+        pairs = [(first + offset, tag) for offset, given in enumerate(tags) if given for tag in dict.fromkeys(given)]
+        if pairs:
+            rows, names = zip(*pairs, strict=True)
+            nodes = self.nodes.intern("tag", names)
+            self.edges.append(rows, nodes, RELATIONS.index("has-tag"), 1.0, created=at, nodes=self.nodes)
 
     def _link(self, event: Happened) -> None:
         edges = event.body["edges"]
@@ -132,11 +143,23 @@ class State:
             given = edges.get(name, EDGE[name].default)
             return given if isinstance(given, list) else [given] * count
 
+        unknown = next((name for name in column("relation") if name not in RELATIONS), None)
+        if unknown is not None:
+            raise NewerLab(
+                f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
+                "Open the lab with the version that wrote it."
+            )
         relation = np.array([RELATIONS.index(name) for name in column("relation")], dtype=np.int64)
         source = np.asarray(edges["source"], dtype=np.int64) - 1
         target = np.asarray(edges["target"], dtype=np.int64) - 1
         weight = np.asarray(column("weight"), dtype=np.float64)
-        self.edges.append(source, target, relation, weight, created=np.full(count, event.at), nodes=len(self))
+        self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes, most=edges.get("most"))
+
+    def _unlink(self, event: Happened) -> None:
+        self.edges.remove(np.asarray(event.body["edges"], dtype=np.int64))
+
+    def _strengthen(self, event: Happened) -> None:
+        self.edges.reinforce(event.body["edges"], event.body["weight"])
 
     def _recall(self, event: Happened) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -215,16 +238,30 @@ class State:
         return self._frame[1].clone()
 
     def edge_frame(self) -> pl.DataFrame:
-        """Every edge as a row, in the order in which they were made."""
+        """Every edge as a row, in the order in which they were made.
+
+        An end is known by its kind and its number within the kind, from 1: a memory by its id. ``to`` says what a tag,
+        cluster or entity at the target is called. ``edge`` is its number, which it keeps for good.
+        """
         edges = self.edges
+        alive = np.flatnonzero(edges.alive)
+        kinds, relations = np.array(NODE_KINDS, dtype=object), np.array(RELATIONS, dtype=object)
+        source, target = edges.source[alive], edges.target[alive]
+        labels = np.full(len(alive), None, dtype=object)
+        named = np.flatnonzero(target >= len(self))
+        labels[named] = self.nodes.names(target[named])
         return pl.DataFrame(
             [
-                pl.Series("source", edges.source + 1),
-                pl.Series("target", edges.target + 1),
-                pl.Series("relation", np.array(RELATIONS, dtype=object)[edges.relation].tolist(), dtype=pl.String),
-                pl.Series("weight", edges.weight.copy()),
-                pl.Series("reinforcements", edges.reinforcements.astype(np.float64)),
-                pl.Series("created", edges.created.copy()).cast(_STAMP),
+                pl.Series("source", number_of(source) + 1),
+                pl.Series("target", number_of(target) + 1),
+                pl.Series("relation", relations[edges.relation[alive]].tolist(), dtype=pl.String),
+                pl.Series("weight", edges.weight[alive]),
+                pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
+                pl.Series("created", edges.created[alive]).cast(_STAMP),
+                pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
+                pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
+                pl.Series("to", labels.tolist(), dtype=pl.String),
+                pl.Series("edge", alive),
             ]
         )
 
@@ -241,6 +278,8 @@ _APPLY: dict[str, Callable[[State, Happened], None]] = {
     "embedder": State._embedder,
     "remember": State._remember,
     "link": State._link,
+    "unlink": State._unlink,
+    "strengthen": State._strengthen,
     "recall": State._recall,
     "feedback": State._feedback,
     "status": State._status,

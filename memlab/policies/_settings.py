@@ -7,6 +7,7 @@ from math import inf
 from typing import Literal
 
 from memlab.errors import InputError, UnknownName
+from memlab.graph import SPREAD_MODES
 
 __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
@@ -42,13 +43,13 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("bm25-k1", "num", "BM25: how soon a repeated word saturates", 0, 10),
         SettingDeclaration("bm25-b", "num", "BM25: how much a long memory is held back", 0, 1),
         SettingDeclaration("seeds", "count", "best candidates from which activation spreads", 0, 100_000),
-        SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 10),
+        SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),
         SettingDeclaration(
-            "spread-combine",
+            "spread-mode",
             "word",
-            "arrivals at one memory: the best counts, or their sum",
-            words=("max", "sum"),
+            "breadth first, the best arrival counts; all at once, arrivals add up; one wave each, unweighed; PageRank",
+            words=SPREAD_MODES,
         ),
         SettingDeclaration("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
         SettingDeclaration(
@@ -63,7 +64,7 @@ SETTINGS: dict[str, SettingDeclaration] = {
             "mmr-weight", "num", "share of the score against likeness to what is shown already; 1: score alone", 0, 1
         ),
         SettingDeclaration(
-            "collapse-above", "num", "cosine above which only the better of two candidates is shown; 1: both", -1, 1
+            "collapse-above", "num", "closeness above which only the better of two candidates is shown; 1: both", -1, 1
         ),
         _later("link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000),
         _later("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),

@@ -1,7 +1,25 @@
 """Recall: from a question to a slate of scored candidates, and to hits."""
 
+from memlab.recall._diversity import diversifies
+from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
 from memlab.recall._pipeline import Recaller
 from memlab.recall._question import Question
+from memlab.recall._similar import similar
+from memlab.recall._triggers import occurs
+from memlab.recall._where import Where
 
-__all__ = ["Hit", "Hits", "Question", "Recaller", "ScoreExplanation", "recalled"]
+__all__ = [
+    "Filters",
+    "Hit",
+    "Hits",
+    "Question",
+    "Recaller",
+    "ScoreExplanation",
+    "Where",
+    "WordOrWords",
+    "diversifies",
+    "occurs",
+    "recalled",
+    "similar",
+]

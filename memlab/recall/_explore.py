@@ -19,12 +19,16 @@ from numpy.typing import NDArray
 
 from memlab.index import best
 from memlab.policies import Pack
+from memlab.recall._diversity import Line, by_score
 from memlab.recall._features import Candidates, columns
 
 __all__ = ["Shown", "choose", "generator"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
+
+_FIXED = np.random.SeedSequence(0)
+"""Philox by key asks the system for entropy that it then overwrites, which took longer than all else of a draw."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,36 @@ class Shown:
 
 def generator(seed: int, state: int) -> np.random.Generator:
     """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, state]))
+    bits = np.random.Philox(_FIXED)
+    bits.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},
+        "buffer": np.zeros(4, dtype=np.uint64),
+        "buffer_pos": 4,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return np.random.Generator(bits)
 
 
-def choose(pack: Pack, pool: Candidates, scores: Scores, *, limit: int, chance: np.random.Generator | None) -> Shown:
-    """The head of ``scores`` and, with ``chance``, what the pack's exploration adds. A score of -inf is never shown."""
-    order = best(scores, len(scores))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
-    fit = order[np.isfinite(scores[order])]
+def choose(
+    pack: Pack,
+    pool: Candidates,
+    scores: Scores,
+    *,
+    limit: int,
+    chance: np.random.Generator | None,
+    line: Line | None = None,
+) -> Shown:
+    """The head of ``line`` (by score unless given) and, with ``chance``, what the pack's exploration adds.
+
+    The band lies below the head in the order of the line, so that what a probe may be is what would have been shown
+    next. What the line says may not be shown has probability 0.
+    """
+    line = by_score(scores) if line is None else line
+    ranks = np.empty(len(scores), dtype=np.int64)
+    ranks[line.order] = np.arange(1, len(scores) + 1)
+    fit = line.order[: line.able]
     head, band = fit[:limit], fit[limit : limit + pack.count("probe-depth")]
     propensity = np.zeros(len(scores))
     propensity[head] = 1.0

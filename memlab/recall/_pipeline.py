@@ -1,6 +1,7 @@
 """The road from a question to a slate.
 
-    question -> candidates -> eligible -> seed-score -> spread -> features -> recall-score -> top -> slate
+    question -> filters -> candidates -> eligible -> seed-score -> spread -> features -> recall-score -> diversity
+             -> top -> slate
 
 Python finds candidates, carries activation over edges and sorts; what is eligible, what a candidate is worth, and
 what passes over an edge are the pack's policies.
@@ -8,21 +9,25 @@ what passes over an edge are the pack's policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
-from memlab.graph import EdgeBatch, spread
+from memlab.graph import SPREAD_MODES, EdgeBatch, spread
 from memlab.index import best
 from memlab.language import Policy
 from memlab.memory import State
 from memlab.policies import FEATURES, Pack
+from memlab.recall._diversity import line_up
 from memlab.recall._explore import choose, generator
 from memlab.recall._features import Candidates, columns, read
-from memlab.recall._question import Asked, Population, Populations, Question, SpeakerNames
+from memlab.recall._population import Population, Populations
+from memlab.recall._question import Asked, Question, SpeakerNames
+from memlab.recall._triggers import Triggers
 from memlab.schema import RELATIONS
 from memlab.slates import Slate
 
@@ -46,17 +51,25 @@ class Recaller:
         self._embedder = embedder
         self._populations = Populations()
         self._speakers = SpeakerNames()
-        self._fingerprints: dict[str, dict[str, str]] = {}
+        self._triggers = Triggers()
+        self._known: tuple[str, _Declared] | None = None
 
     def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
         """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too."""
-        population = self._populations.get(state, project=question.project, session=question.session)
-        asked = Asked(state, pack, self._embedder, question, population, self._speakers)
-        pool = _pool(state, pack, asked, population)
+        asked = Asked(
+            state, pack, self._embedder, question, self.population(state, question), self._speakers, self._triggers
+        )
+        pool = _pool(state, pack, asked)
         scores = _scores(pack, "recall-score", pool)
         chance = None if seed is None else generator(seed, state.seq)
-        shown = choose(pack, pool, scores, limit=limit, chance=chance)
+        depth = limit + pack.count("probe-depth")
+        line = line_up(
+            pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.closeness
+        )
+        shown = choose(pack, pool, scores, limit=limit, chance=chance, line=line)
         ids = pool.rows + 1
+        declared = self._declared(pack)
+        branches = question.filters.branch or ()
         return Slate(
             at=question.at,
             query=question.text,
@@ -65,15 +78,15 @@ class Recaller:
             project=question.project,
             pack=pack.name,
             pack_hash=pack.hash,
-            policies={slot: policy.hash for slot, policy in pack.policies.items()},
+            policies=dict(declared.policies),
             settings=dict(pack.settings),
-            fingerprints=self._fingerprints_of(pack),
+            fingerprints=dict(declared.fingerprints),
             state=state.seq,
             cut=f"{pack.count('pool')} {_CUT}",
             sampler=shown.sampler,
             ids=ids,
             scores=scores,
-            numbers=_numbers(pack, pool),
+            numbers=_numbers(declared, pool),
             words={name: pool[name].tolist() for name in _VERBAL},
             shown=tuple(ids[shown.places].tolist()),
             seed=None if shown.sampler == "deterministic" else seed,
@@ -83,22 +96,51 @@ class Recaller:
             conditional=shown.conditional,
             probes=tuple(ids[shown.places[len(shown.places) - shown.probes :]].tolist()),
             session=question.session,
-            branch=question.branch,
-            flags=_flags(pack),
+            branch=branches[0] if len(branches) == 1 else None,
+            flags=declared.flags,
+            filters=question.filters.logged(),
+            also={int(ids[place]): _ids(ids, line.behind[place]) for place in shown.places if place in line.behind},
         )
 
-    def _fingerprints_of(self, pack: Pack) -> dict[str, str]:
-        known = self._fingerprints.get(pack.hash)
-        if known is None:
-            embedder = self._embedder.fingerprint
-            known = {"embedder": embedder, **pack.fingerprints(embedder)}
-            self._fingerprints = {pack.hash: known}
-        return known
+    def population(self, state: State, question: Question) -> Population:
+        """The memories that may answer a question."""
+        return self._populations.get(
+            state, project=question.project, session=question.session, filters=question.filters
+        )
+
+    def _declared(self, pack: Pack) -> _Declared:
+        if self._known is None or self._known[0] != pack.hash:
+            self._known = pack.hash, _declared(pack, self._embedder.fingerprint)
+        return self._known[1]
 
 
-def _pool(state: State, pack: Pack, asked: Asked, population: Population) -> Candidates:
+@dataclass(frozen=True)
+class _Declared:
+    """What every slate under a pack says of it, and the tests of sets that its policies of ranking make."""
+
+    policies: dict[str, str]
+    fingerprints: dict[str, str]
+    tests: dict[str, Policy]
+    flags: tuple[str, ...]
+
+
+def _declared(pack: Pack, embedder: str) -> _Declared:
+    tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
+    return _Declared(
+        policies={slot: policy.hash for slot, policy in pack.policies.items()},
+        fingerprints={"embedder": embedder, **pack.fingerprints(embedder)},
+        tests=tests,
+        flags=_FLAGS + tuple(name for name, policy in tests.items() if policy.derived[name].type == "bool"),
+    )
+
+
+def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(ids[place]) for place in places)
+
+
+def _pool(state: State, pack: Pack, asked: Asked) -> Candidates:
     """The candidates that are scored: found by the question or reached by spreading, and eligible."""
-    found = _found(state, pack, asked, population)
+    found = _found(pack, asked)
     direct = Candidates(state, pack, asked, found)
     keep = _eligible(pack, direct)
     if not keep.all():
@@ -110,7 +152,7 @@ def _pool(state: State, pack: Pack, asked: Asked, population: Population) -> Can
         activation = np.where(np.isfinite(seed), seed, 0.0)
         seed = activation
     else:
-        rows, seed, received, activation, hops = _spread(state, pack, asked, population, direct, seed)
+        rows, seed, received, activation, hops = _spread(state, pack, asked, direct, seed)
     # Rows ascend, so ties by position are ties by id.
     kept = np.sort(best(seed + received, pack.count("pool")))
     pool = Candidates(state, pack, asked, rows[kept])
@@ -119,46 +161,34 @@ def _pool(state: State, pack: Pack, asked: Asked, population: Population) -> Can
     return pool
 
 
-def _tests(pack: Pack) -> dict[str, Policy]:
-    """The tests of sets that the pack's policies of ranking make, each with a policy that makes it."""
-    return {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
-
-
-def _numbers(pack: Pack, pool: Candidates) -> dict[str, Scores]:
+def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
     """The numbers and flags that the slate keeps."""
     numbers = {name: np.asarray(pool[name], dtype=np.float64) for name in _NUMERIC}
-    for name, policy in _tests(pack).items():
+    for name, policy in declared.tests.items():
         numbers[name] = np.asarray(read(pool, policy, name), dtype=np.float64)
     return numbers
 
 
-def _flags(pack: Pack) -> tuple[str, ...]:
-    """Which of those numbers are true or false."""
-    tests = _tests(pack).items()
-    return _FLAGS + tuple(name for name, policy in tests if policy.derived[name].type == "bool")
-
-
-def _found(state: State, pack: Pack, asked: Asked, population: Population) -> Rows:
+def _found(pack: Pack, asked: Asked) -> Rows:
     """The nearest vectors and the best matches of words, by ascending row."""
     dense, lexical = pack.count("dense-candidates"), pack.count("lexical-candidates")
     found = [np.empty(0, dtype=np.int64)]
-    if dense and len(population):
-        question = asked.question
-        key = (question.project, question.session)
-        found.append(state.vectors.top(asked.vector, dense, rows=population.rows, key=key)[0])
+    if dense and len(asked.population):
+        found.append(asked.nearest(dense))
     if lexical:
         found.append(asked.posted[best(asked.posted_scores, lexical)])
     if pack.settings["triggers"]:
         found.append(asked.triggered())
-    return np.unique(np.concatenate(found))
+    rows = np.sort(np.concatenate(found))
+    return rows[np.concatenate([[True], rows[1:] != rows[:-1]])] if len(rows) else rows
 
 
 def _spread(
-    state: State, pack: Pack, asked: Asked, population: Population, direct: Candidates, seed: Scores
+    state: State, pack: Pack, asked: Asked, direct: Candidates, seed: Scores
 ) -> tuple[Rows, Scores, Scores, Scores, Scores]:
     """Carry the seeds' activation over edges: rows, seed, received, activation and hops of all that take part."""
-    order = best(seed, pack.count("seeds"))
-    order = np.sort(order[np.isfinite(seed[order])])
+    order = np.arange(len(seed)) if len(seed) <= pack.count("seeds") else np.sort(best(seed, pack.count("seeds")))
+    order = order[np.isfinite(seed[order])]
     damping = pack.number("damping")
     policy = pack.policies["spread"]
 
@@ -174,9 +204,11 @@ def _spread(
         }
         columns = {name: given[name]() for name in policy.inputs} or {"weight": batch.weight}
         values, nulls = policy.arrays(columns, order=batch.edge)
-        passed = values if nulls is None else np.where(nulls, 0.0, values)
-        if population.mask is not None:
-            passed = np.where(population.mask[batch.target], passed, 0.0)
+        passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
+        mask = asked.population.mask
+        if mask is not None:
+            memory = batch.target < len(state)  # tags, clusters and entities are passed through
+            passed[memory] = np.where(mask[batch.target[memory]], passed[memory], 0.0)
         return np.asarray(passed)
 
     wave = spread(
@@ -186,24 +218,28 @@ def _spread(
         pass_on,
         steps=pack.count("spread-steps"),
         threshold=pack.number("spread-threshold"),
-        combine="sum" if pack.settings["spread-combine"] == "sum" else "max",
-        nodes=len(state),
-    )
-    rows = np.union1d(direct.rows, wave.rows)
+        mode=next(mode for mode in SPREAD_MODES if mode == pack.settings["spread-mode"]),
+        damping=min(damping, 0.999),
+        nodes=state.nodes,
+    ).of_kind("memory")
+    everyone = len(order) == len(direct)  # then every candidate is a seed, and the wave holds all
+    rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = (np.zeros(len(rows)) for _ in range(3))
     hops = np.full(len(rows), np.inf)
-    at_wave = np.searchsorted(rows, wave.rows)
+    at_wave = slice(None) if everyone else np.searchsorted(rows, wave.rows)
     received[at_wave], activation[at_wave], hops[at_wave] = wave.received, wave.activation, wave.hops
     at_direct = np.searchsorted(rows, direct.rows)
-    finite = np.where(np.isfinite(seed), seed, 0.0)
-    seeds[at_direct], hops[at_direct] = finite, 0.0
-    reached = Candidates(state, pack, asked, rows[hops > 0])
+    seeds[at_direct], hops[at_direct] = np.where(np.isfinite(seed), seed, 0.0), 0.0
+    away = hops > 0
+    reached = Candidates(state, pack, asked, rows[away])
     if len(reached):
-        reached.give("hops", hops[hops > 0])
-        keep = np.ones(len(rows), dtype=np.bool_)
-        keep[hops > 0] = _eligible(pack, reached)
-        rows, seeds, received = rows[keep], seeds[keep], received[keep]
-        activation, hops = activation[keep], hops[keep]
+        reached.give("hops", hops[away])
+        eligible = _eligible(pack, reached)
+        if not eligible.all():
+            keep = ~away
+            keep[away] = eligible
+            rows, seeds, received = rows[keep], seeds[keep], received[keep]
+            activation, hops = activation[keep], hops[keep]
     return rows, seeds, received, activation, hops
 
 

@@ -53,6 +53,7 @@ def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
         "format": [FORMAT] * len(slates),
         "project": [slate.project for slate in slates],
         "session": [slate.session for slate in slates],
+        "filters": [json(slate.filters) for slate in slates],
     }
     return pl.DataFrame(
         [

@@ -145,7 +145,7 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
     for column in ("at", "limit"):
         if decisions[column].null_count() < decisions.height:
             refuse(pl.col(column).is_null(), f"{say(column)} is missing, though other decisions have it")
-    for column in ("fingerprints", "settings"):
+    for column in ("fingerprints", "settings", "filters"):
         wrong = [value for value in decisions[column].unique().drop_nulls().to_list() if not _is_object(value)]
         refuse(pl.col(column).is_in(wrong), f"{column} is no JSON object")
 

@@ -33,6 +33,7 @@ DECISIONS: dict[str, pl.DataType] = {
     "format": pl.Int64(),
     "project": pl.String(),  # with `session`, what a recall needs to be repeated
     "session": pl.String(),
+    "filters": pl.String(),  # a JSON object: what the caller admitted
 }
 
 CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and the score

@@ -8,7 +8,7 @@ would otherwise change a result without a word.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,9 @@ class Slate:
     ``propensity`` is the probability with which each candidate was to be shown; None means 1 for what was shown and 0
     for the rest. ``conditional`` holds, for each one shown, its probability given those drawn before it; empty means 1
     where that follows from the propensity, else unknown.
+
+    ``filters`` says what the caller admitted, by the names of ``recall``'s arguments; ``also``, by the id of one shown,
+    the near-duplicates for which it stands.
     """
 
     at: int
@@ -72,6 +75,8 @@ class Slate:
     session: str | None = None
     branch: str | None = None
     flags: tuple[str, ...] = ()
+    filters: dict[str, Any] = field(default_factory=dict)
+    also: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -158,6 +163,8 @@ class _Header(_Given, kw_only=True):
     flags: tuple[str, ...]
     ranked: bool
     weighted: bool
+    filters: dict[str, Any] = {}
+    also: dict[int, tuple[int, ...]] = {}
 
 
 _TAKEN = [name for name in _Header.__struct_fields__ if name not in ("format", "count", "names", "ranked", "weighted")]
@@ -178,14 +185,15 @@ def encode(slate: Slate) -> bytes:
         **{name: getattr(slate, name) for name in _TAKEN},
     )
     head = _ENCODER.encode(header)
-    parts = [len(head).to_bytes(4, "little"), head, bytes(-(_PREFIX + len(head)) % 8)]
-    parts.append(slate.ids.astype("<i8", copy=False).tobytes())
+    parts: list[Any] = [len(head).to_bytes(4, "little"), head, bytes(-(_PREFIX + len(head)) % 8)]
+    parts.append(np.ascontiguousarray(slate.ids, dtype="<i8"))
     if slate.ranks is not None:
-        parts.append(slate.ranks.astype("<i8", copy=False).tobytes())
-    if slate.propensity is not None:
-        parts.append(slate.propensity.astype("<f8", copy=False).tobytes())
-    parts.append(slate.scores.astype("<f8", copy=False).tobytes())
-    parts += [values.astype("<f8", copy=False).tobytes() for values in slate.numbers.values()]
+        parts.append(np.ascontiguousarray(slate.ranks, dtype="<i8"))
+    parts += [
+        np.ascontiguousarray(values, dtype="<f8")
+        for values in (slate.propensity, slate.scores, *slate.numbers.values())
+        if values is not None
+    ]
     body = b"".join(parts)
     return _MAGIC + bytes([FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
 

@@ -1,120 +1,137 @@
-"""The approximate base: same bytes each time, exact scores, later rows found, damage noticed."""
+"""Kinds of index: the same bytes each time, more effort finds more, and nothing that an index says is a score."""
 
-import json
+import doctest
+import math
+import sys
 
 import numpy as np
 import pytest
 
-from memlab.errors import InputError
-from memlab.index import Vectors, index_recall, open_or_build
+from memlab.errors import MissingExtra, UnknownName
+from memlab.index import Neighbours, Vectors, _annoy, _stored
+from memlab.index._annoy import search_k
+from memlab.index._base import KINDS, Base, build_base, found_bases
+from memlab.index._projection import Projection
 
-ROWS, DIM = 2_000, 16
+ROWS, DIM = 8_192, 64
 
 
-@pytest.fixture
+def clustered(rows, dim=DIM, seed=0):
+    """Vectors with a spectrum that falls, as those of texts have: a few directions hold most of the squares."""
+    rng = np.random.default_rng(seed)
+    spread = np.exp(-np.arange(dim) / 6)
+    made = rng.normal(size=(rows, dim)) * spread @ np.linalg.qr(rng.normal(size=(dim, dim)))[0]
+    return np.rint(made * (127 / np.abs(made).max(axis=1, keepdims=True))).astype(np.int8)
+
+
+@pytest.fixture(scope="module")
 def vectors():
-    made = Vectors(DIM, annoy_above=1_000)
-    made.append(np.random.default_rng(0).integers(-127, 128, (ROWS, DIM), dtype=np.int8))
+    made = Vectors(DIM, exact_up_to=1_000)
+    made.append(clustered(ROWS))
     return made
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "neighbours.annoy"
+@pytest.fixture(scope="module", params=["annoy", "graph"])
+def built(request, vectors, tmp_path_factory):
+    if request.param == "graph":
+        pytest.importorskip("hnswlib")
+    folder = tmp_path_factory.mktemp("bases")
+    build_base(vectors, folder, KINDS[request.param], seconds=lambda: 1.0)
+    return folder, request.param
 
 
-def test_it_is_built_once_and_mapped_afterwards(vectors, path):
-    first = open_or_build(vectors, path, trees=5, search_k=500)
-    assert first.rebuilt
-    assert first.reason == "neighbours.annoy or its header is missing"
-    again = open_or_build(vectors, path, trees=5, search_k=500)
-    assert (again.rebuilt, again.reason, len(again.base)) == (False, None, ROWS)
+def opened(built, **more):
+    folder, kind = built
+    [(path, header)] = found_bases(folder, kind)
+    return Base(path, header, **more)
 
 
-def test_two_builds_are_the_same_bytes(vectors, tmp_path):
-    for name in ("one", "two"):
-        open_or_build(vectors, tmp_path / name, trees=5)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+def recall(vectors, base, queries, n=10):
+    found = 0
+    for query in queries:
+        near = base.candidates(query, n)
+        cosines = vectors.similarity(query)
+        found += np.isin(np.argsort(-cosines, kind="stable")[:n], near).sum()
+    return found / len(queries) / n
 
 
-def test_what_it_finds_is_scored_exactly_and_recall_rises_with_search_k(vectors, path):
-    queries = vectors.take(np.arange(0, ROWS, 50))
-    poor = open_or_build(vectors, path, trees=5, search_k=20).base
-    good = open_or_build(vectors, path, trees=5, search_k=ROWS * 5).base
-    assert index_recall(vectors, poor, queries) < 0.7
-    assert index_recall(vectors, good, queries) > 0.99
-    exact = vectors.top(queries[3], 10)
-    vectors.attach(good)
-    rows, cosines = vectors.top(queries[3], 10)
-    assert (rows.tolist(), cosines.tolist()) == (exact[0].tolist(), exact[1].tolist())
-    vectors.attach(poor)
-    rows, cosines = vectors.top(queries[3], 10)
-    assert cosines.tolist() == vectors.similarity(queries[3], rows).tolist()
+def test_two_builds_are_the_same_bytes(built, vectors, tmp_path):
+    folder, kind = built
+    again = build_base(vectors, tmp_path, KINDS[kind], seconds=lambda: 2.0)
+    assert again.read_bytes() == (folder / again.name).read_bytes()
 
 
-def test_rows_after_the_base_are_all_found(vectors, path):
-    vectors.attach(open_or_build(vectors, path, rows=1_500, trees=2, search_k=10).base)
-    for row in range(1_500, ROWS, 25):
-        assert vectors.top(vectors.take(np.array([row]))[0], 1)[0].tolist() == [row]
-    fresh = np.full((1, DIM), 99, dtype=np.int8)
-    vectors.append(fresh)
-    assert vectors.top(fresh[0], 1)[0].tolist() == [ROWS]
+def test_more_effort_finds_more(built, vectors):
+    queries = vectors.take(np.arange(0, ROWS, 200))
+    shares = [recall(vectors, opened(built, effort=effort), queries) for effort in (0.05, 1.0, 20.0)]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.98
 
 
-def test_a_filter_or_few_rows_are_searched_exactly(vectors, path):
-    base = open_or_build(vectors, path, trees=1, search_k=1).base
-    query = vectors.take(np.array([7]))[0]
-    exact = vectors.top(query, 50)[0].tolist()
-    vectors.attach(base)
-    assert vectors.top(query, 50)[0].tolist() != exact
-    assert vectors.top(query, 50, rows=np.arange(ROWS))[0].tolist() == exact
-    vectors.annoy_above = ROWS
-    assert vectors.top(query, 50)[0].tolist() == exact
+def test_candidates_are_different_rows_and_enough(built):
+    base = opened(built)
+    query = clustered(1, seed=7)[0]
+    for n in (1, 50, ROWS):
+        near = base.candidates(query, n)
+        assert len(np.unique(near)) == len(near) >= min(n, 1_000)
+    assert (len(base), base.dim) == (ROWS, DIM)
 
 
-class TestDamage:
-    def rebuilt_after(self, vectors, path, change):
-        open_or_build(vectors, path, trees=3)
-        change(path, path.with_name(f"{path.name}.json"))
-        opened = open_or_build(vectors, path, trees=3)
-        assert not open_or_build(vectors, path, trees=3).rebuilt
-        return opened.reason
-
-    def test_a_flipped_byte(self, vectors, path):
-        def flip(file, _):
-            held = bytearray(file.read_bytes())
-            held[len(held) // 2] ^= 255
-            file.write_bytes(held)
-
-        assert self.rebuilt_after(vectors, path, flip) == "neighbours.annoy is damaged"
-
-    def test_a_cut_file(self, vectors, path):
-        def cut(file, _):
-            file.write_bytes(file.read_bytes()[:100])
-
-        assert self.rebuilt_after(vectors, path, cut) == "neighbours.annoy is damaged"
-
-    def test_a_header_that_is_missing_or_nonsense(self, vectors, path):
-        assert "missing" in self.rebuilt_after(vectors, path, lambda _, header: header.unlink())
-        assert "cannot be read" in self.rebuilt_after(vectors, path, lambda _, header: header.write_text("{"))
-        assert "cannot be read" in self.rebuilt_after(vectors, path, lambda _, header: header.write_text("[1]"))
-
-    def test_other_vectors_and_other_settings(self, vectors, path):
-        open_or_build(vectors, path, trees=3)
-        other = Vectors(DIM)
-        other.append(-vectors.take())
-        assert open_or_build(other, path, trees=3).reason == "neighbours.annoy was built from other vectors"
-        assert "other settings" in open_or_build(other, path, trees=4).reason
-        assert json.loads(path.with_name("neighbours.annoy.json").read_text())["trees"] == 4
+def test_a_search_is_scored_exactly_whatever_the_index_says(built, vectors):
+    vectors.attach(opened(built))
+    for query in clustered(20, seed=3):
+        rows, cosines = vectors.top(query, 10)
+        assert cosines.tolist() == vectors.similarity(query, rows).tolist()
+        assert sorted(zip(-cosines, rows, strict=True)) == list(zip(-cosines, rows, strict=True))
+    vectors.attach(None)
 
 
-def test_a_base_of_other_vectors_is_not_attached(vectors, path):
-    base = open_or_build(vectors, path, trees=1).base
-    with pytest.raises(InputError, match="does not belong"):
-        Vectors(DIM).attach(base)
-    with pytest.raises(InputError):
-        open_or_build(Vectors(DIM), path)
-    with pytest.raises(InputError):
-        open_or_build(vectors, path, trees=0)
-    with pytest.raises(InputError):
-        index_recall(vectors, base, np.zeros((0, DIM), dtype=np.int8))
+def test_a_missing_extra_says_how_to_get_it(vectors, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hnswlib", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'memlab\[graph\]'"):
+        Neighbours(None, vectors, kind="graph")
+
+
+def test_an_unknown_kind_names_the_nearest(vectors):
+    with pytest.raises(UnknownName, match="Did you mean annoy"):
+        Neighbours(None, vectors, kind="anoy")
+
+
+def test_search_k_grows_with_the_rows():
+    grown = [search_k(rows) for rows in (1, 1_000, 10_000, 100_000, 300_000, 1_000_000, 3_000_000)]
+    assert grown == sorted(grown)
+    assert grown[0] >= 1
+    assert (search_k(100_000), search_k(1_000_000)) == (40_000, 80_000)
+
+
+class TestProjection:
+    def test_it_keeps_the_directions_that_hold_the_squares(self, vectors):
+        projection = Projection.of(vectors)
+        assert projection.kept == 32
+        whole = vectors.take().astype(np.float64)
+        kept = projection(vectors.take()).astype(np.float64)
+        assert (kept**2).sum() / (whole**2).sum() > 0.97
+
+    def test_it_survives_being_written_down(self, vectors):
+        projection = Projection.of(vectors)
+        again = Projection.from_text(DIM, projection.to_text())
+        assert (again(vectors.take()) == projection(vectors.take())).all()
+
+    def test_vectors_that_spread_evenly_are_left_as_they_are(self):
+        even = Vectors(48)
+        even.append(np.random.default_rng(0).integers(-127, 128, (4_096, 48), dtype=np.int8))
+        projection = Projection.of(even)
+        assert (projection.kept, projection.to_text()) == (48, None)
+        assert (projection(even.take()) == even.take()).all()
+
+    @pytest.mark.parametrize("rows", [1, 5, 4_096])
+    def test_zero_vectors_are_no_trouble(self, rows):
+        empty = Vectors(40)
+        empty.append(np.zeros((rows, 40), dtype=np.int8))
+        assert np.isfinite(Projection.of(empty)(empty.take())).all()
+        assert math.isclose(float(Projection.of(empty)(empty.take()).sum()), 0.0)
+
+
+@pytest.mark.parametrize("module", [_annoy, _stored], ids=lambda module: module.__name__)
+def test_examples(module):
+    assert doctest.testmod(module, extraglobs={"np": np}).failed == 0

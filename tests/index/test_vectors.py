@@ -55,9 +55,160 @@ def test_top_is_the_exact_ranking_with_ties_by_row(data, dim):
         sorted(data.draw(st.sets(st.sampled_from(range(len(matrix)))))) if len(matrix) else [], dtype=np.int64
     )
     expected = ranked(query, matrix, some.tolist(), n)
+    mask = np.isin(np.arange(len(matrix)), some)
     for key in (None, "filter", "filter"):
-        rows, cosines = vectors.top(query, n, rows=some, key=key)
-        assert (rows.tolist(), cosines.tolist()) == expected
+        for filters in ({"rows": some}, {"mask": mask}, {"rows": some, "mask": mask}):
+            rows, cosines = vectors.top(query, n, key=key, **filters)
+            assert (rows.tolist(), cosines.tolist()) == expected
+
+
+class Lottery:
+    """An index that proposes rows without looking at the query: whatever it says, scores must come out right."""
+
+    def __init__(self, rows, dim, *, most=None, seed=0):
+        self.rows, self.dim, self.most, self.asked = rows, dim, most, 0
+        self.chance = np.random.default_rng(seed)
+
+    def __len__(self):
+        return self.rows
+
+    def candidates(self, query, n, *, effort=1.0):
+        self.asked += 1
+        return self.chance.permutation(self.rows)[: n if self.most is None else min(n, self.most)]
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_later_row_is_missed(data):
+    matrix = data.draw(matrices(3, most=60, least=40))
+    query = data.draw(hnp.arrays(np.int8, 3, elements=component))
+    mask = data.draw(hnp.arrays(np.bool_, len(matrix)))
+    sealed = data.draw(st.integers(20, len(matrix)))
+    n = data.draw(st.integers(0, 6))
+    vectors = Vectors(3, exact_up_to=4)
+    vectors.append(matrix)
+    vectors.attach(Lottery(sealed, 3, most=data.draw(st.sampled_from([None, 3]))))
+    eligible = np.flatnonzero(mask)
+    best_rows, best_cosines = ranked(query, matrix, eligible.tolist(), n)
+    for filters in ({"rows": eligible}, {"mask": mask}, {"rows": eligible, "mask": mask}):
+        rows, cosines = vectors.top(query, n, **filters)
+        assert cosines.tolist() == [cosine(query, matrix[row]) for row in rows]
+        assert list(zip(-cosines, rows, strict=True)) == sorted(set(zip(-cosines, rows, strict=True)))
+        assert mask[rows].all()
+        assert len(rows) == min(n, len(eligible))
+        assert {row for row in best_rows if row >= sealed} <= set(rows.tolist())
+        assert all(found <= true for found, true in zip(cosines, best_cosines, strict=True))
+
+
+def test_an_index_that_proposes_too_few_is_asked_again_and_then_passed_over():
+    matrix = random_matrix(5_000, 4)
+    vectors = Vectors(4, exact_up_to=100)
+    vectors.append(matrix)
+    exact = vectors.top(matrix[9], 20)
+    stingy, generous = Lottery(5_000, 4, most=5), Lottery(5_000, 4)
+    vectors.attach(stingy)
+    assert vectors.top(matrix[9], 20)[0].tolist() == exact[0].tolist()
+    assert stingy.asked == 2
+    vectors.attach(generous)
+    assert vectors.top(matrix[9], 20)[0].tolist() != exact[0].tolist()
+    assert generous.asked == 1
+
+
+def test_few_eligible_rows_are_searched_exactly_whatever_is_attached():
+    matrix = random_matrix(5_000, 4)
+    vectors = Vectors(4, exact_up_to=100)
+    vectors.append(matrix)
+    vectors.attach(Lottery(5_000, 4))
+    for rows in (np.arange(0, 5_000, 50), np.arange(0, 1_000)):  # within the limit; a fifth of all
+        assert vectors.top(matrix[50], 3, rows=rows)[0].tolist() == ranked(matrix[50], matrix, rows, 3)[0]
+    vectors.exact_up_to = 5_000
+    assert vectors.top(matrix[50], 3)[0].tolist() == ranked(matrix[50], matrix, range(5_000), 3)[0]
+
+
+def test_rows_after_the_index_are_those_after_the_index_of_now():
+    matrix = random_matrix(500, 4)
+    vectors = Vectors(4, exact_up_to=260)
+    vectors.append(matrix[:250])
+    vectors.top(matrix[0], 1)
+    vectors.append(matrix[250:])
+    for sealed in (300, 250, 400):
+        vectors.attach(Lottery(sealed, 4, seed=sealed))
+        for row in range(sealed, 500, 10):
+            assert row in vectors.top(matrix[row], 3)[0]
+
+
+def test_a_zero_query_finds_the_first_rows_with_an_index_too():
+    vectors = Vectors(4, exact_up_to=10)
+    vectors.append(random_matrix(500, 4))
+    vectors.attach(Lottery(500, 4))
+    rows, cosines = vectors.top(np.zeros(4, dtype=np.int8), 3, rows=np.arange(1, 500))
+    assert (rows.tolist(), cosines.tolist()) == ([1, 2, 3], [0.0, 0.0, 0.0])
+
+
+def test_an_index_of_other_vectors_is_not_attached():
+    vectors = stored(random_matrix(10, 4))
+    for wrong in (Lottery(11, 4), Lottery(5, 3)):
+        with pytest.raises(InputError, match="does not belong"):
+            vectors.attach(wrong)
+
+
+def test_blocks_that_are_converted_one_by_one_are_one_search(monkeypatch):
+    matrix = random_matrix(1_000, 8)
+    path_of = Vectors(8, exact_up_to=10)
+    path_of.append(matrix)
+    whole = stored(matrix)
+    monkeypatch.setattr("memlab.index._vectors._CONVERTED", 8 * 37)
+    for query in (matrix[3], matrix[:5]):
+        assert path_of.similarity(query).tolist() == whole.similarity(query).tolist()
+        rows = np.arange(999, 0, -3)
+        assert path_of.similarity(query, rows).tolist() == whole.similarity(query, rows).tolist()
+    assert path_of.top(matrix[3], 5)[0].tolist() == whole.top(matrix[3], 5)[0].tolist()
+
+
+class TestPrefixes:
+    def test_a_digest_names_the_rows_and_nothing_else(self, tmp_path):
+        matrix = random_matrix(3 * 4096 + 5, 4)
+        one, other = stored(matrix), stored(matrix[:5_000], matrix[5_000:])
+        assert one.digest(8192) == other.digest(8192) == stored(matrix[:8192]).digest(8192)
+        assert len({one.digest(rows) for rows in (0, 4096, 8192, 12288)}) == 4
+        changed = matrix.copy()
+        changed[3, 1] += 1 if changed[3, 1] < 127 else -1
+        assert stored(changed).digest(12288) != one.digest(12288)
+        assert stored(matrix.reshape(-1, 2)).digest(8192) != one.digest(4096)
+        one.save(tmp_path / "vectors")
+        loaded = Vectors.load(tmp_path / "vectors")
+        assert loaded.digest(12288) == loaded.digest(12288, anew=True) == one.digest(12288)
+        for rows in (1, -4096, 16384):
+            with pytest.raises(InputError, match="whole blocks"):
+                one.digest(rows)
+
+    @pytest.mark.parametrize("mapped", [0, 4_096, 6_000])
+    def test_a_prefix_never_changes(self, tmp_path, mapped):
+        matrix = random_matrix(9_000, 4)
+        stored(matrix[:mapped]).save(tmp_path / "vectors")
+        vectors = Vectors.load(tmp_path / "vectors")
+        vectors.append(matrix[mapped:])
+        first = vectors.prefix(8_192)
+        vectors.append(matrix[:100])
+        assert len(first) == 8_192
+        first.append(-matrix[:5_000])
+        assert (first.take() == np.concatenate([matrix[:8_192], -matrix[:5_000]])).all()
+        assert (vectors.take() == np.concatenate([matrix, matrix[:100]])).all()
+        assert first.digest(12_288) != vectors.prefix(8_192).digest(8_192)
+        assert vectors.digest(8_192) == vectors.digest(8_192, anew=True)
+
+    @pytest.mark.parametrize("late", [0, 10])
+    def test_a_spooled_copy_holds_at_least_these_rows_and_outlives_the_file(self, tmp_path, late):
+        matrix = random_matrix(5_000, 4)
+        stored(matrix).save(tmp_path / "vectors")
+        vectors = Vectors.load(tmp_path / "vectors")
+        vectors.append(matrix[:late])
+        vectors.prefix(4_096 if not late else 5_000 + late).spool(tmp_path / "spool")
+        assert (tmp_path / "spool").samefile(tmp_path / "vectors") == (not late)
+        (tmp_path / "vectors").unlink()
+        assert Vectors.load(tmp_path / "spool").digest(4_096, anew=True) == vectors.digest(4_096)
+        vectors.prefix(4_096).spool(tmp_path / "again")  # the mapped file has no name any more
+        assert Vectors.load(tmp_path / "again").digest(4_096, anew=True) == vectors.digest(4_096)
 
 
 @pytest.mark.parametrize("dim", [256, 1040, 1041, 3072])
@@ -177,6 +328,22 @@ class TestOnDisk:
         with pytest.raises(DamagedLab, match="vectors"):
             Vectors.load(path)
 
+    def test_a_file_takes_a_byte_a_component_and_is_not_read_on_opening(self, tmp_path):
+        path = tmp_path / "vectors"
+        stored(random_matrix(5_000, 64)).save(path)
+        assert path.stat().st_size < 5_000 * (64 + 8) + 1_000
+        loaded = Vectors.load(path)
+        mapped = loaded._stored.parts[0]
+        assert isinstance(mapped.matrix.base, np.memmap)
+        assert isinstance(mapped.squares.base, np.memmap)
+
+    def test_bytes_after_the_last_array_are_refused(self, tmp_path):
+        path = tmp_path / "vectors"
+        stored(random_matrix(20, 16)).save(path)
+        path.write_bytes(path.read_bytes() + b"x")
+        with pytest.raises(DamagedLab, match="vectors"):
+            Vectors.load(path)
+
     def test_a_missing_or_other_file_is_refused(self, tmp_path):
         with pytest.raises(DamagedLab):
             Vectors.load(tmp_path / "nothing")
@@ -205,6 +372,13 @@ class TestRefusals:
         for key in (None, "key"):
             with pytest.raises(InputError, match="ascending"):
                 vectors.top(query, 2, rows=np.array([3, 1]), key=key)
+        for mask in (np.ones(4, dtype=np.bool_), np.ones(5), np.ones((5, 1), dtype=np.bool_)):
+            with pytest.raises(InputError, match="mask"):
+                vectors.top(query, 2, mask=mask)
+        with pytest.raises(InputError, match="admits 5 rows, and 2"):
+            vectors.top(query, 2, rows=np.arange(2), mask=np.ones(5, dtype=np.bool_))
+        with pytest.raises(InputError, match="int8 vector"):
+            vectors.top(np.full(4, np.nan), 2)
         with pytest.raises(InputError, match="int8 vector"):
             vectors.top(np.ones(4), 2)
         with pytest.raises(InputError, match="one query"):

@@ -24,7 +24,7 @@ class TestRetrieval:
         settings = load_pack("cascade").settings
         assert (settings["seeds"], settings["spread-steps"], settings["limit"]) == (10, 2, 10)
         assert (settings["dense-candidates"], settings["lexical-candidates"]) == (10, 0)
-        assert settings["spread-combine"] == "max", "reached twice, a memory keeps its best score"
+        assert settings["spread-mode"] == "cascade", "reached twice, a memory keeps its best score"
 
     @pytest.mark.parametrize(("closeness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 1, True)])
     def test_threshold(self, closeness, hops, expected):

@@ -31,8 +31,9 @@ class TestRetrieval:
 
     def test_two_hops(self):
         assert load_pack("companion").settings["spread-steps"] == 2
-        rows = every(activation=[0.8], depth=[1, 2, 3])
+        rows = every(activation=[0.8], depth=[1, 2, 3], relation=["relates-to"])
         assert [value > 0 for value in decisions("companion", "spread", rows)] == [True, True, False]
+        assert decide("companion", "spread", activation=0.8, depth=1, relation="has-tag") == 0, "a tag is no link"
 
 
 class TestStrength:

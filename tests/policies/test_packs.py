@@ -64,7 +64,7 @@ def test_a_missing_file_says_so(tmp_path):
         ("(pack p) (setting limitt 3)", "Did you mean limit"),
         ("(pack p) (setting limit 0)", r"1\.\.10000"),
         ("(pack p) (setting limit 2.5)", "whole number"),
-        ('(pack p) (setting spread-combine "mean")', "max, sum"),
+        ('(pack p) (setting spread-mode "mean")', "cascade, energy, hops, ppr"),
         ("(pack p) (defpolicy recal-score [similarity] similarity)", "Did you mean recall-score"),
         ("(pack p) (defpolicy recall-score [similarty] similarty)", "similarity"),
         ("(pack p) (defpolicy eligible [similarity] similarity)", "true or false"),
@@ -92,7 +92,7 @@ def test_the_engine_asks_for_what_it_says():
     waiting = {"reinforce", "admit", "link", "resolve", "promote", "forget", "label", "inject"}
     assert {name for name, slot in SLOTS.items() if not slot.asked} == waiting
     assert {"limit", "triggers", "seeds", "damping"} <= {name for name, one in SETTINGS.items() if one.asked}
-    assert not SETTINGS["mmr-weight"].asked
+    assert not SETTINGS["tier-1-tokens"].asked
 
 
 @pytest.mark.parametrize("slot", ["link", "resolve"])

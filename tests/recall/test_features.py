@@ -101,9 +101,11 @@ def test_another_branch_and_this_session(lab):
     lab.remember("a", branch="main", session="1")
     lab.remember("a b")
     lab.remember("a", branch="fix")
-    slate = lab.recall("a", branch="main", session="1", log=False).slate
-    assert feature(slate, "same-branch") == {1: 1, 2: 1, 3: 0}
+    slate = lab.recall("a", session="1", log=False).slate
+    assert feature(slate, "same-branch") == {1: 0, 2: 1, 3: 0}
     assert feature(slate, "same-session") == {1: 1, 2: 0, 3: 0}
+    slate = lab.recall("a", branch=["main", "hotfix"], log=False).slate
+    assert feature(slate, "same-branch") == {1: 1, 2: 1}
 
 
 def test_a_memory_bound_to_another_session_stays_away(lab):

@@ -1,0 +1,370 @@
+"""The life of an index: built beside, published whole, never stale, never silently wrong."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import msgspec
+import numpy as np
+import pytest
+
+from memlab.errors import InputError
+from memlab.index import Neighbours, Vectors
+from memlab.index._builder import main as build_here
+from memlab.index._stored import BLOCK
+
+DIM = 16
+
+
+def random_matrix(rows, seed=0, dim=DIM):
+    return np.random.default_rng(seed).integers(-127, 128, (rows, dim), dtype=np.int8)
+
+
+def made(rows=2 * BLOCK + 100, seed=0):
+    vectors = Vectors(DIM, exact_up_to=1_000)
+    vectors.append(random_matrix(rows, seed))
+    return vectors
+
+
+def built(folder, vectors, rows=None, kind="annoy"):
+    """A base made in this process: what the builder does, without waiting for it to start."""
+    rows = len(vectors) // BLOCK * BLOCK if rows is None else rows
+    folder.mkdir(exist_ok=True)
+    spool = folder / ".draft-vectors"
+    vectors.spool(spool)
+    build_here(str(folder), kind, str(rows), vectors.digest(rows), str(spool))
+
+
+def files(folder):
+    return sorted(item.name for item in folder.iterdir() if item.name != "build.lock")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "neighbours"
+
+
+@pytest.fixture
+def vectors():
+    return made()
+
+
+def quiet(folder, vectors, **more):
+    """Neighbours that build nothing by themselves, refreshed."""
+    neighbours = Neighbours(folder, vectors, background=False, **more)
+    neighbours.refresh()
+    return neighbours
+
+
+class TestBuilding:
+    def test_a_base_is_built_in_another_process_and_taken_up(self, folder, vectors):
+        neighbours = Neighbours(folder, vectors)
+        neighbours.refresh()
+        assert neighbours.building
+        assert neighbours.wait(60), neighbours.failure
+        assert (len(neighbours.base), neighbours.failure, neighbours.building) == (2 * BLOCK, None, False)
+        assert vectors.attached is neighbours.base
+        assert [name.rpartition(".")[2] for name in files(folder)] == ["index", "json"]
+        neighbours.close()
+        assert vectors.attached is None
+
+    def test_few_rows_need_none(self, folder):
+        neighbours = Neighbours(folder, made(rows=900))
+        neighbours.refresh()
+        assert not neighbours.building
+        assert not folder.exists()
+
+    def test_it_is_due_again_when_the_rows_after_it_are_many(self, folder, vectors):
+        built(folder, vectors)
+        neighbours = quiet(folder, vectors, share=0.5)
+        assert not neighbours._due()
+        vectors.append(random_matrix(BLOCK, 1))
+        assert neighbours._due()
+        built(folder, vectors)
+        neighbours.refresh()
+        assert len(neighbours.base) == 3 * BLOCK
+        assert len(files(folder)) == 2
+
+    def test_two_builds_are_the_same_bytes(self, tmp_path, vectors):
+        for name in ("one", "two"):
+            built(tmp_path / name, vectors)
+        one, two = (next((tmp_path / name).glob("*.index")) for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+
+    def test_never_two_at_once(self, folder, vectors):
+        folder.mkdir()
+        with (folder / "build.lock").open("w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            neighbours = Neighbours(folder, vectors)
+            neighbours.refresh()
+            neighbours.wait(10)
+            assert not neighbours.building
+            assert (files(folder), neighbours.failure) == ([], None)
+
+    def test_the_builder_holds_the_lock_when_its_parent_is_gone(self, folder, vectors, tmp_path):
+        # a parent that starts a build and is killed at once: the build goes on, alone, and is found afterwards
+        vectors.save(tmp_path / "vectors")
+        parent = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import sys, time; from memlab.index import Neighbours, Vectors\n"
+                f"n = Neighbours({str(folder)!r}, Vectors.load({str(tmp_path / 'vectors')!r}, exact_up_to=1000))\n"
+                "n.refresh(); n._build.started.wait(); print('started', flush=True); time.sleep(60)",
+            ],
+            stdout=subprocess.PIPE,
+        )
+        with parent:
+            assert parent.stdout.readline() == b"started\n"
+            parent.send_signal(signal.SIGKILL)
+        neighbours = quiet(folder, vectors)
+        deadline = time.monotonic() + 30
+        while neighbours.base is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+            neighbours.refresh()
+        assert len(neighbours.base) == 2 * BLOCK
+
+    def test_a_builder_that_is_killed_leaves_nothing_that_counts(self, folder, vectors):
+        neighbours = Neighbours(folder, vectors)
+        neighbours.refresh()
+        neighbours._build.started.wait()
+        neighbours._build.stop()
+        neighbours._build.wait()
+        neighbours.background = False
+        neighbours.refresh()
+        assert (neighbours.base, neighbours.building) == (None, False)
+        assert "ended with -9" in neighbours.failure
+        built(folder, vectors)
+        neighbours.refresh()
+        assert neighbours.failure is None
+        assert len(neighbours.base) == 2 * BLOCK
+
+    def test_what_killed_builders_left_is_cleaned_by_the_next(self, folder, vectors):
+        folder.mkdir()
+        for name in (".draft-annoy", ".draft-vectors", ".draft-77-x.json", "annoy-000000004096-abc.index"):
+            (folder / name).write_bytes(b"half")
+        neighbours = Neighbours(folder, vectors)
+        assert neighbours.rebuild()
+        assert len(files(folder)) == 2
+        neighbours.close()
+
+    def test_a_build_that_fails_says_why_and_is_not_tried_at_every_search(self, folder, vectors):
+        folder.write_text("a file where the folder should be")
+        neighbours = Neighbours(folder, vectors)
+        neighbours.refresh()
+        neighbours._build.wait(10)
+        neighbours.refresh()
+        assert "could not be built" in neighbours.failure
+        assert not neighbours.building
+
+    def test_the_builder_refuses_vectors_that_are_not_those_that_were_meant(self, folder, vectors, tmp_path):
+        folder.mkdir()
+        vectors.save(tmp_path / "vectors")
+        held = bytearray((tmp_path / "vectors").read_bytes())
+        held[-100 * DIM - 5 * BLOCK] ^= 1
+        (tmp_path / "vectors").write_bytes(held)
+        with pytest.raises(Exception, match="changed on their way"):
+            build_here(str(folder), "annoy", str(2 * BLOCK), vectors.digest(2 * BLOCK), str(tmp_path / "vectors"))
+        assert files(folder) == []
+
+    def test_nothing_is_written_for_a_reader(self, folder, vectors):
+        neighbours = Neighbours(folder, vectors, writable=False)
+        neighbours.refresh()
+        assert not folder.exists()
+        with pytest.raises(InputError, match="read-only"):
+            neighbours.rebuild()
+        with pytest.raises(InputError, match="blocks of 4,096"):
+            Neighbours(folder, made(rows=10)).rebuild()
+
+    def test_in_memory_it_lives_in_a_temporary_folder_that_goes_with_it(self, vectors):
+        neighbours = Neighbours(None, vectors)
+        assert neighbours.rebuild()
+        folder = neighbours.base.path.parent
+        neighbours.close()
+        assert not folder.exists()
+
+
+class TestOpening:
+    def test_a_sound_base_is_opened_without_building(self, folder, vectors):
+        built(folder, vectors)
+        neighbours = quiet(folder, made())
+        assert len(neighbours.base) == 2 * BLOCK
+        assert not neighbours._due()
+
+    def test_a_base_of_other_vectors_is_never_used(self, folder, vectors):
+        built(folder, vectors)
+        assert quiet(folder, made(seed=1)).base is None
+
+    def test_other_vectors_to_follow_take_the_base_away(self, folder, vectors):
+        built(folder, vectors)
+        neighbours = quiet(folder, vectors)
+        fresh = made(seed=1)
+        neighbours.refresh(fresh)
+        assert (neighbours.base, vectors.attached, fresh.attached) == (None, None, None)
+        assert neighbours._due()
+        neighbours.refresh(vectors)
+        assert vectors.attached is not None
+
+    def test_a_base_of_more_rows_waits_until_they_have_come(self, folder, vectors):
+        built(folder, vectors)
+        behind = Vectors(DIM, exact_up_to=1_000)
+        behind.append(vectors.take(np.arange(BLOCK)))
+        neighbours = quiet(folder, behind)
+        time.sleep(0.06)
+        neighbours.refresh()
+        assert neighbours.base is None
+        behind.append(vectors.take(np.arange(BLOCK, 2 * BLOCK)))
+        neighbours.refresh()
+        assert len(neighbours.base) == 2 * BLOCK
+
+    def test_two_processes_see_each_others_bases(self, folder, vectors):
+        one, two = quiet(folder, vectors), quiet(folder, made())
+        assert (one.base, two.base) == (None, None)
+        assert one.rebuild()
+        two.refresh()
+        assert len(two.base) == 2 * BLOCK
+
+    def test_a_base_that_is_replaced_stays_usable_where_it_is_mapped(self, folder, vectors):
+        built(folder, vectors, BLOCK)
+        held = quiet(folder, vectors).base
+        built(folder, vectors)
+        assert not held.path.exists()
+        assert len(held.candidates(random_matrix(1)[0], 10)) >= 10
+
+    def test_a_refresh_costs_microseconds(self, folder, vectors):
+        built(folder, vectors)
+        neighbours = Neighbours(folder, vectors)
+        time.sleep(0.06)
+        neighbours.refresh()
+        started = time.thread_time()
+        for _ in range(1_000):
+            neighbours.refresh()
+        assert (time.thread_time() - started) / 1_000 < 100e-6
+
+    @pytest.mark.parametrize("kind", ["annoy", "graph"])
+    def test_effort_and_share_are_checked(self, folder, vectors, kind):
+        if kind == "graph":
+            pytest.importorskip("hnswlib")
+        for wrong in ({"effort": 0}, {"effort": float("nan")}, {"share": 0}, {"share": 2}):
+            with pytest.raises(InputError):
+                Neighbours(folder, vectors, kind=kind, **wrong)
+
+
+class TestDamage:
+    """Each damage is noticed before the file is searched; the base is dropped, and a new one is due."""
+
+    def after(self, folder, change):
+        vectors = made()
+        built(folder, vectors)
+        index = next(folder.glob("*.index"))
+        change(index, index.with_name(f"{index.name}.json"))
+        neighbours = quiet(folder, vectors)
+        neighbours.wait()
+        return neighbours
+
+    def flip(self, path, place):
+        held = bytearray(path.read_bytes())
+        held[place] ^= 255
+        path.write_bytes(held)
+
+    @pytest.mark.parametrize("place", [0, 1_000_003, -1])
+    def test_a_flipped_byte_in_a_file_that_was_written_to(self, folder, place):
+        neighbours = self.after(folder, lambda index, header: self.flip(index, place % index.stat().st_size))
+        assert neighbours.base is None
+        assert "is damaged" in neighbours.failure
+        assert neighbours._due()
+        assert files(folder) == []
+
+    @pytest.mark.parametrize("place", [0, -1])
+    def test_a_flipped_byte_at_either_end_is_noticed_even_without_a_trace(self, folder, place):
+        def silently(index, header):
+            times = index.stat().st_atime_ns, index.stat().st_mtime_ns
+            self.flip(index, place)
+            os.utime(index, ns=times)
+
+        neighbours = self.after(folder, silently)
+        assert (neighbours.base, files(folder)) == (None, [])
+
+    def test_a_flipped_byte_that_left_no_trace_is_found_by_verify(self, folder):
+        def silently(index, header):
+            times = index.stat().st_atime_ns, index.stat().st_mtime_ns
+            self.flip(index, index.stat().st_size // 2 + 2_200)
+            os.utime(index, ns=times)
+
+        neighbours = self.after(folder, silently)
+        if neighbours.base is not None:  # not within one of the 64 pieces
+            name = neighbours.base.path.name
+            assert neighbours.verify() == (f"The index {name} is damaged.",)
+        assert neighbours.base is None
+        assert neighbours._due()
+
+    def test_a_cut_file(self, folder):
+        neighbours = self.after(folder, lambda index, header: index.write_bytes(index.read_bytes()[:100]))
+        assert "is damaged" in neighbours.failure
+
+    def test_a_missing_file(self, folder):
+        neighbours = self.after(folder, lambda index, header: index.unlink())
+        assert "is missing" in neighbours.failure
+        assert neighbours._due()
+
+    @pytest.mark.parametrize("text", ["", "{", "[1]", "{}", "null"])
+    def test_a_header_that_is_nonsense(self, folder, text):
+        assert self.after(folder, lambda index, header: header.write_text(text)).base is None
+
+    @pytest.mark.parametrize(
+        "change", [{"format": 2}, {"rows": 17}, {"rows": -BLOCK}, {"dim": 17}, {"kept": 0}, {"vectors": "0" * 32}]
+    )
+    def test_a_header_that_says_otherwise(self, folder, change):
+        def say(index, header):
+            header.write_bytes(msgspec.json.encode(msgspec.json.decode(header.read_bytes()) | change))
+
+        assert self.after(folder, say).base is None
+
+    def test_a_file_that_vanishes_in_use_is_let_go(self, folder, vectors):
+        built(folder, vectors)
+        neighbours = quiet(folder, vectors)
+        for item in folder.iterdir():
+            item.unlink()
+        neighbours.refresh()
+        assert (neighbours.base, vectors.attached) == (None, None)
+        assert neighbours._due()
+
+    def test_an_index_that_names_rows_it_has_not_is_let_go(self, folder):
+        vectors = made(rows=2 * BLOCK)
+        built(folder, vectors)
+        neighbours = quiet(folder, vectors)
+        # the header of a smaller base over the file of a larger one
+        neighbours.base.header = msgspec.structs.replace(neighbours.base.header, rows=BLOCK)
+        query = random_matrix(1, 5)[0]
+        found, _ = vectors.top(query, 10)
+        assert "names rows" in neighbours.base.broken
+        assert found.tolist() == np.argsort(-vectors.similarity(query), kind="stable")[:10].tolist()
+        neighbours.refresh()
+        assert neighbours.base is None
+        assert files(folder) == []
+
+    def test_a_copied_lab_is_checked_once_and_then_used(self, folder, vectors, tmp_path):
+        built(folder, vectors)
+        copy = tmp_path / "copy"
+        shutil.copytree(folder, copy, copy_function=shutil.copyfile)
+        assert quiet(copy, vectors).base is None
+        neighbours = quiet(copy, vectors)
+        assert neighbours.wait()
+        assert quiet(copy, vectors).base is not None
+
+    def test_damaged_vectors_are_told(self, folder, vectors, tmp_path):
+        vectors.save(tmp_path / "vectors")
+        self.flip(tmp_path / "vectors", -100 * DIM - 7)
+        neighbours = quiet(folder, Vectors.load(tmp_path / "vectors"))
+        assert neighbours.verify() == ("The vectors are not those that were written: their file is damaged.",)
+        assert quiet(folder, vectors).verify() == ()
+
+    def test_forgetting_removes_every_base(self, folder, vectors):
+        built(folder, vectors)
+        neighbours = quiet(folder, vectors)
+        neighbours.forget()
+        assert (neighbours.base, files(folder)) == (None, [])

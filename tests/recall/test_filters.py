@@ -1,0 +1,199 @@
+"""Filters: a filtered recall is that of a lab which holds nothing else."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import memlab
+from memlab.recall import Filters, Question
+from memlab.schema import SCOPES, STATUSES, VISIBILITIES
+
+WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village"]
+
+
+@st.composite
+def memories(draw):
+    word = st.sampled_from
+    return [
+        {
+            "text": " ".join(draw(st.lists(word(WORDS), min_size=1, max_size=4))),
+            "ref": str(number),
+            "scope": draw(word(["global", "project"])),
+            "visibility": draw(word(VISIBILITIES)),
+            "branch": draw(st.none() | word(["main", "fix", "next"])),
+            "creator": draw(st.none() | word(["user", "agent:a"])),
+            "project": draw(st.none() | word(["p", "q"])),
+            "session": draw(st.none() | word(["1", "2"])),
+            "importance": draw(st.sampled_from([0.2, 0.5, 0.9])),
+            "tags": draw(st.none() | st.just(["x"])),
+        }
+        for number in range(draw(st.integers(1, 8)))
+    ]
+
+
+def some(words):
+    return st.none() | st.sampled_from(words) | st.lists(st.sampled_from(words), min_size=1, max_size=3)
+
+
+ARGUMENTS = st.fixed_dictionaries(
+    {
+        "scope": some(SCOPES),
+        "visibility": some(VISIBILITIES),
+        "branch": some(["main", "fix", "unheard-of"]),
+        "viewer": st.none() | st.sampled_from(["user", "agent:a", "agent:b"]),
+        "project": st.none() | st.sampled_from(["p", "q"]),
+        "where": st.none()
+        | st.sampled_from([pl.col("importance") > 0.4, pl.col("tags").list.contains("x"), pl.col("session").is_null()]),
+    }
+)
+
+
+def admits(memory, arguments):
+    """One memory, as the documentation of ``recall`` says."""
+
+    def among(name, value, *more):
+        wanted = arguments[name]
+        return wanted is None or value in (wanted if isinstance(wanted, list) else [wanted]) or value in more
+
+    secret = memory["visibility"] == "private" and memory["creator"] != arguments["viewer"]
+    where = arguments["where"]
+    frame = pl.DataFrame([memory], schema_overrides={"tags": pl.List(pl.String), "session": pl.String})
+    frame = frame.with_columns(pl.col("tags").fill_null([]))
+    return (
+        among("scope", memory["scope"])
+        and among("visibility", memory["visibility"])
+        and among("branch", memory["branch"], None)
+        and among("project", memory["project"], None)
+        and not (secret and arguments["viewer"] is not None)
+        and (where is None or frame.filter(where).height == 1)
+    )
+
+
+@given(memories(), ARGUMENTS, st.sampled_from(memlab.packs()), st.sampled_from(WORDS))
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pack, query):
+    """The same memories in the same order with the same scores and features as in a lab that has only them."""
+    clock = memlab.ManualClock("2026-03-01")
+    admitted = [memory for memory in given if admits(memory, arguments)]
+    with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
+        lab.remember_many(given)
+        found = lab.recall(query, log=False, **arguments)
+    with memlab.open(embedder=trigrams, clock=clock, pack=pack) as small:
+        small.remember_many(admitted)
+        alone = small.recall(query, log=False, branch=arguments["branch"])
+    assert [(hit.ref, hit.score) for hit in found] == [(hit.ref, hit.score) for hit in alone]
+    for name, values in alone.slate.numbers.items():
+        assert np.array_equal(found.slate.numbers[name], values, equal_nan=True), name
+
+
+@pytest.fixture
+def stages(lab):
+    """A memory in each status that there is a verb for, and of each visibility."""
+    lab.remember_many([{"text": f"goat {number}"} for number in range(3)])
+    lab.forget(2)
+    return lab
+
+
+def ids(lab, **more):
+    return sorted(lab.recall("goat", log=False, **more).ids)
+
+
+def test_status(stages):
+    assert ids(stages) == [1, 3]
+    assert ids(stages, status="forgotten") == [2]
+    assert ids(stages, status=["forgotten", "active"]) == [1, 2, 3]
+    assert ids(stages, status="superseded") == []
+
+
+def test_what_is_private_is_for_its_creator(lab):
+    lab.remember_many(
+        [
+            {"text": "goat", "visibility": "private", "creator": "user"},
+            {"text": "goat", "visibility": "private", "creator": "agent:a"},
+            {"text": "goat", "visibility": "private"},
+            {"text": "goat", "visibility": "team", "creator": "user"},
+        ]
+    )
+    assert ids(lab) == [1, 2, 3, 4]
+    assert ids(lab, viewer="agent:a") == [2, 4]
+    assert ids(lab, viewer="nobody") == [4]
+    assert ids(lab, viewer="agent:a", visibility="private") == [2]
+
+
+def test_what_is_bound_to_a_session_stays_there_whatever_the_scope(lab):
+    lab.remember_many([{"text": "goat", "scope": "session", "session": "1"}, {"text": "goat", "scope": "global"}])
+    assert ids(lab, scope="session") == []
+    assert ids(lab, scope="session", session="1") == [1]
+    assert ids(lab, scope=["session", "global"], session="2") == [2]
+
+
+def test_spreading_does_not_leave_the_filter(lab):
+    lab.remember_many([{"text": text, "session": "s"} for text in ("goat", "aa", "bb")], chain=True)
+    assert ids(lab) == [1, 2, 3]
+    assert ids(lab, where=pl.col("text") != "aa") == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"status": "actve"}, 'There is no status "actve". Did you mean active'),
+        ({"scope": ["project", "world"]}, 'There is no scope "world"'),
+        ({"visibility": []}, r"visibility=\[\] admits nothing; name at least one of private, team, project"),
+        ({"branch": []}, r"branch=\[\] admits nothing"),
+        ({"branch": ""}, "branch is a word or a list of words"),
+        ({"status": 3}, "status is a word or a list of words, not 3"),
+        ({"status": ["active", None]}, "status is a word"),
+        ({"viewer": ""}, "viewer is who asks"),
+    ],
+)
+def test_what_is_no_word_says_why(stages, arguments, message):
+    with pytest.raises(memlab.InputError, match=message):
+        stages.recall("goat", **arguments)
+
+
+def test_a_log_gives_back_what_it_was_given():
+    filters = Filters.of(
+        status=["superseded", "active"], branch="main", viewer="agent:a", where=pl.col("kind").is_in(["fact"])
+    )
+    assert Filters.read(filters.logged()) == filters
+    assert Filters.of() == Filters.read({}) == Filters()
+    assert Filters().logged() == {}
+    assert set(STATUSES) >= set(filters.status)
+
+
+class TestPopulationsAreKept:
+    @pytest.fixture
+    def population(self, stages):
+        recaller = stages._recalls.recaller
+
+        def of(**arguments):
+            question = Question("goat", at=0, filters=Filters.of(**arguments))
+            return recaller.population(stages._store.state, question)
+
+        return of
+
+    def test_until_a_memory_is_added_or_changes_its_status(self, stages, population):
+        arguments = {"where": pl.col("text").str.contains("goat")}
+        first = population(**arguments)
+        assert population(**arguments) is first
+        stages.recall("goat")
+        assert population(**arguments) is first
+        stages.restore(2)
+        assert population(**arguments).rows.tolist() == [0, 1, 2]
+        stages.remember("a goat again")
+        assert population(**arguments).rows.tolist() == [0, 1, 2, 3]
+
+    def test_until_the_next_event_where_use_is_read(self, stages, population):
+        unused = {"where": pl.col("access") == 0}
+        assert population(**unused).rows.tolist() == [0, 2]
+        shown = stages.recall("goat", limit=1).ids
+        assert population(**unused).rows.tolist() == sorted({0, 2} - {id - 1 for id in shown})
+
+    def test_not_where_python_is_called(self, stages, population):
+        wanted = {"goat 0"}
+        arguments = {"where": pl.col("text").map_batches(lambda texts: texts.is_in(wanted), return_dtype=pl.Boolean)}
+        assert population(**arguments).rows.tolist() == [0]
+        wanted.add("goat 2")
+        assert population(**arguments).rows.tolist() == [0, 2]
