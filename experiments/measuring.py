@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -159,9 +160,10 @@ def percentile_ms(seconds: Sequence[float], percent: float) -> float:
     return 1000 * float(np.percentile(seconds, percent))
 
 
-def missing(modules: Mapping[str, str]) -> str | None:
-    """Why a contender cannot run, or None. ``modules``: what is imported, and the distribution that holds it."""
-    absent = [name for module, name in modules.items() if importlib.util.find_spec(module) is None]
+def missing(names: Iterable[str]) -> str | None:
+    """Why a contender that needs these distributions cannot run, or None."""
+    wanted = list(names)
+    absent = [name for name in wanted if name not in versions(wanted)]
     return f"not installed: pip install {' '.join(absent)}" if absent else None
 
 
@@ -225,13 +227,15 @@ def _memory() -> str:
 
 
 def _commit() -> str:
-    def git(*arguments: str) -> str:
-        here = Path(__file__).resolve().parent
-        ran = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)
-        return ran.stdout.strip() if ran.returncode == 0 else ""
-
-    try:
-        head = git("rev-parse", "--short", "HEAD")
-        return head + (" and changes" if git("status", "--porcelain", "--untracked-files=no") else "") or "none"
-    except FileNotFoundError:
+    """The commit of the memlab that is measured, if it is a checkout."""
+    found = importlib.util.find_spec("memlab")
+    if found is None or found.origin is None or shutil.which("git") is None:
         return "none"
+    here = Path(found.origin).parent
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False).stdout.strip()
+
+    head = git("rev-parse", "--short", "HEAD")
+    changed = head and git("status", "--porcelain", "--untracked-files=no", "--", str(here))
+    return (f"{head} and changes" if changed else head) or "none"

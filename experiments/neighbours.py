@@ -1,0 +1,143 @@
+"""Exact search, Annoy and the graph index side by side: recall@10, time, size, memory; one command, seeded.
+
+    python experiments/neighbours.py locomo10.json                       # 1,000 to 100,000 rows
+    python experiments/neighbours.py locomo10.json --rows 1000000 --kinds annoy --efforts 0.5 1 2
+
+Questions are those of the conversations. Memories are mixed from their turns, since random vectors are unlike those of
+texts: the first half of one sentence, the second half of another, and up to two whole ones, all drawn evenly. A text's
+vector is the mean of its words', so each piece is embedded once and mixes are sums weighted by words.
+
+Times are of one search for ten neighbours on one thread: ``cpu`` of the processor, ``wall`` by the clock, which on a
+busy machine is longer. ``rss`` is the peak of a process that maps vectors and index, and searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.embedding import load_embedder
+from memlab.index import Neighbours, Vectors
+from memlab.ingest import read_locomo
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_BLOCK = 20_000
+
+
+def pieces(path: Path) -> tuple[list[str], list[str]]:
+    """The sentences of at least four words of all turns, and the questions."""
+    sentences, questions = set(), []
+    for labelled in read_locomo(path):
+        for turn in labelled.conversation.turns:
+            sentences |= {part for part in _SENTENCE.split(turn.text) if len(part.split()) > 3}
+        questions += [question.text for question in labelled.questions]
+    return sorted(sentences), questions
+
+
+def weighted(texts: list[str]) -> NDArray[np.float32]:
+    """Unit vectors times the number of words."""
+    vectors = load_embedder().encode(texts).astype(np.float32)
+    norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
+    scaled: NDArray[np.float32] = vectors / norms * np.array([[len(text.split())] for text in texts], dtype=np.float32)
+    return scaled
+
+
+def mixed(sentences: list[str], rows: int, seed: int) -> Vectors:
+    """``rows`` memories, mixed from sentences."""
+    halves = [text.split() for text in sentences]
+    first = weighted([" ".join(words[: len(words) // 2]) for words in halves])
+    second = weighted([" ".join(words[len(words) // 2 :]) for words in halves])
+    wholes = weighted(sentences)
+    dice, vectors = np.random.default_rng(seed), Vectors(wholes.shape[1])
+    for start in range(0, rows, _BLOCK):
+        count = min(_BLOCK, rows - start)
+        drawn = dice.integers(0, len(sentences), (4, count))
+        more = dice.integers(0, 3, count)[:, None]
+        summed = first[drawn[0]] + second[drawn[1]] + (more > 0) * wholes[drawn[2]] + (more > 1) * wholes[drawn[3]]
+        largest = np.maximum(np.abs(summed).max(axis=1, keepdims=True), 1e-9)
+        vectors.append(np.rint(summed * (127 / largest)).astype(np.int8))
+    return vectors
+
+
+def truth(vectors: Vectors, queries: NDArray[np.int8]) -> list[NDArray[np.int64]]:
+    return [vectors.top(query, 10)[0] for query in queries]
+
+
+def search(vectors: Vectors, queries: NDArray[np.int8], exact: list[NDArray[np.int64]]) -> str:
+    """One line: recall and times."""
+    cpu, wall, found = [], [], 0
+    for query, near in zip(queries, exact, strict=True):
+        began, started = time.thread_time(), time.perf_counter()
+        rows, _ = vectors.top(query, 10)
+        cpu.append(time.thread_time() - began)
+        wall.append(time.perf_counter() - started)
+        found += int(np.isin(near, rows).sum())
+    shares = np.quantile(cpu, [0.5, 0.95]) * 1000, np.quantile(wall, [0.5, 0.95]) * 1000
+    return (
+        f"recall@10 {found / sum(len(near) for near in exact):.3f}  cpu p50 {shares[0][0]:6.2f} p95 {shares[0][1]:6.2f}"
+        f"  wall p50 {shares[1][0]:6.2f} p95 {shares[1][1]:6.2f} ms"
+    )
+
+
+def searched(folder: Path, kind: str, efforts: list[float]) -> None:
+    """In a process of its own, for its memory: map what was saved, build if need be, search."""
+    queries = np.load(folder / "queries.npy")
+    vectors = Vectors.load(folder / "vectors")
+    exact = truth(vectors, queries)
+    if kind == "exact":
+        print(f"  exact                 {search(vectors, queries, exact)}")
+        return
+    vectors.exact_up_to = 0
+    neighbours = Neighbours(folder / "index", vectors, kind=kind, background=False)
+    if not neighbours.rebuild() or (base := neighbours.base) is None:
+        print(f"  {kind:6} {neighbours.failure}")
+        return
+    for effort in efforts:
+        base.effort = effort
+        print(f"  {kind:6} effort {effort:<6g}  {search(vectors, queries, exact)}", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    settings = ", ".join(f"{name} {value}" for name, value in base.settings.items() if name != "seed")
+    print(f"         {settings}; built in {base.header.seconds:.0f} s, {base.header.size >> 20} MB, rss {peak} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="recall and speed of the ways to find neighbours")
+    parser.add_argument("path", type=Path, help="a LoCoMo file")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--kinds", nargs="+", default=["annoy"], choices=["annoy", "graph"])
+    parser.add_argument("--efforts", type=float, nargs="+", default=[0.25, 0.5, 1, 2])
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--searched", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.searched:
+        searched(options.path, options.searched, options.efforts)
+        return
+    sentences, questions = pieces(options.path)
+    dice = np.random.default_rng(options.seed)
+    asked = dice.permutation(len(questions))[: options.queries]
+    print(f"{len(sentences):,} sentences, {len(asked):,} of {len(questions):,} questions, seed {options.seed}")
+    for rows in options.rows:
+        print(f"{rows:,} rows", flush=True)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            mixed(sentences, rows, options.seed).save(folder / "vectors")
+            np.save(folder / "queries.npy", load_embedder().encode([questions[number] for number in asked]))
+            for kind in ["exact", *(options.kinds if rows >= 4096 else [])]:
+                efforts = [str(effort) for effort in options.efforts]
+                subprocess.run(
+                    [sys.executable, __file__, str(folder), "--searched", kind, "--efforts", *efforts], check=True
+                )
+
+
+if __name__ == "__main__":
+    main()

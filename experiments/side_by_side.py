@@ -1,0 +1,341 @@
+"""memlab beside chromadb, LangGraph's store, txtai and mem0: the same conversations, vectors, machine and run.
+
+    pip install 'memlab[bench]' && python experiments/side_by_side.py locomo-dev5.json
+
+Each system remembers every turn of a conversation in a new store and is asked that conversation's questions of
+categories 1-4 for ten turns, warmed up and in the same order. All get the same text ("Ann: I moved"), the same labels
+beside it (ref, session, speaker, time) and the same 256-d vectors of memlab's embedder, computed beforehand; only the
+row "memlab + embedding" computes them itself. Each runs in a process of its own, without a network or telemetry, takes
+turns with the others, and is given the median of ``--runs``. One that is not installed is named and left out.
+
+recall@10   share of a question's evidence among the ten, mean over questions
+adds/s      the turns of a conversation in one batch, and saved; "singly": 100 turns of the first, one call each
+p50, p95    milliseconds of one question
+RSS         peak of the process in MB, its imports included; "imports" is where it stood before the first store
+disk        MB of all stores after they are closed
+
+Searches and promises differ, and stand in the table. chromadb, LangGraph and mem0 (whose words and entities need a
+downloaded model, which is left out) rank by vectors alone, as "memlab dense" does, and txtai by vectors and words.
+memlab's default pack also weighs speakers, sessions and neighbouring turns, with weights that were fitted on LoCoMo's
+first five conversations: on these its recall is not held out (docs/benchmarks.md has the value that is). "Synced" means
+that the disk was told to sync before a call returned, as a trace of system calls shows of memlab, chromadb and mem0
+(eight times an add in the latter two); "logged" also keeps what every recall saw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from measuring import (
+    FIGURES,
+    Failed,
+    disk_mb,
+    missing,
+    peak_mb,
+    percentile_ms,
+    positive,
+    provenance,
+    run_child,
+    save_figure,
+    serve_child,
+    stated,
+    timed,
+)
+from numpy.typing import NDArray
+from peer_stores import BASE, PEERS, SYSTEMS, TEN, MemlabStore, Row, Store, System
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from memlab.embedding import Embedder
+
+SINGLES = 100
+"""Turns that are added one by one."""
+WARM = 10
+"""Questions of each conversation that are asked before the clock is read."""
+MEASURES = ("recall", "adds", "singles", "p50", "p95", "rss", "imports", "disk")
+
+
+def prepare(path: str, conversations: int, questions: int | None, folder: str) -> dict[str, Any]:
+    """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
+    from memlab.embedding import load_embedder
+    from memlab.ingest import read_locomo
+    from memlab.memory import as_said
+    from memlab.privacy import screen
+
+    plan: list[dict[str, Any]] = []
+    for labelled in read_locomo(path)[:conversations]:
+        talk = labelled.conversation
+        rows: list[dict[str, Any]] = [
+            {
+                "text": screen(str(row["text"])).text,
+                "speaker": row["speaker"],
+                "session": row["session"],
+                "ref": row["ref"],
+                "at": turn.at.isoformat(),
+            }
+            for row, turn in zip(talk.rows(), (turn for turn in talk.turns if turn.said), strict=True)
+        ]
+        for row in rows:
+            row["said"] = as_said(row["text"], row["speaker"])
+        kept = {row["ref"] for row in rows}
+        asked = [
+            {"text": screen(question.text).text, "evidence": [ref for ref in question.evidence if ref in kept]}
+            for question in labelled.questions
+            if question.category != 5 and kept.intersection(question.evidence)
+        ]
+        at = (talk.end + timedelta(days=1)).isoformat()
+        plan.append({"name": talk.name, "rows": rows, "questions": asked[:questions], "at": at})
+    texts = [row["said"] for talk in plan for row in talk["rows"]]
+    texts += [question["text"] for talk in plan for question in talk["questions"]]
+    texts = list(dict.fromkeys(texts))
+    np.save(Path(folder) / "vectors.npy", load_embedder().encode(texts))
+    (Path(folder) / "plan.json").write_text(json.dumps({"talks": plan, "texts": texts}), encoding="utf-8")
+    return {
+        "conversations": len(plan),
+        "turns": sum(len(talk["rows"]) for talk in plan),
+        "questions": sum(len(talk["questions"]) for talk in plan),
+    }
+
+
+def measure(system: str, folder: str, run: int) -> dict[str, Any]:
+    """One run of one system over all conversations."""
+    from memlab.progress import bar
+
+    plan = json.loads((Path(folder) / "plan.json").read_text(encoding="utf-8"))
+    integers = np.load(Path(folder) / "vectors.npy")
+    place = {text: row for row, text in enumerate(plan["texts"])}
+    opened = _opener(next(one for one in SYSTEMS if one.name == system), place, integers)
+    warmed = _warmed(opened)
+    found: dict[str, list[float]] = {"recall": [], "seconds": []}
+    added, spent, disk = 0, 0.0, 0.0
+    steps = sum(len(talk["rows"]) + len(talk["questions"]) for talk in plan["talks"])
+    with bar(sys.stderr.isatty(), steps, unit="call", desc=f"{system}, run {run}") as step:
+        for talk in plan["talks"]:
+            with tempfile.TemporaryDirectory(prefix="side-by-side-") as place_of_store:
+                store = opened(Path(place_of_store))
+                spent += timed(_added, store, talk["rows"])[0]
+                added += len(talk["rows"])
+                step(len(talk["rows"]))
+                for question in talk["questions"][:WARM]:
+                    store.ask(question["text"], talk["at"])
+                for question in talk["questions"]:
+                    seconds, refs = timed(store.ask, question["text"], talk["at"])
+                    found["seconds"].append(seconds)
+                    found["recall"].append(share(refs, question["evidence"]))
+                    step(1)
+                store.close()
+                disk += disk_mb(Path(place_of_store))
+    peak = peak_mb()
+    singly = plan["talks"][0]["rows"][:SINGLES]
+    with tempfile.TemporaryDirectory(prefix="side-by-side-") as place_of_store:
+        store = opened(Path(place_of_store))
+        seconds, _ = timed(_added_singly, store, singly)
+        store.close()
+    return {
+        "recall": statistics.fmean(found["recall"]),
+        "adds": added / spent,
+        "singles": len(singly) / seconds,
+        "p50": percentile_ms(found["seconds"], 50),
+        "p95": percentile_ms(found["seconds"], 95),
+        "rss": peak,
+        "imports": warmed,
+        "disk": disk,
+    }
+
+
+def _added(store: Store, rows: Sequence[Row]) -> None:
+    store.add(rows)
+    store.save()
+
+
+def _added_singly(store: Store, rows: Sequence[Row]) -> None:
+    for row in rows:
+        store.add([row])
+
+
+def _warmed(opened: Callable[[Path], Store]) -> float:
+    """Open and close an empty store: imports are no part of the first batch. The memory that they take, in MB."""
+    with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
+        opened(Path(folder)).close()
+    return peak_mb()
+
+
+def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
+    """Fractional recall: which part of the evidence is among the first ten."""
+    return len(set(refs[:TEN]) & set(evidence)) / len(evidence)
+
+
+def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]) -> Callable[[Path], Store]:
+    """What opens a new store of a system in a folder."""
+    if system.name in PEERS:
+        floats = integers.astype(np.float32)
+        floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
+        return lambda folder: PEERS[system.name](folder, lambda texts: floats[[place[text] for text in texts]])
+
+    from memlab.embedding import load_embedder
+    from memlab.evaluation._baselines import DENSE
+
+    embedder: Embedder | None = None
+    if system.options.get("embed"):
+        load_embedder().encode([""])
+    else:
+        embedder = replace(load_embedder(), _embed=lambda texts: integers[[place[text] for text in texts]])
+    pack = DENSE if system.options.get("dense") else None
+    return lambda folder: MemlabStore(folder, embedder, pack=pack, log=system.options["log"])
+
+
+def compare(path: Path, *, conversations: int, questions: int | None, runs: int, only: Sequence[str]) -> dict[str, Any]:
+    """Every system in turn, ``runs`` times: medians, ratios to memlab, and who was left out and why."""
+    chosen = [system for system in SYSTEMS if system.name in only]
+    out = {system.name: reason for system in chosen if (reason := missing(system.needs))}
+    taken: dict[str, list[dict[str, Any]]] = {system.name: [] for system in chosen if system.name not in out}
+    with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
+        given = {"path": str(path.resolve()), "conversations": conversations, "questions": questions, "folder": folder}
+        data = run_child(__file__, "prepare", given)
+        for run in range(1, runs + 1):
+            for name in list(taken):
+                try:
+                    taken[name].append(run_child(__file__, "measure", {"system": name, "folder": folder, "run": run}))
+                except Failed as failed:
+                    out[name] = str(failed)
+                    del taken[name]
+    rows = [
+        {
+            "system": system.name,
+            "keeps": system.keeps,
+            "searches": system.searches,
+            **{measure: statistics.median(run[measure] for run in taken[system.name]) for measure in MEASURES},
+            "runs": taken[system.name],
+        }
+        for system in chosen
+        if system.name in taken
+    ]
+    base = next((row for row in rows if row["system"] == BASE), None)
+    for row in rows:
+        row["ratios"] = {m: row[m] / base[m] for m in MEASURES if base[m]} if base else {}
+    distributions = dict.fromkeys(name for system in chosen for name in system.needs)
+    return {**provenance(distributions), **data, "dataset": path.stem, "rows": rows, "left_out": out}
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """The comparison as text."""
+    lines = [
+        stated(found),
+        f"{found['dataset']}: {found['conversations']} conversations, {found['turns']:,} turns, "
+        f"{found['questions']:,} questions of categories 1-4",
+        "",
+        f"{'':<19}{'recall':>7}{'adds/s':>9}{'singly':>8}{'p50':>9}{'p95':>9}{'RSS':>7}{'imports':>8}{'disk':>7}"
+        f"{'adds':>8}{'p50':>8}{'RSS':>7}",
+        f"{'':<19}{'@10':>7}{'':>9}{'/s':>8}{'ms':>9}{'ms':>9}{'MB':>7}{'MB':>8}{'MB':>7}{f'against {BASE}':>23}",
+    ]
+    for row in found["rows"]:
+        ratios = row["ratios"]
+        against = "".join(
+            f"{ratios[name]:>{width - 1}.2f}x" if name in ratios else f"{'':>{width}}"
+            for name, width in (("adds", 8), ("p50", 8), ("rss", 7))
+        )
+        disk = f"{row['disk']:.1f}" if row["disk"] else "-"
+        lines.append(
+            f"{row['system']:<19}{row['recall']:>7.3f}{row['adds']:>9,.0f}{row['singles']:>8,.0f}{row['p50']:>9.2f}"
+            f"{row['p95']:>9.2f}{row['rss']:>7.0f}{row['imports']:>8.0f}{disk:>7}{against}"
+            f"   {row['keeps']}; {row['searches']}"
+        )
+    lines += [f"{name}: {reason}" for name, reason in found["left_out"].items()]
+    return "\n".join(lines)
+
+
+def drawing(found: Mapping[str, Any]) -> Figure:
+    """One line a system, one panel a measure."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from memlab.drawing import BLUE, GREY, INK, ORANGE, STYLE
+
+    rows = list(reversed(found["rows"]))
+    heights = list(range(len(rows)))
+    colours = [BLUE if row["system"].startswith("memlab") else ORANGE for row in rows]
+
+    def panel(axes: Axes, measure: str, title: str, shown: str, *, logarithmic: bool) -> None:
+        for height, colour, row in zip(heights, colours, rows, strict=True):
+            value = row[measure]
+            if not value:
+                axes.text(0.02, height, row["keeps"], transform=axes.get_yaxis_transform(), va="center", color=GREY)
+                continue
+            if measure == "p50":
+                axes.plot([value, row["p95"]], [height, height], color=colour, linewidth=1.6, zorder=2)
+            axes.scatter([value], [height], s=44, color=colour, marker="o" if colour == BLUE else "s", zorder=3)
+            axes.annotate(
+                format(value, shown), (value, height), (0, 7), textcoords="offset points", ha="center", color=INK
+            )
+        if logarithmic:
+            axes.set_xscale("log")
+            axes.margins(x=0.22)
+        else:
+            axes.set_xlim(0, 1.25 * max(row[measure] for row in rows))
+        axes.set_title(title)
+        axes.set_ylim(-0.5, len(rows) - 0.3)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
+
+    with rc_context({**STYLE, "font.size": 9.0, "axes.titlesize": 9.5}):
+        figure = Figure(figsize=(12.0, 1.6 + 0.42 * len(rows)), layout="constrained", facecolor="white")
+        panels = figure.subplots(1, 5, sharey=True)
+        panel(panels[0], "recall", "recall@10", ".3f", logarithmic=False)
+        panel(panels[1], "adds", "adds a second", ",.0f", logarithmic=True)
+        panel(panels[2], "p50", "p50, line to p95, ms", ".3g", logarithmic=True)
+        panel(panels[3], "rss", "peak memory, MB", ",.0f", logarithmic=False)
+        panel(panels[4], "disk", "disk, MB", ",.1f", logarithmic=False)
+        panels[0].set_yticks(heights, [row["system"] for row in rows])
+        figure.suptitle(
+            f"{found['turns']:,} turns and {found['questions']:,} questions of LoCoMo, the same vectors, one machine",
+            x=0.008,
+            ha="left",
+            weight="bold",
+            size=10.5,
+        )
+        figure.supxlabel(stated(found), color=GREY, fontsize=7.0, x=0.008, ha="left")
+    return figure
+
+
+def main() -> None:
+    names = [system.name for system in SYSTEMS]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
+    parser.add_argument(
+        "--conversations", type=positive, default=5, help="how many of them, LoCoMo's first half unless given"
+    )
+    parser.add_argument("--questions", type=positive, help="ask each conversation at most so many")
+    parser.add_argument("--runs", type=positive, default=3)
+    parser.add_argument("--systems", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder that side-by-side.svg is written to")
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    found = compare(
+        chosen.path,
+        conversations=chosen.conversations,
+        questions=chosen.questions,
+        runs=chosen.runs,
+        only=chosen.systems,
+    )
+    print(json.dumps(found, indent=1) if chosen.json else table(found))
+    if found["rows"]:
+        save_figure(drawing(found), "side-by-side", chosen.figures)
+    if any(not reason.startswith("not installed") for reason in found["left_out"].values()):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__" and not serve_child((prepare, measure)):
+    main()

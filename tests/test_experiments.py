@@ -1,0 +1,133 @@
+"""Short runs of the experiments that compare: a few turns, whatever peers are installed, through the command."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memlab.demo import CONVERSATION
+from memlab.ingest import read_locomo
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+sys.path.insert(0, str(EXPERIMENTS))
+recombined: Any = importlib.import_module("recombined")
+measuring: Any = importlib.import_module("measuring")
+bare_indexes: Any = importlib.import_module("bare_indexes")
+
+
+def run(script: str, figures: Path, *arguments: str) -> dict[str, Any]:
+    command = [
+        sys.executable,
+        str(EXPERIMENTS / script),
+        str(CONVERSATION),
+        "--figures",
+        str(figures),
+        "--json",
+        *arguments,
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told
+
+
+@pytest.fixture(scope="module")
+def turns() -> Any:
+    return recombined.Recombined(read_locomo(CONVERSATION), seed=3)
+
+
+def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: Path) -> None:
+    told = run("side_by_side.py", tmp_path, "--runs", "1", "--questions", "5", "--systems", "memlab", "mem0")
+    names = [row["system"] for row in told["rows"]]
+    assert names[0] == "memlab"
+    assert set(names) | set(told["left_out"]) == {"memlab", "mem0"}
+    row = told["rows"][0]
+    assert 0 < row["recall"] <= 1
+    assert row["p50"] <= row["p95"]
+    assert row["rss"] >= row["imports"] > 0
+    assert (tmp_path / "side-by-side.svg").read_text(encoding="utf-8").count("<svg") == 1
+
+
+SMALL = ("--sizes", "60", "--questions", "5", "--singles", "3", "--indexes", "numpy exact")
+
+
+def test_scale_measures_a_size(tmp_path: Path) -> None:
+    told = run("scale.py", tmp_path, *SMALL)
+    assert [(row["size"], row["system"]) for row in told["rows"]] == [(60, "memlab"), (60, "numpy exact")]
+    assert all(row["recall"] == 1 for row in told["rows"]), "exact search finds all"
+    assert (tmp_path / "scale.svg").read_text(encoding="utf-8").count("<svg") == 1
+
+
+@pytest.mark.slow
+def test_scale_keeps_what_it_built(tmp_path: Path) -> None:
+    first, second = (run("scale.py", tmp_path, *SMALL, "--folder", str(tmp_path / "kept")) for _ in range(2))
+    assert [row["ingest"] for row in first["rows"]] == [row["ingest"] for row in second["rows"]]
+    assert all(row["kept"] for row in second["rows"])
+
+
+def test_a_longer_corpus_begins_with_the_shorter(turns: Any) -> None:
+    assert list(turns.rows(75)) == list(turns.rows(200))[:75]
+
+
+def test_another_seed_gives_other_turns(turns: Any) -> None:
+    other = recombined.Recombined(read_locomo(CONVERSATION), seed=4)
+    assert [row["text"] for row in turns.rows(50)] != [row["text"] for row in other.rows(50)]
+
+
+def test_a_turn_is_made_of_real_words_and_has_no_mark_left(turns: Any) -> None:
+    rows = list(turns.rows(300))
+    assert all(row["text"] and not {"\0", "\1"} & set(row["text"]) for row in rows)
+    real = {
+        word for held in read_locomo(CONVERSATION) for turn in held.conversation.turns for word in turn.text.split()
+    }
+    words = [word for row in rows for word in row["text"].split()]
+    assert sum(word in real for word in words) > 0.8 * len(words)
+
+
+def test_questions_name_someone_who_speaks(turns: Any) -> None:
+    rows = list(turns.rows(1000))
+    projects = {row["project"] for row in rows}
+    asked = turns.questions(20, rows=1000)
+    assert {project for _, project in asked} <= projects
+    assert not any("\1" in text for text, _ in asked)
+
+
+@pytest.mark.parametrize("name", [index.name for index in bare_indexes.INDEXES if not index.lexical])
+def test_a_bare_index_finds_a_vector_itself(name: str, tmp_path: Path) -> None:
+    [index] = [one for one in bare_indexes.INDEXES if one.name == name]
+    if (reason := measuring.missing([index.needs])) is not None:
+        pytest.skip(reason)
+    vectors = np.random.default_rng(5).normal(size=(50, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    index.build(vectors, tmp_path / "index")
+    find = index.serve(tmp_path / "index", 16)(index.efforts[-1])
+    assert all(row in list(find(vectors[row])) for row in range(0, 50, 7))
+
+
+def test_a_child_that_fails_says_why(tmp_path: Path) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(EXPERIMENTS)!r})\nfrom measuring import serve_child\n"
+        "def broken(what):\n    raise ValueError(f'no {what}')\nserve_child((broken,))\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(measuring.Failed, match="broken: ValueError: no bread"):
+        measuring.run_child(str(script), "broken", {"what": "bread"})
+
+
+def test_a_child_has_no_network(tmp_path: Path) -> None:
+    script = tmp_path / "calling.py"
+    script.write_text(
+        f"import socket, sys\nsys.path.insert(0, {str(EXPERIMENTS)!r})\nfrom measuring import serve_child\n"
+        "def calling():\n    socket.create_connection(('127.0.0.1', 9))\n    return {}\nserve_child((calling,))\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(measuring.Failed, match="no network"):
+        measuring.run_child(str(script), "calling", {})
