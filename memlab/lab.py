@@ -15,6 +15,8 @@ import polars as pl
 from memlab.clock import Clock, When, system_clock, to_micros
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError, UnknownName
+from memlab.lab_graph import LabTrace, activated, traced
+from memlab.lab_index import LabIndex
 from memlab.lab_policies import LabPolicies
 from memlab.lab_recall import LabRecalls
 from memlab.lab_remember import chained, compact, refuse_names
@@ -27,6 +29,7 @@ from memlab.recall import Filters, Hit, Hits, WordOrWords
 from memlab.schema import OUTCOMES, RELATIONS
 from memlab.slates import Slates
 from memlab.store import Store
+from memlab.structure import Stats, stats
 
 __all__ = ["Lab", "open_lab"]
 
@@ -40,6 +43,7 @@ def open_lab(
     seed: int = 0,
     read_only: bool = False,
     reembed: bool = False,
+    index: str = "annoy",
 ) -> Lab:
     """Open the lab in the directory ``path``, or a new one there; without a path, a lab in memory.
 
@@ -47,16 +51,26 @@ def open_lab(
     model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
     is refused, unless ``reembed=True`` embeds every memory anew.
 
-    ``seed`` decides, with what the lab has seen, which probes are drawn.
+    ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
+    more than 100,000 memories: "annoy", or "graph" (an extra).
 
-    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch.
+    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch, MissingExtra.
 
     >>> with open_lab() as lab:
     ...     _ = lab.remember("The user prefers tabs", kind="preference")
     ...     lab.recall("tabs or spaces?")[0].text
     'The user prefers tabs'
     """
-    return Lab(path, pack=pack, embedder=embedder, clock=clock, seed=seed, read_only=read_only, reembed=reembed)
+    return Lab(
+        path,
+        pack=pack,
+        embedder=embedder,
+        clock=clock,
+        seed=seed,
+        read_only=read_only,
+        reembed=reembed,
+        index=index,
+    )
 
 
 class Lab:
@@ -72,12 +86,13 @@ class Lab:
         seed: int = 0,
         read_only: bool = False,
         reembed: bool = False,
+        index: str = "annoy",
     ) -> None:
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
             raise InputError(f"A seed is a whole number of at least 0, not {seed!r}.")
-        self._store = Store(folder, load_embedder(embedder), clock, read_only=read_only, reembed=reembed)
+        self._store = Store(folder, load_embedder(embedder), clock, read_only=read_only, reembed=reembed, index=index)
         self._recalls = LabRecalls(self._store, seed)
         self._watches = Watches(self._store)
         weakref.finalize(self, self._watches.let_go)
@@ -300,6 +315,40 @@ class Lab:
         """Every edge as a row: a copy."""
         with self._reading() as state:
             return state.edge_frame()
+
+    def activate(
+        self,
+        seeds: Memory | Hit | int | Iterable[Memory | Hit | int],
+        *,
+        steps: int = 3,
+        decay: float = 0.7,
+        threshold: float = 0.01,
+    ) -> pl.DataFrame:
+        """Spreading activation from ``seeds`` (energy 1 each): A[j] += A[i] * W[i,j] * D, in both directions.
+
+        One row a node that is active in the end: kind, id, name, activation, received, hops. Below ``threshold``
+        nothing passes. Nothing is changed or logged; a pack's ``spread`` policy is not asked.
+        """
+        with self._reading() as state:
+            given = [seeds] if isinstance(seeds, Memory | Hit | int) else list(seeds)
+            rows = dict.fromkeys((self._row(seed) for seed in given), 1.0)
+            return activated(state, rows, steps=steps, decay=decay, threshold=threshold)
+
+    def trace(self, memory: Memory | Hit | int, depth: int = 2, *, most: int = 100) -> LabTrace:
+        """How a memory is joined to others: the ``most`` strongest paths of at most ``depth`` edges."""
+        with self._reading() as state:
+            return traced(state, self._row(memory), depth=depth, most=most)
+
+    def stats(self, *, at: When | None = None, seed: int = 0, progress: bool = True) -> Stats:
+        """Kinds, temporal layers, clusters, communities, bridges and key memories, as frames and one figure."""
+        with self._reading() as state:
+            now = self._store.clock() if at is None else to_micros(at)
+            return stats(state, self._store.versions.pack, now=now, seed=seed, progress=progress)
+
+    @property
+    def index(self) -> LabIndex:
+        """The search for neighbours: ``lab.index.report()`` measures it."""
+        return LabIndex(self._store)
 
     @property
     def slates(self) -> Slates:

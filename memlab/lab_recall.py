@@ -89,6 +89,7 @@ class LabRecalls:
     def _reading(self) -> Iterator[State]:
         with self._store.mutex:
             self._store.fold()
+            self._store.refresh_index()
             yield self._store.state
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from memlab.clock import Clock
 from memlab.embedding import Embedder
 from memlab.errors import DamagedLab, EmbedderMismatch, ReadOnlyLab
+from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.journal import Journal, Transaction
 from memlab.memory import State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
@@ -45,7 +46,14 @@ class Store:
     """
 
     def __init__(
-        self, folder: Path | None, embedder: Embedder, clock: Clock, *, read_only: bool = False, reembed: bool = False
+        self,
+        folder: Path | None,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        read_only: bool = False,
+        reembed: bool = False,
+        index: str = "annoy",
     ) -> None:
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
@@ -58,6 +66,8 @@ class Store:
                 self.versions.fold(event, self.journal.source)
             self.fold()
             self._match_embedder(reembed=reembed and not read_only)
+            beside = None if folder is None else folder / "neighbours"
+            self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not read_only)
         except BaseException:
             self.journal.close()
             raise
@@ -77,6 +87,11 @@ class Store:
                 if event.kind in POLICY_EVENTS:
                     self.versions.fold(event, self.journal.source)
             self.state.fold(events, self.journal)
+
+    def refresh_index(self) -> None:
+        """Before a search: take up the index that fits, if there are so many memories that one is used."""
+        if len(self.state) > EXACT_UP_TO:
+            self.neighbours.refresh(self.state.vectors)
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Transaction]:
@@ -109,6 +124,7 @@ class Store:
             try:
                 self.snapshot_if_due(after=_SNAPSHOT_EVERY // 10)
             finally:
+                self.neighbours.close()
                 self.journal.close()
 
     def _restored(self) -> State:

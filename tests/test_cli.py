@@ -189,3 +189,11 @@ def test_the_policies_of_a_lab(run, told, tmp_path):
     (tmp_path / "mine.hy").write_text("(fn [similarity] similarity)")
     changes = told("policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0")
     assert [row["outcome"] for row in changes] == ["live"]
+
+
+def test_what_a_memory_is_joined_to(told, run):
+    told("remember", "a.memlab", "The borrow checker", "--tag", "rust")
+    told("remember", "a.memlab", "Tea is at four", "--tag", "rust")
+    assert [row["to"] for row in told("trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
+    assert "has-tag" in run("trace", "a.memlab", 1).output
+    assert [row["memory_id"] for row in told("similar", "a.memlab", 1)] == [2]

@@ -142,6 +142,36 @@ def stats(lab: Path, as_json: bool) -> None:
 
 
 @main.command()
+@LAB
+@click.argument("memory", type=int)
+@click.option("--depth", type=int, default=2, show_default=True, help="Most edges of a path.")
+@as_json_option
+def trace(lab: Path, memory: int, depth: int, as_json: bool) -> None:
+    """How MEMORY of LAB is joined to others: the strongest paths over its edges."""
+    with existing(lab, read_only=True) as opened:
+        found = opened.trace(memory, depth)
+    tell(found.frame.to_dicts(), as_json=as_json, text=lambda: found.tree)
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@click.option("--limit", type=int, default=10, show_default=True)
+@as_json_option
+def similar(lab: Path, memory: int, limit: int, as_json: bool) -> None:
+    """The memories of LAB that are nearest to MEMORY."""
+    with existing(lab, read_only=True) as opened:
+        frame = opened.similar(memory, limit=limit)
+    tell(
+        frame.to_dicts(),
+        as_json=as_json,
+        text=lambda: "\n".join(
+            f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in frame.to_dicts()
+        ),
+    )
+
+
+@main.command()
 @as_json_option
 def packs(as_json: bool) -> None:
     """The packs that come with memlab."""

@@ -164,7 +164,14 @@ def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
     held = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
     ).collect()
-    if "score" in held.columns and held["score"].item():
+    scored = "score" in held.columns and bool(held["score"].item())
+    if scored and "rank" in held.columns and bool(held["rank"].item()):
+        # ranks tell what scores do not: an order by likeness. What has no finite score is never shown.
+        expression = pl.when(pl.col("score").is_finite()).then(-pl.col("rank").cast(pl.Float64)).otherwise(None)
+        return Ranker(
+            "logged", "logged", ("score", "rank"), "the ranks in the log", _hash("rank"), expression=expression
+        )
+    if scored:
         return Ranker(
             "logged", "logged", ("score",), "the scores in the log", _hash("score"), expression=pl.col("score")
         )

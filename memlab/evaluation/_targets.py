@@ -16,6 +16,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._rankers import Ranker
 from memlab.evaluation._top import best_of_each
 from memlab.policies import Pack
+from memlab.recall import diversifies
 
 __all__ = ["RecallsAgain", "Refused", "Target", "aim", "pool_of", "rescored"]
 
@@ -79,7 +80,7 @@ def aim(
     refused: list[Refused] = []
     rescorable = []
     for ranker in rankers:
-        objections = fingerprints.objections(ranker, schema)
+        objections = [*fingerprints.objections(ranker, schema), *_likeness(ranker)]
         if not objections:
             rescorable.append(ranker)
         elif ranker.pack is not None and recall_again is not None:
@@ -97,6 +98,14 @@ def aim(
             targets.append(target)
     place = {ranker.name: index for index, ranker in enumerate(rankers)}
     return sorted(targets, key=lambda target: place[target.name]), refused
+
+
+def _likeness(ranker: Ranker) -> list[str]:
+    """A pack that orders by more than its scores shows what no scores of the logged pool can tell."""
+    if ranker.pack is None or not diversifies(ranker.pack):
+        return []
+    given = ", ".join(f"{name} {ranker.pack.number(name):g}" for name in ("mmr-weight", "collapse-above"))
+    return [f"what it shows depends on the likeness of candidates ({given}), and the log holds no vectors"]
 
 
 def _way_out(ranker: Ranker, objections: Sequence[str]) -> str:
@@ -155,7 +164,11 @@ def _recalled(ranker: Ranker, pack: Pack, log: Log, recall_again: RecallsAgain) 
     pool = pl.concat([again[number] for number in sorted(again)], how="diagonal").sort("recall", "memory_id")
     scores = pool["score"].cast(pl.Float64).to_numpy()
     recall = pool["recall"].to_numpy()
-    chosen, rank = best_of_each(scores, recall, log.limit)
+    worth = scores
+    if diversifies(pack):
+        # the head of the slate is what would have been shown, in the order of its ranks
+        worth = np.where(pool["propensity"].to_numpy() > 0, -pool["rank"].to_numpy().astype(np.float64), np.nan)
+    chosen, rank = best_of_each(worth, recall, log.limit)
     shown = pool.select("recall", "memory_id")[chosen]
     held = log.ids.select("memory_id").with_columns(recall=pl.Series(log.recall), row=pl.int_range(pl.len()))
     row = shown.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]

@@ -87,6 +87,8 @@ class Names:
         self.vocabulary: list[str] = list(vocabulary)
         self._code: dict[str, int] = {name: code for code, name in enumerate(self.vocabulary)}
         self._codes = Numbers(np.int32)
+        self._table: NDArray[Any] = np.array([None], dtype=object)
+        """The vocabulary and null, made anew where it has grown."""
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -135,8 +137,9 @@ class Names:
 
     def objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The strings of these rows as an object array, null as None."""
-        table = np.array([*self.vocabulary, None], dtype=object)
-        return table[self.codes[rows]]
+        if len(self._table) != len(self.vocabulary) + 1:
+            self._table = np.array([*self.vocabulary, None], dtype=object)
+        return self._table[self.codes[rows]]
 
 
 class Texts:
@@ -203,5 +206,9 @@ class Lists:
         return self._filled.get(row, ())
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        wanted: Iterable[int] = range(self._size) if rows is None else (int(row) for row in rows)
-        return pl.Series(name, [self.at(row) for row in wanted], dtype=pl.List(pl.String))
+        if rows is not None:
+            return pl.Series(name, [self.at(int(row)) for row in rows], dtype=pl.List(pl.String))
+        table = pl.Series(name, [(), *self._filled.values()], dtype=pl.List(pl.String))
+        place = np.zeros(self._size, dtype=np.int64)
+        place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
+        return table.gather(place)

@@ -17,7 +17,7 @@ from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.memory._columns import Latest, Lists, Names, Numbers, Texts
-from memlab.schema import EDGE, MEMORY, RECALLABLE, RELATIONS, USES
+from memlab.schema import EDGE, MEMORY, RELATIONS, USES
 
 __all__ = ["Contents", "Happened", "State", "as_said"]
 
@@ -203,20 +203,6 @@ class State:
         return int(rows[-1]) + 1 if len(rows) else None
 
     # -- what the rooms above read ----------------------------------------------------------------------------
-
-    def population(self, *, project: str | None, session: str | None) -> NDArray[np.bool_]:
-        """Which rows may take part at all: in use, of this project or none, of this session if bound to one."""
-        status = self.names["status"]
-        recallable = np.array([word in RECALLABLE for word in status.vocabulary], dtype=np.bool_)
-        mask: NDArray[np.bool_] = recallable[status.codes]
-        if project is not None:
-            codes = self.names["project"].codes
-            mask &= (codes == self.names["project"].code(project)) | (codes == -1)
-        scope = self.names["scope"]
-        bound = scope.codes == scope.code("session")
-        if bound.any():
-            mask &= ~bound | (self.names["session"].codes == self.names["session"].code(session or ""))
-        return mask
 
     def memories(self) -> pl.DataFrame:
         """Every memory as a row: a copy, in the order of their ids."""

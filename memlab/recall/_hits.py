@@ -108,6 +108,8 @@ class Hit:
     decision: int | None
     probe: bool
     """Shown to learn about it, from below the best."""
+    also: tuple[int, ...]
+    """Memories so near to it that it stands for them, by the setting ``collapse-above``."""
     _hits: Hits
 
     def explain(self) -> ScoreExplanation:
@@ -148,6 +150,7 @@ class Hits(Sequence[Hit]):
                 project=memory.project,
                 decision=decision,
                 probe=memory.id in slate.probes,
+                also=slate.also.get(memory.id, ()),
                 _hits=self,
             )
             for rank, memory in enumerate(shown, 1)
@@ -291,7 +294,7 @@ class Hits(Sequence[Hit]):
             f"<td style='text-align:right'>{hit.score:.4f}"
             f"<div style='height:3px;background:#4c78a8;width:{100 * max(0.0, hit.score) / top:.1f}%'></div></td>"
             f"<td>{hit.id}</td><td style='text-align:left'>{html.escape(hit.speaker or '')}</td>"
-            f"<td style='text-align:left;white-space:normal'>{html.escape(_clip(hit.text, 300))}</td>"
+            f"<td style='text-align:left;white-space:normal'>{html.escape(_clip(hit.text, 300))}{_stands_for(hit)}</td>"
             f"<td style='text-align:left'>{html.escape(hit.kind)}</td></tr>"
             for hit in self
         )
@@ -302,6 +305,10 @@ class Hits(Sequence[Hit]):
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )
+
+
+def _stands_for(hit: Hit) -> str:
+    return f" <i>and {len(hit.also)} like it</i>" if hit.also else ""
 
 
 def _clip(text: str, most: int) -> str:

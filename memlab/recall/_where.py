@@ -121,22 +121,13 @@ def _column(state: State, name: str) -> pl.Series:
     if column.storage == "text":
         return (state.texts if name == "text" else state.refs).series(name)
     if column.storage == "list":
-        return _lists(state, name)
+        return state.lists[name].series(name)
     if column.storage in ("word", "name"):
         return state.names[name].series(name)
     values = pl.Series(name, state.numbers[name].values.copy())
     if column.storage == "time":
         return values.cast(_STAMP)
     return values.fill_nan(None) if column.nullable else values
-
-
-def _lists(state: State, name: str) -> pl.Series:
-    """A column of lists, most of them empty: only the others are made one by one."""
-    filled = dict(state.lists[name].filled())
-    table = pl.Series(name, [(), *filled.values()], dtype=pl.List(pl.String))
-    place = np.zeros(len(state), dtype=np.int64)
-    place[list(filled)] = np.arange(1, len(filled) + 1)
-    return table.gather(place)
 
 
 # -- as data ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import NewerLab
 from memlab.memory import State, load_snapshot, save_snapshot
-from memlab.schema import KINDS, RECALLABLE, RELATIONS, STATUSES
+from memlab.schema import KINDS, RELATIONS
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])
@@ -153,10 +153,3 @@ def test_uses_are_the_creation_and_every_recall():
     state, shelf = remembered()
     state.fold([Event(3, 20, "recall", {"ids": [2]}), Event(4, 15, "recall", {"ids": [2]})], shelf)
     assert state.uses.values[:, :4].tolist() == [[10, *[state.uses.NEVER] * 3], [20, 15, 10, state.uses.NEVER]]
-
-
-@pytest.mark.parametrize(("status", "there"), [(word, word in RECALLABLE) for word in STATUSES])
-def test_who_takes_part_in_recall(status, there):
-    state, shelf = remembered()
-    state.fold([Event(3, 20, "status", {"ids": [1], "status": status})], shelf)
-    assert state.population(project=None, session=None).tolist() == [there, True]

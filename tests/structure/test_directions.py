@@ -1,0 +1,49 @@
+"""Directions: at length 1, and the same sums in any order."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from memlab.errors import InputError
+from memlab.structure._directions import centre_of, checked_vectors, directions
+
+ROWS = hnp.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127))
+
+
+@given(ROWS)
+def test_a_direction_has_length_1_and_a_zero_vector_has_none(vectors):
+    length = np.linalg.norm(directions(vectors, centre_of(vectors)), axis=1)
+    assert np.all((np.abs(length - 1) < 1e-6) | (length == 0))
+    assert np.all(length[~vectors.any(axis=1)] == 0)
+
+
+@given(ROWS, st.randoms())
+def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
+    order = np.array(dice.sample(range(len(vectors)), len(vectors)))
+    centre = centre_of(vectors)
+    assert np.array_equal(centre_of(vectors[order]), centre)
+    whole = directions(vectors, centre)
+    assert np.array_equal(directions(vectors[order], centre), whole[order])
+    alone = np.concatenate([directions(vectors[one : one + 1], centre) for one in range(len(vectors))])
+    assert np.array_equal(alone, whole)
+    assert np.array_equal(whole[order].sum(axis=0), whole.sum(axis=0))
+
+
+def test_scale_does_not_count():
+    vectors = np.array([[1.0, 2.0], [-3.0, 0.5]])
+    assert np.array_equal(directions(vectors), directions(vectors * 64))
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((2, 2), dtype=object), np.zeros((2, 3))])
+def test_what_is_no_matrix_of_numbers_is_refused(wrong):
+    with pytest.raises(InputError, match="matrix of numbers"):
+        checked_vectors(wrong, dim=2)
+
+
+def test_the_row_with_a_nan_is_named():
+    vectors = np.zeros((9000, 2))
+    vectors[8500, 1] = np.nan
+    with pytest.raises(InputError, match="Vector 8500"):
+        checked_vectors(vectors)

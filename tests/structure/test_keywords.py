@@ -1,0 +1,67 @@
+"""Keywords: what sets a group apart, in words as they are written."""
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memlab.errors import InputError
+from memlab.structure import keywords
+
+
+def test_what_is_common_everywhere_says_nothing():
+    texts = ["we ship tabs", "we ship tabs now", "we ship on Friday", "Friday we ship"]
+    assert keywords(texts, [0, 0, 1, 1], most=1) == [("tabs",), ("friday",)]
+
+
+def test_noise_tells_what_is_common():
+    texts = ["garden party", "garden party", *["party"] * 9]
+    assert keywords(texts, [0, 0, *[-1] * 9], most=1) == [("garden",)]
+
+
+def test_forms_of_one_word_stand_once():
+    texts = ["the memory", "memories and memory", "memory of a lake", "lake"]
+    assert keywords(texts, [0] * 4) == [("memory", "lake")]
+
+
+def test_stop_words_numbers_letters_and_silenced_words_are_left_out():
+    texts = ["the x 2023 <b>Ann</b> snake_case"] * 2
+    assert keywords(texts, [0, 0], without=["Ann"]) == [("case", "snake")]
+
+
+def test_scripts_without_spaces_and_accents():
+    assert keywords(["記憶", "記"], [0, 0]) == [("記", "憶")]
+    assert keywords(["cafe\u0301"] * 2, [0, 0]) == [("café",)]
+
+
+def test_groups_without_words():
+    assert keywords([], []) == []
+    assert keywords([None, "the", "boat"], [0, 2, 3]) == [(), (), (), ("boat",)]
+
+
+@pytest.mark.parametrize(("texts", "labels", "more"), [(["a"], [], {}), (["a"], [-2], {}), (["a"], [0], {"most": 0})])
+def test_what_does_not_fit_is_refused(texts, labels, more):
+    with pytest.raises(InputError):
+        keywords(texts, labels, **more)
+
+
+WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"]), max_size=6)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(WORDS, st.integers(-1, 2)), max_size=20))
+def test_the_order_is_that_of_the_formula(given_texts):
+    found = keywords([" ".join(words) for words, _ in given_texts], [group for _, group in given_texts], language=None)
+    held = [Counter() for _ in found]
+    every = Counter()
+    for words, group in given_texts:
+        every.update(set(words))
+        if group >= 0:
+            held[group].update(set(words))
+    mean = sum(every.values()) / max(len(found), 1)
+    for group, words in zip(held, found, strict=True):
+        worth = {word: count * math.log(1 + mean / every[word]) for word, count in group.items()}
+        order = sorted(group, key=lambda word: (group[word] <= 1, -round(worth[word], 9), word))
+        assert list(words) == order[:5]

@@ -1,0 +1,119 @@
+"""Refining: centroids follow their members, near clusters merge, and nothing else happens."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memlab.errors import InputError
+from memlab.structure import assign, clusters, refine
+from memlab.structure._directions import directions
+
+
+@pytest.fixture(scope="module")
+def known(blobs):
+    vectors, _ = blobs(4, 40, 10, spread=0.5, noise=20)
+    return vectors, clusters(vectors, range(len(vectors)), min_size=8)
+
+
+def test_with_the_same_members_nothing_moves(known):
+    vectors, found = known
+    again = refine(found, vectors, found.labels, near=0)
+    for name in ("rows", "labels", "centroids", "radii", "sizes"):
+        assert np.array_equal(getattr(again, name), getattr(found, name))
+
+
+def test_centroids_move_to_what_has_joined(known):
+    vectors, found = known
+    dice = np.random.default_rng(5)
+    near = np.clip(vectors[found.labels == 0] + dice.integers(-20, 21, (found.sizes[0], 10)), -127, 127).astype(np.int8)
+    both = np.concatenate([vectors, near])
+    labels = np.concatenate([found.labels, np.zeros(len(near), dtype=np.int64)])
+    moved = refine(found, both, labels, rows=np.arange(len(both)), near=0)
+    assert moved.sizes[0] == found.sizes[0] * 2
+    mean = directions(both[labels == 0], found.centre).mean(axis=0)
+    assert np.allclose(moved.centroids[0], mean / np.linalg.norm(mean), atol=1e-6)
+    assert np.array_equal(moved.centroids[1:], found.centroids[1:])
+
+
+def test_two_halves_of_one_cluster_become_one(known):
+    vectors, found = known
+    labels = found.labels.copy()
+    half = np.flatnonzero(labels == 1)[::2]
+    labels[half] = 3
+    labels[found.labels == 3] = -1
+    merged = refine(found, vectors, labels)
+    assert len(merged) == len(found) - 1
+    assert len(set(merged.labels[found.labels == 1].tolist())) == 1
+    assert np.array_equal(merged.labels < 0, labels < 0)
+
+
+def test_turn_after_turn_clusters_keep_what_they_hold(known):
+    vectors, found = known
+    held = assign(found, vectors)
+    for _ in range(5):
+        found = refine(found, vectors, assign(found, vectors), near=0)
+    assert (assign(found, vectors) >= 0).sum() >= 0.98 * (held >= 0).sum()
+
+
+def test_a_merged_radius_is_no_less_than_either(known):
+    vectors, found = known
+    merged = refine(found, vectors, found.labels, near=100)
+    assert len(merged) < len(found)
+    assert merged.radii.max() >= found.radii.max()
+
+
+def test_a_cluster_without_members_goes(known):
+    vectors, found = known
+    labels = np.where(found.labels == 2, -1, found.labels)
+    assert len(refine(found, vectors, labels, near=0)) == len(found) - 1
+    nothing = refine(found, vectors, np.full(len(vectors), -1))
+    assert len(nothing) == 0
+    assert assign(nothing, vectors).max() == -1
+
+
+def test_members_that_cancel_out_leave_the_centroid_where_it_was(known):
+    _, found = known
+    away = found.centroids[0].astype(np.float64)
+    opposite = np.stack([found.centre + 4 * away, found.centre - 4 * away]).astype(np.float64)
+    kept = refine(found, opposite, [0, 0], rows=[0, 1])
+    assert len(kept) == 1
+    assert np.isfinite(kept.centroids).all()
+    assert np.linalg.norm(kept.centroids[0]) == pytest.approx(1, abs=1e-5)
+
+
+LABELS = st.lists(st.integers(-1, 3), min_size=180, max_size=180).map(np.array)
+
+
+@settings(max_examples=40, deadline=None)
+@given(LABELS, st.floats(0, 3), st.randoms())
+def test_clusters_only_merge_and_the_order_does_not_count(known, labels, near, dice):
+    vectors, found = known
+    refined = refine(found, vectors, labels, near=near)
+    assert refined.labels.min() >= -1
+    assert refined.labels.max() < len(refined) <= len(found)
+    assert np.array_equal(refined.labels < 0, labels < 0)
+    assert all(len(set(refined.labels[labels == one].tolist())) <= 1 for one in range(len(found)))
+    assert np.allclose(np.linalg.norm(refined.centroids, axis=1), 1, atol=1e-5)
+    assert refined.sizes.tolist() == np.bincount(refined.labels[labels >= 0], minlength=len(refined)).tolist()
+    assert np.all(np.diff(refined.sizes) <= 0)
+    order = np.array(dice.sample(range(180), 180))
+    other = refine(found, vectors[order], labels[order], rows=found.rows[order], near=near)
+    for name in ("rows", "labels", "centroids", "radii", "sizes"):
+        assert np.array_equal(getattr(other, name), getattr(refined, name))
+
+
+@pytest.mark.parametrize(
+    ("labels", "more", "message"),
+    [
+        (np.full(180, 4), {}, r"-1\.\.3"),
+        (np.full(180, -2), {}, r"-1\.\.3"),
+        (np.zeros(180), {}, "whole numbers"),
+        (np.zeros(3, dtype=int), {}, "as many labels"),
+        (np.zeros(180, dtype=int), {"rows": np.zeros(180, dtype=int)}, "one vector"),
+    ],
+)
+def test_what_does_not_fit_is_refused(known, labels, more, message):
+    vectors, found = known
+    with pytest.raises(InputError, match=message):
+        refine(found, vectors, labels, **more)

@@ -1,0 +1,198 @@
+"""Clusters: scikit-learn's HDBSCAN is what they are checked against, and brute force is what joins them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.cluster import HDBSCAN
+from sklearn.metrics import adjusted_rand_score
+
+from memlab.errors import DamagedLab, InputError
+from memlab.structure import Clusters, assign, clusters
+from memlab.structure._clusters import by_size, natural_size
+from memlab.structure._directions import directions
+
+
+def brute(found, vectors):
+    """``assign`` as its doc has it, a vector at a time."""
+    labels = []
+    for vector in vectors:
+        pointing = directions(vector[None], found.centre)[0]
+        distance = [1 - float(pointing @ centroid.astype(np.float64)) for centroid in found.centroids]
+        nearest = int(np.argmin(distance)) if distance else -1
+        inside = nearest >= 0 and pointing.any() and distance[nearest] <= found.radii[nearest]
+        labels.append(nearest if inside else -1)
+    return labels
+
+
+def test_planted_groups_are_found(blobs):
+    vectors, planted = blobs(6, 40, 48, noise=20)
+    found = clusters(vectors, np.arange(len(vectors)), min_size=20)
+    assert len(found) == 6
+    assert adjusted_rand_score(planted[planted >= 0], found.labels[planted >= 0]) > 0.95
+    assert found.sizes.tolist() == np.bincount(found.labels[found.labels >= 0]).tolist()
+    assert np.all(np.diff(found.sizes) <= 0)
+    assert found.frame.columns == ["row", "cluster"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_few_dimensions_and_rows_the_labels_are_those_of_sklearn(blobs, seed):
+    vectors, _ = blobs(5, 30, 8, spread=0.6, seed=seed, noise=40)
+    found = clusters(vectors, np.arange(len(vectors)), min_size=8)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    away = unit - unit.mean(axis=0)
+    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    theirs = HDBSCAN(min_cluster_size=8, min_samples=1, cluster_selection_method="leaf", copy=True).fit_predict(away)
+    assert np.array_equal(found.labels, by_size(theirs, np.arange(len(vectors))))
+    assert "dimensions" in found.settings
+    assert "of" not in found.method.replace("leaves of at least", "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "dim", "most", "told"), [(300, 40, 1000, "16 of 40 dim"), (300, 8, 100, "100 of 300")]
+)
+def test_the_result_says_what_was_left_out(blobs, rows, dim, most, told):
+    vectors, _ = blobs(3, rows // 3, dim)
+    assert told in clusters(vectors, range(rows), most=most).method
+
+
+def test_what_was_not_drawn_joins_what_it_is_near(blobs):
+    vectors, planted = blobs(4, 500, 24)
+    found = clusters(vectors, np.arange(len(vectors)), most=400, min_size=40, seed=3)
+    assert len(found) == 4
+    inside = found.labels >= 0
+    assert inside.mean() > 0.9
+    assert adjusted_rand_score(planted[inside], found.labels[inside]) == 1
+    assert found.settings["sample"] == 400
+
+
+@pytest.mark.parametrize("most", [60, 10_000])
+def test_the_order_of_the_rows_does_not_count(blobs, most):
+    vectors, _ = blobs(3, 40, 24, spread=0.5, noise=30)
+    rows = np.arange(len(vectors)) * 7
+    order = np.random.default_rng(1).permutation(len(vectors))
+    one = clusters(vectors, rows, most=most, min_size=5)
+    other = clusters(vectors[order], rows[order], most=most, min_size=5)
+    for name in ("rows", "labels", "centroids", "radii", "sizes", "centre"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert one.rows.tolist() == rows.tolist()
+
+
+def test_centroids_are_the_mean_directions_and_radii_hold_most_members(blobs):
+    vectors, _ = blobs(3, 50, 12, spread=0.5)
+    found = clusters(vectors, range(150), min_size=10, reach=0.9)
+    for one in range(len(found)):
+        pointing = directions(vectors[found.labels == one], found.centre)
+        mean = pointing.mean(axis=0)
+        mean /= np.linalg.norm(mean)
+        assert np.allclose(found.centroids[one], mean, atol=1e-6)
+        assert found.radii[one] == pytest.approx(np.quantile(1 - pointing @ mean, 0.9), abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_too_few_memories_have_no_clusters(count):
+    found = clusters(np.ones((count, 3), dtype=np.int8), range(count), min_size=5)
+    assert len(found) == 0
+    assert found.labels.tolist() == [-1] * count
+    assert assign(found, np.ones((2, 3), dtype=np.int8)).tolist() == [-1, -1]
+
+
+def test_zero_vectors_belong_to_none_and_equal_ones_to_the_same(blobs):
+    vectors, _ = blobs(2, 30, 6)
+    vectors[[3, 40]] = 0
+    vectors[50] = vectors[51]
+    found = clusters(vectors, range(60), min_size=5)
+    assert found.labels[[3, 40]].tolist() == [-1, -1]
+    assert found.labels[50] == found.labels[51]
+    assert assign(found, np.zeros((1, 6), dtype=np.int8)).tolist() == [-1]
+
+
+VECTORS = hnp.arrays(np.int8, st.tuples(st.integers(0, 40), st.just(4)), elements=st.integers(-127, 127))
+
+
+@settings(max_examples=60, deadline=None)
+@given(VECTORS, VECTORS, st.randoms())
+def test_assigning_is_brute_force_and_each_vector_is_on_its_own(known, fresh, dice):
+    found = clusters(known, range(len(known)), min_size=3)
+    labels = assign(found, fresh)
+    assert labels.tolist() == brute(found, fresh)
+    order = np.array(dice.sample(range(len(fresh)), len(fresh)), dtype=np.int64)
+    assert np.array_equal(assign(found, fresh[order]), labels[order])
+    assert np.array_equal(assign(found, fresh.astype(np.float32)), labels)
+
+
+@given(st.lists(st.integers(-1, 5)))
+def test_the_largest_group_is_0(labels):
+    given_labels = np.array(labels, dtype=np.int64)
+    numbered = by_size(given_labels, np.arange(len(labels)))
+    assert {tuple(np.flatnonzero(given_labels == one)) for one in set(labels) - {-1}} == {
+        tuple(np.flatnonzero(numbered == one)) for one in set(numbered.tolist()) - {-1}
+    }
+    assert np.array_equal(numbered < 0, given_labels < 0)
+    sizes = np.bincount(numbered[numbered >= 0])
+    assert np.all(np.diff(sizes) <= 0)
+    assert np.all(sizes > 0)
+
+
+def test_the_natural_size_grows_with_the_root():
+    assert [natural_size(rows) for rows in (0, 50, 2_500, 10_000, 1_000_000)] == [5, 5, 10, 20, 200]
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rows", "more", "message"),
+    [
+        (np.ones((2, 3)), [0], {}, "as many rows"),
+        (np.ones((2, 3)), [1, 1], {}, "repeat"),
+        (np.ones((2, 3)), [0.5, 1.5], {}, "whole numbers"),
+        (np.full((2, 3), np.inf), [0, 1], {}, "finite"),
+        (np.ones((2, 3)), [0, 1], {"min_size": 1}, "at least 2 members"),
+        (np.ones((2, 3)), [0, 1], {"most": 1}, "at least 2 rows"),
+        (np.ones((2, 3)), [0, 1], {"reach": 0.0}, "reach"),
+        (np.ones((2, 3)), [0, 1], {"dimensions": 0}, "dimension"),
+    ],
+)
+def test_what_does_not_fit_is_refused(vectors, rows, more, message):
+    with pytest.raises(InputError, match=message):
+        clusters(vectors, rows, **more)
+
+
+def test_vectors_of_another_dimension_are_refused():
+    found = clusters(np.ones((3, 4), dtype=np.int8), range(3))
+    with pytest.raises(InputError, match=r"\(rows, 4\)"):
+        assign(found, np.ones((2, 5), dtype=np.int8))
+
+
+# -- on disk ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_saved_is_loaded(blobs, tmp_path):
+    vectors, _ = blobs(3, 30, 20)
+    found = clusters(vectors, range(90))
+    found.save(tmp_path / "clusters.npz")
+    loaded = Clusters.load(tmp_path / "clusters.npz")
+    assert repr(loaded) == repr(found)
+    assert dict(loaded.settings) == dict(found.settings)
+    assert np.array_equal(assign(loaded, vectors), assign(found, vectors))
+    assert [path.name for path in tmp_path.iterdir()] == ["clusters.npz"]
+
+
+def test_a_file_that_is_cut_or_does_not_fit_together_is_damaged(blobs, tmp_path):
+    vectors, _ = blobs(2, 30, 6)
+    path = tmp_path / "clusters.npz"
+    clusters(vectors, range(60)).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DamagedLab, match="cannot be read"):
+        Clusters.load(path)
+    path.write_bytes(whole)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **(arrays | {"labels": arrays["labels"] + 5}))
+    with pytest.raises(DamagedLab, match="do not fit together"):
+        Clusters.load(path)
+    np.savez(path, **(arrays | {"labels": np.array([{}] * 60)}))
+    with pytest.raises(DamagedLab, match="cannot be read"):
+        Clusters.load(path)
+    with pytest.raises(DamagedLab, match="cannot be read"):
+        Clusters.load(tmp_path / "none.npz")

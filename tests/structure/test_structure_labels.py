@@ -1,0 +1,65 @@
+"""The label policy without a question reads the same features as a recall does."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from memlab.policies import FEATURES, load_pack, pack_names
+from memlab.recall._features import Candidates
+from memlab.structure._labels import Moment, labels
+
+ROWS = [
+    {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},
+    {"text": "Behind the garage.", "session": "1", "importance": 0.9, "stability": 3.0},
+    {"text": "It leaks", "session": "1", "pinned": True, "ttl_days": 3, "files": ["a.py", "b.py"]},
+    {"text": "Fixed!", "session": "2", "emotional_weight": 80},
+]
+
+
+@pytest.fixture
+def state(lab, clock):
+    lab.remember_many(ROWS, chain=True)
+    clock.advance(days=2)
+    for query in ("kayak", "garage", "leaks"):
+        hits = lab.recall(query, limit=2)
+        lab.feedback(hits[0], "success")
+        clock.advance(hours=30)
+    return lab._store.state
+
+
+@pytest.mark.parametrize("name", [name for name, feature in FEATURES.items() if feature.stage == "memory"])
+@pytest.mark.parametrize("pack", ["memlab", "companion"])
+def test_every_feature_of_a_memory_is_that_of_a_recall(state, clock, pack, name):
+    rows = np.array([0, 1, 3])
+    loaded = load_pack(pack)
+    mine = Moment(state, loaded, rows, clock())[name]
+    theirs = Candidates(state, loaded, SimpleNamespace(at=clock()), rows)[name]
+    if mine.dtype.kind == "f":
+        np.testing.assert_array_equal(mine, theirs)
+    else:
+        assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("name", pack_names())
+def test_the_label_policy_of_every_pack_can_be_asked(state, clock, name):
+    words = labels(state, load_pack(name), np.arange(4), clock())
+    assert len(words) == 4
+    assert words.dtype == pl.String
+    assert words.null_count() == 0
+
+
+def test_sets_nulls_and_constants(state, clock):
+    def said(source):
+        pack = load_pack(f'(pack mine "Mine.")\n(defpolicy label {source})')
+        return labels(state, pack, np.arange(4), clock()).to_list()
+
+    assert said('[tags] (if (has tags "boat") "wet" "dry")') == ["wet", "dry", "dry", "dry"]
+    assert said('[stability] (if (null? stability) "new" "known")') == ["new", "known", "new", "new"]
+    assert said('[] "same"') == ["same"] * 4
+    assert said("[kind] kind") == ["goal", "fact", "fact", "fact"]
+
+
+def test_no_memories(state, clock):
+    assert labels(state, load_pack("memlab"), np.arange(0), clock()).to_list() == []
