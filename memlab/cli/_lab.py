@@ -161,14 +161,9 @@ def trace(lab: Path, memory: int, depth: int, as_json: bool) -> None:
 def similar(lab: Path, memory: int, limit: int, as_json: bool) -> None:
     """The memories of LAB that are nearest to MEMORY."""
     with existing(lab, read_only=True) as opened:
-        frame = opened.similar(memory, limit=limit)
-    tell(
-        frame.to_dicts(),
-        as_json=as_json,
-        text=lambda: "\n".join(
-            f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in frame.to_dicts()
-        ),
-    )
+        rows = opened.similar(memory, limit=limit).to_dicts()
+    lines = [f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in rows]
+    tell(rows, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @main.command()

@@ -102,11 +102,8 @@ def _bubbles(axes: Axes, sizes: Floats, names: Sequence[Sequence[str]], links: F
     weight = links[joined[:, 0], joined[:, 1]]
     for place in np.argsort(-weight, kind="stable")[:_MOST_LINES]:
         (one, other), share = joined[place], weight[place] / weight.max()
-        way = centres[other] - centres[one]
-        way /= np.linalg.norm(way)
-        start, stop = centres[one] + radii[one] * way, centres[other] - radii[other] * way
         style: dict[str, Any] = {"linewidth": 0.6 + 4.4 * share, "alpha": 0.35 + 0.55 * share}
-        axes.plot([start[0], stop[0]], [start[1], stop[1]], color=GREY, solid_capstyle="butt", zorder=1, **style)
+        axes.plot(*_behind(centres, radii, one, other), color=GREY, solid_capstyle="butt", zorder=1, **style)
     for centre, radius, size, name in zip(centres, radii, sizes, names, strict=True):
         axes.add_patch(Circle(centre, radius, facecolor=BLUE, alpha=0.28, linewidth=0, zorder=2))
         axes.add_patch(Circle(centre, radius, facecolor="none", edgecolor=BLUE, linewidth=1.4, zorder=3))
@@ -128,10 +125,27 @@ def _bubbles(axes: Axes, sizes: Floats, names: Sequence[Sequence[str]], links: F
     axes.set_ylim(low[1] - 0.05, high[1] + 0.05)
 
 
+def _behind(centres: Floats, radii: Floats, one: int, other: int) -> Floats:
+    """f64[2, points]: the line between two centres where it lies behind no circle, NaN elsewhere."""
+    along = np.linspace(0.0, 1.0, 400)[:, None]
+    points = centres[one] * (1 - along) + centres[other] * along
+    inside = np.linalg.norm(points[:, None, :] - centres, axis=2) < radii
+    points[inside.any(axis=1)] = np.nan
+    return points.T
+
+
+def _brief(count: int) -> str:
+    """
+    >>> [_brief(count) for count in (0, 9_999, 12_345, 2_345_678)]
+    ['0', '9,999', '12k', '2.3M']
+    """
+    return f"{count:,}" if count < 10_000 else f"{count / 1e3:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"
+
+
 def _fitting(words: Sequence[str], size: int, radius: float) -> str:
     """What can be read inside a circle of so many inches: the words and the size, a word, the size, or nothing."""
     letter, line = 5.4 * _POINT, 10.6 * _POINT
-    count = f"{size:,}"
+    count = _brief(size)
     for shown in ([*words, count], *([word, count] for word in words), [count]):
         wide, tall = max(map(len, shown)) * letter / 2, len(shown) * line / 2
         if np.hypot(wide, tall - 0.3 * line) <= radius:
@@ -182,7 +196,7 @@ def _draw_layers(axes: Axes, stats: Stats) -> None:
             hatch=_HATCHES.get(name),
             edgecolor="white",
             linewidth=0,
-            label=f"{name} {overall[name]:,}",
+            label=f"{name} {_brief(overall[name])}",
         )
         base += counts[name]
     room = max(0.0, 56 * span - (days[-1] - days[0])) / 2  # one bar alone is no wall
@@ -191,11 +205,12 @@ def _draw_layers(axes: Axes, stats: Stats) -> None:
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(AutoDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylabel("memories")
     axes.set_xlabel("week of their creation" if span == 1 else f"{span} weeks of their creation")
     axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.legend(
+    legend = axes.legend(
         frameon=False,
         loc="lower left",
         bbox_to_anchor=(0, 1),
@@ -207,6 +222,7 @@ def _draw_layers(axes: Axes, stats: Stats) -> None:
         handletextpad=0.4,
         columnspacing=1.0,
     )
+    legend.set_in_layout(False)  # else the axes would give way to it
 
 
 def _bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
