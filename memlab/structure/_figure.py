@@ -131,15 +131,20 @@ def _behind(centres: Floats, radii: Floats, one: int, other: int) -> Floats:
     points = centres[one] * (1 - along) + centres[other] * along
     inside = np.linalg.norm(points[:, None, :] - centres, axis=2) < radii
     points[inside.any(axis=1)] = np.nan
-    return points.T
+    return np.asarray(points.T)
 
 
 def _brief(count: int) -> str:
+    """At most four characters.
+
+    >>> [_brief(count) for count in (999, 2_345, 93_814, 2_345_678)]
+    ['999', '2.3k', '94k', '2.3M']
     """
-    >>> [_brief(count) for count in (0, 9_999, 12_345, 2_345_678)]
-    ['0', '9,999', '12k', '2.3M']
-    """
-    return f"{count:,}" if count < 10_000 else f"{count / 1e3:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"
+    if count < 1_000:
+        return str(count)
+    if count < 999_500:
+        return f"{count / 1e3:.1f}k" if count < 9_950 else f"{count / 1e3:.0f}k"
+    return f"{count / 1e6:.1f}M"
 
 
 def _fitting(words: Sequence[str], size: int, radius: float) -> str:
@@ -217,10 +222,10 @@ def _draw_layers(axes: Axes, stats: Stats) -> None:
         ncols=4,
         borderpad=0.3,
         borderaxespad=0.3,
-        fontsize=8.5,
-        handlelength=1.0,
-        handletextpad=0.4,
-        columnspacing=1.0,
+        fontsize=8.2,
+        handlelength=0.9,
+        handletextpad=0.35,
+        columnspacing=0.7,
     )
     legend.set_in_layout(False)  # else the axes would give way to it
 

@@ -44,7 +44,8 @@ _CENTRAL = 3
 _SLOW = 20_000
 """Memories and edges beyond which it takes more than a second, and a bar is drawn."""
 
-_SPARE = 2_000
+_TRIED = 2_000
+"""Members among which the nearest to a centroid are sought."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +192,8 @@ def _clusters(state: State, found: Clusters, seed: int) -> pl.DataFrame:
     chance = np.random.default_rng(seed)
     for one in range(len(found)):
         members = found.rows[order[bounds[one] : bounds[one + 1]]]
-        if len(members) > _SPARE:
-            members = np.sort(chance.choice(members, _SPARE, replace=False))
+        if len(members) > _TRIED:
+            members = np.sort(chance.choice(members, _TRIED, replace=False))
         near = directions(state.vectors.take(members), found.centre) @ found.centroids[one].astype(np.float64)
         central.append((members[np.lexsort((members, -near))[:_CENTRAL]] + 1).tolist())
     return pl.DataFrame(
