@@ -4,9 +4,14 @@ import hashlib
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import memlab
 from memlab.embedding import load_embedder
+
+# Tests assert what is right, never how long it takes: machines are noisy.
+settings.register_profile("memlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("memlab")
 
 
 def letters(texts):
