@@ -118,15 +118,16 @@ def min_max(values: Floats) -> Floats | None:
     """``min-max`` over one slate without nulls, or none where something is NaN: extremes need no order. A recall's
     case, in 4 microseconds for 300 values; whoever calls it silences NumPy's warnings.
     """
-    clean = values + 0.0
-    least, greatest = np.minimum.reduce(clean), np.maximum.reduce(clean)
+    least, greatest = np.minimum.reduce(values) + 0.0, np.maximum.reduce(values) + 0.0
     if least == greatest:
         return np.zeros(len(values))
     if least != least:
         return None
-    clean -= least
-    clean /= greatest - least
-    return clean
+    if least == 0.0:
+        values = values + 0.0  # -0.0 less 0.0 is -0.0
+    scaled: Floats = values - least
+    scaled /= greatest - least
+    return scaled
 
 
 def interpreted(program: SlateProgram, columns: Mapping[str, Sequence[Value]], slates: Slates) -> Floats:
