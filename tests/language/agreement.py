@@ -92,8 +92,7 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
 def lifted_disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
     """Whether a policy over lists that was lifted to columns gives other weights than the interpreter, or None.
 
-    Rows with NaN or -0.0 are left out: the aggregates of a slate, which a lifted policy reads through, skip the one and
-    make the other positive.
+    What is no list, such as ``limit``, is one value of the whole slate: that of the first row.
     """
     if not policy.signature.lists or any(node.op == "interpreted" for node in reachable(policy.root)):
         return None
@@ -104,15 +103,12 @@ def lifted_disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str |
     if not set(names) & set(policy.signature.lists):
         return None
     helpers = {**library(), **named(helper(form, text) for form in forms if form.head == "defn")}
-    plain = [row for row in rows if not any(_odd(value) for value in row.values())]
     program = ListProgram(names, parts.body, text, policy.signature, helpers, {})
+    alike = set(program.inputs) - set(policy.signature.lists.values())
+    plain = [{**row, **{name: rows[0][name] for name in alike}} for row in rows]
     weights = program.weights({name: [row[name] for row in plain] for name in program.inputs}, len(plain)).tolist()
     columns = policy.columns(frame_of(plain, policy.signature.inputs.values())).to_list()
     return None if weights == columns else f"over {len(plain)} items: lifted {columns}, interpreted {weights}"
-
-
-def _odd(value: object) -> bool:
-    return isinstance(value, float) and (value != value or (value == 0.0 and math.copysign(1.0, value) < 0.0))
 
 
 def over_slate(root: Node) -> bool:

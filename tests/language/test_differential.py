@@ -188,3 +188,23 @@ def test_strings(body: str) -> None:
 def test_case(body: str) -> None:
     s, x = (list(c) for c in zip(*itertools.product(STRINGS, NUMBERS), strict=True))
     agree(f"(fn [s x] {body})", {"s": s, "x": x}, BOOL_SLOT if body.startswith("(in") else SLOT)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "(if p 0.3 0.7)",
+        "(cond p 0.3 q 0.1 else 0.7)",
+        '(case s "a" 0.3 else 0.7)',
+        "(if-null y 0.3)",
+        "(when p 0.3)",
+        "(if p 0 1)",
+    ],
+)
+@pytest.mark.parametrize("op", ["/", "*", "+", "-", "pow", "min", "max"])
+def test_a_choice_that_takes_one_branch_throughout(op: str, choice: str) -> None:
+    for p, s, y in itertools.product(BOOLS, ["a", "b", None], [1.0, None]):
+        count = len(NUMBERS)
+        rows = {"x": NUMBERS, "y": [y] * count, "p": [p] * count, "q": [p] * count, "s": [s] * count}
+        agree(f"(fn [x y p q s] ({op} x {choice}))", rows, SLOT)
+        agree(f"(fn [x y p q s] ({op} {choice} x))", rows, SLOT)

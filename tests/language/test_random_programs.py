@@ -119,3 +119,11 @@ def test_many_columns_are_rows(case: tuple[str, str], table: list[dict]) -> None
 @given(exact, rows)
 def test_many_arrays_are_rows(case: tuple[str, str], table: list[dict]) -> None:
     check_arrays(*case, table)
+
+
+@QUICK
+@given(anything, rows)
+def test_columns_that_are_the_same_throughout_are_rows(case: tuple[str, str], table: list[dict]) -> None:
+    """A choice that takes one branch throughout is a literal for Polars, and literals are computed in another way."""
+    check_columns(*case, [table[0]] * 3)
+    check_columns(*case, [table[0]] * 200)
