@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
-from memlab.language import Policy, compile_policy
+from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
     SLOTS,
     Attribution,
@@ -100,6 +101,13 @@ class LabPolicies:
         ``helpers`` are ``defn`` forms that it calls, ``params`` values of its parameters. InputError if it is pinned.
         """
         policy = compile_policy(source, slot_named(slot).signature, name=slot, params=params, helpers=helpers)
+        named = slot_of(source)
+        if named not in ("", slot):
+            raise InputError(
+                f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
+            )
+        if not slot_named(slot).asked:
+            warnings.warn(f"The engine does not ask {slot} yet: the policy is kept and decides nothing.", stacklevel=2)
 
         def make(versions: VersionLog) -> list[_Change]:
             _check_free(versions, slot)

@@ -210,7 +210,10 @@ class Watch:
 
     def _run(self) -> None:
         while not self._stopping.wait(self._every):
-            self.look()
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001  the caller's own: told as any thread's is, and the watch goes on
+                threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
 
     def _taken(self, found: _Look) -> Change:
         try:

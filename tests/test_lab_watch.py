@@ -371,3 +371,23 @@ watch.stop()
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     [shown] = [output for output in notebook.cells[0].outputs if output.output_type == "display_data"]
     assert "Did you mean length" in shown["data"]["text/html"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_callback_that_fails_does_not_end_the_watch(lab, tmp_path):
+    file = tmp_path / "mine.hy"
+    file.write_text("(fn [similarity] similarity)")
+    told: queue.Queue[int] = queue.Queue()
+
+    def fails_once_it_is_live(change):
+        told.put(told.qsize())
+        if file.read_text() != "(fn [similarity] similarity)":
+            raise KeyError("mine")
+
+    watch = lab.watch(file, "recall-score", every=0.01, on_change=fails_once_it_is_live)
+    for text in ("(fn [recency] recency)", "(fn [importance] importance)"):
+        told.get(timeout=10)
+        file.write_text(text)
+    told.get(timeout=10)
+    assert watch.active
+    assert lab.policies["recall-score"].inputs == ("importance",)

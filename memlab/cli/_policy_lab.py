@@ -10,6 +10,7 @@ import click
 
 from memlab.cli._base import LAB, as_json_option, existing, tell
 from memlab.cli._policy import policy
+from memlab.errors import InputError
 from memlab.policies import Pack, Version
 
 _SLOT = click.argument("slot")
@@ -45,13 +46,17 @@ def history(lab: Path, slot: str | None, as_json: bool) -> None:
 @policy.command()
 @LAB
 @_SLOT
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=click.File("rb"))
 @_REASON
 @as_json_option
 def install(lab: Path, slot: str, file: Any, reason: str, as_json: bool) -> None:
     """Put the policy in FILE (- for standard input) into SLOT of LAB."""
+    try:
+        source = file.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file.name} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
     with existing(lab) as opened:
-        _live(opened.policies.install(slot, file.read(), reason=reason), as_json)
+        _live(opened.policies.install(slot, source, reason=reason), as_json)
 
 
 @policy.command()

@@ -23,7 +23,7 @@ from memlab.evaluation._rankers import PolicySpec, Ranker, logged, rankers_of
 from memlab.evaluation._targets import RecallsAgain, Target, aim
 from memlab.slates import Slates
 
-__all__ = ["evaluate"]
+__all__ = ["checked_settings", "evaluate"]
 
 _STATISTICS = {"snips": self_normalised, "ht": horvitz_thompson}
 
@@ -64,7 +64,7 @@ def evaluate(
     """
     if reward_range is None:
         reward_range = slates.reward_range or (0.0, 1.0)
-    settings = _settings(reward, horizon, missing, estimator, level, reward_range, labels, seed)
+    settings = checked_settings(reward, horizon, missing, estimator, level, reward_range, labels, seed)
     schema = slates.candidates.collect_schema()
     rankers = rankers_of(policies, schema)
     given = tuple(ranker.name for ranker in rankers)
@@ -117,7 +117,7 @@ def evaluate(
     )
 
 
-def _settings(
+def checked_settings(
     reward: str,
     horizon: Horizon,
     missing: str,

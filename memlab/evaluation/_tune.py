@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate, Sample, Statistic, cluster_sums
+from memlab.evaluation._evaluate import checked_settings
 from memlab.evaluation._feedback import Horizon, horizon_micros
 from memlab.evaluation._fingerprints import read_fingerprints
 from memlab.evaluation._inclusion import WIDTH, Estimator, filled
@@ -130,8 +131,11 @@ def tune(
 
     >>> memlab.tune(lab.slates, "my.hy", labels=labels).held_out      # doctest: +SKIP
     """
+    if not isinstance(slates, Slates):
+        raise InputError(f"tune reads memlab.Slates (from_frames, from_wide, lab.slates), not {type(slates).__name__}.")
     if reward_range is None:
         reward_range = slates.reward_range or (0.0, 1.0)
+    asked = checked_settings("item", horizon, missing, estimator, level, reward_range, labels, seed)
     for what, number, least in (("folds", folds, 2), ("budget", budget, 20), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
             raise InputError(f"{what} is a whole number of at least {least}, not {number!r}.")
@@ -142,7 +146,7 @@ def tune(
         slates,
         horizon=horizon_micros(horizon),
         zero=missing == "zero",
-        reward_range=reward_range,
+        reward_range=asked.reward_range,
         feedback=labels is None,
     )
     lab: Any = slates.lab
@@ -152,8 +156,13 @@ def tune(
         raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
     if log.clusters < 2:
         raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
-    measure = _measure(log, labels, estimator, reward_range[0])
+    measure = _measure(log, labels, estimator, asked.reward_range[0])
     objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, measure)
+    if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
+        raise InputError(
+            "The log does not say what the policy is worth as it stands: there are no rewards with known propensities "
+            "for what it would show. memlab.evaluate tells why."
+        )
     return _search(objective, min(folds, log.clusters), budget, seed, level, progress)
 
 
@@ -165,7 +174,10 @@ def _space(ranker: Ranker, bounds: Space) -> Space:
     for name, given in bounds.items():
         if name not in declared:
             raise UnknownName("parameter", name, declared)
-        low, high = (float(bound) for bound in given)
+        try:
+            low, high = (float(bound) for bound in given)
+        except (TypeError, ValueError):
+            raise InputError(f"The bounds of {name} are a pair of numbers, not {given!r}.") from None
         if not declared[name].low <= low < high <= declared[name].high:
             raise InputError(
                 f"The bounds of {name} lie within {declared[name].low:g} and {declared[name].high:g}, the lower one "

@@ -26,6 +26,7 @@ from memlab.language.edits._edit import (
     subtrees,
     with_param,
 )
+from memlab.language.edits._parsed import slot_of
 from memlab.language.insight._effects import Sensitivity, SlateSensitivity
 from memlab.language.insight._explain import Branch, Explanation, Term
 from memlab.language.insight._highlight import highlight, printable
@@ -73,6 +74,7 @@ __all__ = [
     "printable",
     "read_pack",
     "replace",
+    "slot_of",
     "subtrees",
     "with_param",
 ]

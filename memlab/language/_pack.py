@@ -75,7 +75,9 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     forms = read_forms(source, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
         raise source.error(
-            PolicySyntaxError, 'A pack begins with its name: (pack name "what it is").', forms[0] if forms else None
+            PolicySyntaxError,
+            'A pack begins with its name: (pack name "what it is"). A policy alone goes into a slot, by install.',
+            forms[0] if forms else None,
         )
     name, doc, inherits = read_header(forms[0], source)
     settings: dict[str, Setting] = {}

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
@@ -31,7 +32,6 @@ from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
 from memlab.language.lists._program import ListProgram
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
 
     from memlab.language.insight._effects import Sensitivity, SlateSensitivity
@@ -106,8 +106,7 @@ class Policy:
             record, field = self._of
             return record.with_params(values).field(field)
         source, name, helpers, file = self._given
-        merged = {p.name: p.value for p in self.params.values()}
-        merged.update((canonical(name), value) for name, value in values.items())
+        merged = {p.name: p.value for p in self.params.values()} | _chosen(values)
         return compile_policy(source, self.signature, name=name, params=merged, helpers=helpers, file=file)
 
     @property
@@ -268,8 +267,21 @@ def compile_policy(
     >>> policy.row({"similarity": 1.0, "recency": 0.5})
     0.85
     """
-    chosen = tuple(sorted((canonical(k), float(v)) for k, v in params.items())) if params else ()
+    if not isinstance(source, str | PolicyForm):
+        raise InputError(f"A policy is text, not {type(source).__name__}: {source!r}.")
+    if not isinstance(signature, Signature):
+        raise InputError(f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}.")
+    chosen = tuple(sorted(_chosen(params).items())) if params is not None else ()
     return _compile(source, signature, name, chosen, tuple(helpers), file)
+
+
+def _chosen(params: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(params, Mapping):
+        raise InputError(f"Parameters are given by name, such as {{'near': 0.5}}; not {params!r}.")
+    for name, value in params.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise InputError(f"The parameter {name} is a number, not {value!r}.")
+    return {canonical(name): float(value) for name, value in params.items()}
 
 
 @lru_cache(maxsize=1024)
@@ -358,7 +370,7 @@ def read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
         raise text.error(PolicySyntaxError, "Helpers alone are no policy: (fn [features] body) is missing.", forms[-1])
     for form in policies:
         if form.head in ("pack", "setting"):
-            raise text.error(PolicySyntaxError, "This is the text of a pack: read it with read_pack.", form)
+            raise text.error(PolicySyntaxError, "This is the text of a pack: lab.use takes it.", form)
         if form.head not in ("fn", "lambda", "λ", "defpolicy"):
             raise text.error(
                 PolicySyntaxError, "A policy is (fn [features] body) or (defpolicy name [features] body).", form

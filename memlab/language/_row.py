@@ -74,6 +74,8 @@ class RowProgram:
             else:
                 snake = name.replace("-", "_")
                 if snake not in values:
+                    if self.fields is not None and name in dict(self.fields):
+                        raise InputError(f"A branch leaves {name} as it was: give its old value, too.")
                     raise UnknownName("value", name, (canonical(v) for v in values))
                 given = values[snake]
             registers[i] = given if given.__class__ is float and type == "num" else row_value(name, given, type)

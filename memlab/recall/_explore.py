@@ -10,6 +10,7 @@ The engine owns chance: a counter-based generator, keyed by the lab's seed and t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
 from memlab.recall._diversity import Line, by_score
@@ -117,7 +119,12 @@ def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | 
         "limit": lambda: np.full(len(band), float(limit)),
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }
-    weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
+    try:
+        weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
+    except PolicyError as error:
+        # What a policy over lists meets is known only now. A recall answers all the same; it explores nothing.
+        warnings.warn(f"No probe was drawn. {error}", stacklevel=2)
+        return None
     wanted = np.isfinite(weights) & (weights > 0)
     if nulls is not None:
         wanted &= ~nulls

@@ -278,9 +278,16 @@ class Hits(Sequence[Hit]):
             return self._policy.slate_sensitivity(self.slate.frame, top=max(1, len(self)))
         return self._policy.sensitivity(self._index(memory), self.slate.frame)
 
+    @property
+    def _unscored(self) -> str:
+        count = int((~np.isfinite(self.slate.scores)).sum())
+        return f"; {count} have no finite score and are never shown" if count else ""
+
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
-        lines = [f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}"]
+        lines = [
+            f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}{self._unscored}"
+        ]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
@@ -301,7 +308,7 @@ class Hits(Sequence[Hit]):
         return (
             f"<div><p>{len(self)} of {len(self.slate)} candidates for "
             f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} "
-            f"<code>[{self.pack.hash[:12]}]</code></p>"
+            f"<code>[{self.pack.hash[:12]}]</code>{self._unscored}</p>"
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )
