@@ -89,7 +89,7 @@ class World:
         elif how == "nonsense":
             header.write_text('{"format": 1')
         else:
-            (header if how == "no header" else index).unlink()
+            (header if how == "no header" else index).unlink(missing_ok=True)
 
     def embedder(self):
         self.vectors = Vectors(DIM, exact_up_to=LIMIT)
