@@ -47,8 +47,10 @@ def aggregate_value(aggregates: Mapping[str, float | None] | None, key: str) -> 
     return None if value is None else float(value)
 
 
-def record(changes: Mapping[str, Any] | None, old: Mapping[str, Any]) -> dict[str, Any]:
+def record(changes: Mapping[str, Any] | Node | None, old: Mapping[str, Any]) -> dict[str, Any]:
     """All fields that a policy may update; what it left out keeps its old value."""
+    if isinstance(changes, Node):  # a choice whose every branch changes nothing is the constant null
+        changes = None
     result = {}
     for name, value in old.items():
         if changes is not None and name in changes:
