@@ -46,13 +46,13 @@ def history(lab: Path, slot: str | None, as_json: bool) -> None:
 @policy.command()
 @LAB
 @_SLOT
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=click.File(encoding="utf-8"))
 @_REASON
 @as_json_option
 def install(lab: Path, slot: str, file: Any, reason: str, as_json: bool) -> None:
     """Put the policy in FILE (- for standard input) into SLOT of LAB."""
     try:
-        source = file.read().decode("utf-8")
+        source = file.read()
     except UnicodeDecodeError as error:
         raise InputError(f"{file.name} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
     with existing(lab) as opened:

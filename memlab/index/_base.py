@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.disk import sync
 from memlab.index._annoy import ANNOY
 from memlab.index._graph_index import GRAPH
 from memlab.index._kinds import Kind, Opened
@@ -98,7 +99,7 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
     kind.build(_points(vectors, projection), projection.kept, rows, settings, draft)
     # a full disk may cut a file short without a word: what is published has answered once
     kind.open(draft, projection.kept, rows, settings).near(projection(vectors.take(np.array([0]))[0]), 1, 1.0)
-    _sync(draft)
+    sync(draft)
     draft.replace(path)
     status = path.stat()
     header = Header(
@@ -124,9 +125,9 @@ def write_header(path: Path, header: Header) -> None:
     beside = _beside(path)
     draft = path.with_name(f"{_DRAFT}{os.getpid()}-{threading.get_ident()}-{beside.name}")
     draft.write_bytes(msgspec.json.encode(header))
-    _sync(draft)
+    sync(draft)
     draft.replace(beside)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def draft_of(folder: Path, name: str) -> Path:
@@ -181,11 +182,3 @@ def _points(vectors: Vectors, projection: Projection) -> Iterator[NDArray[np.flo
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

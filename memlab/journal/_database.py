@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from memlab.disk import sync
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
 
 __all__ = [
@@ -63,7 +62,7 @@ def make_directory(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for parent in missing:
-            _sync(parent.parent)
+            sync(parent.parent)
     except OSError as error:
         raise _refused(folder, error) from None
 
@@ -84,9 +83,9 @@ def create(folder: Path) -> None:
                 f"PRAGMA synchronous=FULL; BEGIN; {_SCHEMA} PRAGMA application_id={APPLICATION}; "
                 f"PRAGMA user_version={VERSION}; COMMIT; PRAGMA journal_mode=WAL;"
             )
-        _sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
+        sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
         draft.rename(folder / FILE)
-        _sync(folder)
+        sync(folder)
     except OSError as error:
         raise _refused(folder, error) from None
 
@@ -203,15 +202,3 @@ def _refused(folder: Path, error: OSError) -> LabError:
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
         return NotALab(f"No lab can be created at {folder}: part of the path is a file.")
     return LabError(f"No lab can be created at {folder}: {error.strerror}.")
-
-
-def _sync(path: Path) -> None:
-    """Make a file's bytes, or the names in a directory, durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if hasattr(fcntl, "F_FULLFSYNC"):
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-        else:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._aggregate import Slates, aggregate, interpreted, min_max
+from memlab.language._aggregate import Slates, aggregate, interpreted
 from memlab.language._dag import Node, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
@@ -264,15 +264,11 @@ def _other(node: Node, i: int, args: list[int], null: bool) -> Step:
 
     def slate(values: Registers, masks: Registers) -> None:
         slates: Slates = values[-1]
-        if op == "min-max" and masks[args[0]] is None and np.shape(values[args[0]]) == (slates.size,) and slates.size:
-            values[i] = min_max(values[args[0]])
-            if values[i] is not None:
-                return
         if not args:
             values[i], masks[i] = aggregate(op, None, None, slates)
             return
         given, mask = values[args[0]], masks[args[0]]
-        column = np.broadcast_to(np.asarray(given, np.float64), slates.size)
+        column = given if np.shape(given) == (slates.size,) else np.broadcast_to(given, slates.size)
         values[i], masks[i] = aggregate(
             op, column, None if mask is None else np.broadcast_to(mask, slates.size), slates
         )

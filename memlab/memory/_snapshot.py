@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from memlab.disk import sync
 from memlab.errors import DamagedLab
 from memlab.graph import Edges, Nodes
 from memlab.index import Vectors, Words
@@ -62,11 +63,11 @@ def save_snapshot(state: State, folder: Path) -> Path:
     }
     (draft / "manifest.json").write_bytes(msgspec.json.encode(manifest))
     for item in draft.iterdir():
-        _sync(item)
-    _sync(draft)
+        sync(item)
+    sync(draft)
     draft.rename(final)
-    _sync(final)
-    _sync(folder)
+    sync(final)
+    sync(folder)
     for older in folder.glob(f"{_PREFIX}*"):
         if older.name < final.name:
             shutil.rmtree(older, ignore_errors=True)
@@ -111,11 +112,3 @@ def load_snapshot(path: Path) -> State:
     state.asks.append(memories["asks"].to_numpy())
     state.generation = 1
     return state
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

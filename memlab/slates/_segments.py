@@ -21,6 +21,7 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from memlab.disk import sync
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.slates._columns import Logged, tables_of
 from memlab.slates._slate import FORMAT, Slate, encode
@@ -127,7 +128,7 @@ class SlateLog:
             draft.mkdir()
             manifest = _write(draft, slates, after, upto)
             draft.rename(final)
-            _sync(self.folder)
+            sync(self.folder)
         except OSError as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise ReadOnlyLab(f"The slates cannot be sealed in {self.folder.name}: {error.strerror}.") from None
@@ -175,12 +176,12 @@ def _write(draft: Path, slates: Sequence[Slate], after: int, upto: int) -> _Mani
         table.write_parquet(path, compression=_COMPRESSION)
         data = path.read_bytes()
         sums[path.name] = len(data), zlib.crc32(data)
-        _sync(path)
+        sync(path)
     manifest = _Manifest(FORMAT, after, upto, len(slates), zlib.crc32(encode(slates[-1])), sums)
     path = draft / _MANIFEST
     path.write_bytes(msgspec.json.encode(manifest))
-    _sync(path)
-    _sync(draft)
+    sync(path)
+    sync(draft)
     return manifest
 
 
@@ -218,11 +219,3 @@ def _check_place(manifest: _Manifest, path: Path, sealed: int) -> None:
         raise _Fault("does not hold what its name says")
     if manifest.after != sealed:
         raise _Fault(f"begins after decision {manifest.after}, and the one before it ends at {sealed}")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
