@@ -30,6 +30,7 @@ TERMS = {
     "session-seed": "min-max",
     "received": "min-max",
     "before-coverage": "plain",
+    "names-date": "0 for null",
     "names-other": "plain",
     "asks": "plain",
     "answers": "plain",
@@ -76,6 +77,8 @@ def spread(values: np.ndarray, how: str) -> np.ndarray:
     """The term as the policy computes it."""
     if how == "plain":
         return values
+    if how == "0 for null":
+        return np.nan_to_num(values)
     low, high = values.min(), values.max()
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 

@@ -12,30 +12,38 @@ from typing import Literal
 __all__ = [
     "EDGE",
     "FIELDS",
+    "FIXED",
     "KINDS",
     "MEMORY",
+    "NEVER",
     "OUTCOMES",
     "PROVENANCES",
     "RECALLABLE",
     "RELATIONS",
     "ROLES",
     "SCOPES",
+    "SINGLE_VALUED",
     "SOURCES",
     "STATUSES",
     "USES",
     "VISIBILITIES",
     "Column",
+    "single_valued",
 ]
 
-Storage = Literal["num", "bool", "time", "word", "name", "text", "list"]
+Storage = Literal["num", "bool", "time", "word", "name", "text", "note", "list"]
+
+NEVER = -(2**63)
+"""The instant of what has not happened."""
 
 
 @dataclass(frozen=True)
 class Column:
     """One column: ``word`` draws from a closed vocabulary, ``name`` from an open one, ``time`` is UTC microseconds.
 
-    ``given`` says whether a caller sets it. ``low`` and ``high`` bound a number, in ``unit``. A number without a
-    default is null until it is set; columns hold it as NaN.
+    ``note`` is a text that few memories have. ``given`` says whether a caller sets it. ``low`` and ``high`` bound a
+    number, in ``unit``. A number or a time without a default is null until it is set; columns hold it as NaN, or as
+    ``NEVER``. A column in which every row has the default takes no room.
     """
 
     name: str
@@ -50,8 +58,8 @@ class Column:
 
     @property
     def nullable(self) -> bool:
-        """Whether it is a number that may be null."""
-        return self.storage == "num" and self.default is None
+        """Whether it is a number or a time that may be null."""
+        return self.storage in ("num", "time") and self.default is None
 
 
 KINDS = (
@@ -94,7 +102,23 @@ KINDS = (
 SCOPES = ("global", "project", "session")
 PROVENANCES = ("user-stated", "user-corrected", "observed", "inferred", "extracted")
 SOURCES = ("conversation", "system", "file", "user-edit")
-STATUSES = ("active", "forgotten", "staged", "confirmed", "superseded", "retracted")
+STATUSES = (
+    "active",
+    # let go, until someone restores it
+    "forgotten",
+    # a fact's life
+    "staged",
+    "confirmed",
+    "superseded",
+    "retracted",
+    # flagged as wrong; what its time to live took; on its way out, for 30 days; gone, its row alone is left
+    "deprecated",
+    "expired",
+    "deleted",
+    "purged",
+    # part of a summary that stands for it
+    "consolidated",
+)
 RECALLABLE = ("active", "staged", "confirmed")
 """The statuses of what takes part in recall."""
 ROLES = ("user", "assistant", "system", "tool")
@@ -112,6 +136,9 @@ RELATIONS = (
     "caused-by",
     "has-tag",
     "in-cluster",
+    "similar-to",
+    "updates",
+    "mentions",
 )
 
 MEMORY: dict[str, Column] = {
@@ -131,7 +158,24 @@ MEMORY: dict[str, Column] = {
         Column("source", "word", "What it was learned from.", "conversation", words=SOURCES),
         Column("tags", "list", "Free labels."),
         Column("files", "list", "Paths that it is about."),
+        Column("agents", "list", "Who contributed to it."),
         Column("triggers", "list", "What brings it up: it surfaces when one of these occurs in the question."),
+        Column("title", "name", "What a procedure is called."),
+        Column("steps", "list", "What a procedure does, in order."),
+        Column("prerequisites", "list", "What a procedure needs."),
+        Column("warnings", "list", "What a procedure must not do."),
+        Column("operations", "note", "Operations in the dialect of `lab.run`, proposed when it is recalled."),
+        Column("summary", "note", "It in a sentence of 25 to 35 tokens, for a prompt."),
+        Column("context", "note", "What was said around it."),
+        Column("reason", "note", "Why it is believed as it is, or why its status is what it is."),
+        Column("subject", "name", "The entity that a fact is about."),
+        Column("predicate", "name", "What the fact says of it: lives-in, prefers:theme, ..."),
+        Column("object", "name", "The entity to which the predicate joins the subject."),
+        Column("value", "name", "The value that the predicate has, where it is no entity."),
+        Column("season", "name", "It takes part only while this season is on: release-week."),
+        Column("origin", "name", "Where an imported memory comes from: a lab and its id there."),
+        Column("first_message", "num", "The first message of its session that it comes from.", None, "", 0),
+        Column("last_message", "num", "The last one.", None, "", 0),
         Column("importance", "num", "How much it matters.", 0.5, "share", 0, 1),
         Column("confidence", "num", "How sure it is.", 0.8, "share", 0, 1),
         Column(
@@ -143,10 +187,16 @@ MEMORY: dict[str, Column] = {
         Column("stability", "num", "Days until the chance of recalling it falls to 0.9.", None, "days", 0),
         Column("difficulty", "num", "How hard it is to keep, 1 to 10.", None, "", 1, 10),
         Column("ttl_days", "num", "Days that it is to live; none means for good.", None, "days", 0),
+        Column("trust", "num", "Trust in where it comes from; none: by its provenance.", None, "share", 0, 1),
         Column("pinned", "bool", "Kept fresh whatever its age.", False),
-        Column("created", "time", "When it was remembered, or `at` if given."),
-        Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES, given=False),
-        Column("accessed", "time", "When it was last recalled; at first its creation.", given=False),
+        Column("valid_from", "time", "Since when it holds; none: since it was remembered."),
+        Column("valid_until", "time", "Until when it held; none: it still does."),
+        Column("created", "time", "When it was remembered, or `at` if given.", "now"),
+        Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES),
+        Column("label", "name", "The word that the label policy last had for it.", given=False),
+        Column("superseded_by", "num", "The memory that stands in its place, by id.", None, "", 1, given=False),
+        Column("changed", "time", "When its status, label or fields were last changed.", given=False),
+        Column("accessed", "time", "When it was last recalled; at first its creation.", "now", given=False),
         Column("access", "num", "How often it was recalled.", 0.0, "count", 0, given=False),
         Column("success", "num", "Feedback of success so far.", 0.0, "count", 0, given=False),
         Column("fail", "num", "Feedback of failure so far.", 0.0, "count", 0, given=False),
@@ -155,6 +205,9 @@ MEMORY: dict[str, Column] = {
 
 FIELDS: tuple[str, ...] = tuple(name for name, column in MEMORY.items() if column.given and name != "created")
 """What ``lab.remember`` takes beside ``at``."""
+
+FIXED = ("text", "ref", "speaker", "project", "session", "created")
+"""What is embedded, posted or chained as it was remembered: another value is another memory."""
 
 EDGE: dict[str, Column] = {
     column.name: column
@@ -167,3 +220,15 @@ EDGE: dict[str, Column] = {
         Column("created", "time", "When it was made.", given=False),
     )
 }
+
+SINGLE_VALUED = ("lives-in", "works-at", "status", "name", "age", "birthday", "prefers:*")
+"""Predicates that have one value at a time; a star stands for the rest of the name. All others may have several."""
+
+
+def single_valued(predicate: str) -> bool:
+    """Whether a new value of this predicate takes the place of the old one.
+
+    >>> single_valued("prefers:theme"), single_valued("uses")
+    (True, False)
+    """
+    return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in SINGLE_VALUED)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.clock import Clock
 from memlab.embedding import Embedder
 from memlab.errors import DamagedLab, EmbedderMismatch, ReadOnlyLab
 from memlab.index import EXACT_UP_TO, Neighbours
-from memlab.journal import Journal, Transaction
-from memlab.memory import State, as_said, latest_snapshot, load_snapshot, save_snapshot
+from memlab.journal import Event, Journal, Transaction
+from memlab.memory import Contents, State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
 
@@ -36,6 +38,21 @@ _FEEDBACK = {
     "source": pl.String,
     "at": pl.Int64,
 }
+
+
+class _Written:
+    """What a write has just stored, so that it need not be read back; anything else is the journal's."""
+
+    def __init__(self, tx: Transaction, journal: Journal) -> None:
+        self._tx, self._journal = tx, journal
+
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        own = self._tx.texts(ids) if isinstance(ids, range) else None
+        return self._journal.texts(ids) if own is None else own
+
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        own = self._tx.vectors_from(fingerprint, after_id + 1)
+        return self._journal.vectors(fingerprint, after_id=after_id) if own is None else iter(own)
 
 
 class Store:
@@ -81,12 +98,14 @@ class Store:
         with self.mutex:
             if self.journal.head == self.state.seq:
                 return
-            events = list(self.journal.events(after=self.state.seq))
-            # Policies first: what cannot be compiled here raises, again at every call, and leaves the state behind it.
-            for event in events:
-                if event.kind in POLICY_EVENTS:
-                    self.versions.fold(event, self.journal.source)
-            self.state.fold(events, self.journal)
+            self._take_in(list(self.journal.events(after=self.state.seq)), self.journal)
+
+    def _take_in(self, events: list[Event], contents: Contents) -> None:
+        # Policies first: what cannot be compiled here raises, again at every call, and leaves the state behind it.
+        for event in events:
+            if event.kind in POLICY_EVENTS:
+                self.versions.fold(event, self.journal.source)
+        self.state.fold(events, contents)
 
     def refresh_index(self) -> None:
         """Before a search: take up the index that fits, if there are so many memories that one is used."""
@@ -98,9 +117,14 @@ class Store:
         """The writer's lock and a transaction on a state that has seen every event; its own is folded at the end."""
         with self.mutex:
             with self.journal.write(durable=durable) as tx:
-                self.fold()
+                if tx.head != self.state.seq:
+                    self.fold()
                 yield tx
-            self.fold()
+            # The state has seen all up to this write, and what others have written since comes after it.
+            if tx.head == self.state.seq:
+                self._take_in(tx.events, _Written(tx, self.journal))
+            else:
+                self.fold()
 
     # -- snapshots --------------------------------------------------------------------------------------------
 

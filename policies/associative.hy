@@ -44,6 +44,12 @@
   "Energy at a time: energy * 0.5^(elapsed / half-life)."
   (* energy (half-life-decay elapsed-days half-life)))
 
+; A full activation of 1 passes on weight * damping, and nothing below the threshold of 0.01 arrives: over an edge weaker
+; than 0.01 / 0.7 it never does.
+(defpolicy prune [weight reinforcements age-days]
+  "What is too weak to carry a full activation, was never strengthened and is older than the base half-life."
+  (and (< (* 0.7 weight) 0.01) (= reinforcements 0) (>= age-days 30)))
+
 (defpolicy label [age-days idle-days access]
   "Layers. Emerging is asked first: what is new and used once was also used within 7 days. A creation is no use."
   (cond (and (< age-days 7) (< access 2)) "emerging"

@@ -77,6 +77,17 @@
     "rejected" (update :confidence (max 0 (- confidence 0.02)))
     else (update)))
 
+; The original joins what was found together once by 0.1, and says nothing of what becomes of it. A year is its longest
+; time constant, and a walk shows 10: beside more edges than that, what nothing has repeated in a year carries nobody.
+(defpolicy prune [relation weight reinforcements age-days source-degree target-degree]
+  "What was found together once, and not again within a year, where both have more than ten other edges."
+  (and (= relation "relates-to")
+       (<= weight 0.1)
+       (= reinforcements 0)
+       (>= age-days 365)
+       (> source-degree 11)
+       (> target-degree 11)))
+
 (defpolicy resolve [pair/negates pair/update-words]
   "A near-duplicate is rewritten into one; an update supersedes; what contradicts is kept, and flagged by its edge."
   (cond pair/update-words "keep-new"

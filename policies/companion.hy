@@ -9,6 +9,8 @@
 (setting lexical-candidates 0)
 (setting admit-threshold 0.5)
 (setting initial-confidence 0.8)
+(setting forgotten-as "deleted")
+(setting upkeep-hours 4)
 (setting familiarity-gain 0.01)
 (setting trust-gain 1)
 (setting trust-loss 2)

@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack memlab
-  "The default: words and vectors, what the turns around say, who said it, and statement before question.")
+  "The default: words and vectors, what the turns around say, who said it when, and statement before question.")
 
 ; The weights of recall-score come from experiments/fit_default_pack.py: a logistic regression on half of LoCoMo,
 ; cross-validated by conversation, scaled so that the positive weights sum to about 1, and rounded. BM25's k1 and b,
@@ -11,12 +11,14 @@
 (setting dense-candidates 100)
 (setting lexical-candidates 100)
 (setting pool 100)
+(setting language "english")
 (setting bm25-k1 0.9)
 (setting bm25-b 0.4)
 (setting seeds 200)
 (setting spread-steps 1)
 (setting spread-threshold 0)
 (setting spread-mode "cascade")
+(setting fan-out 10000)
 (setting damping 0.5)
 (setting base-half-life 30)
 
@@ -31,27 +33,28 @@
   "Everything that the question found or spreading reached."
   (>= hops 0))
 
-(defpolicy seed-score [similarity lexical]
-  "Score fusion: with a small encoder it beats rank fusion."
-  (+ (* 0.5 (min-max similarity)) (* 0.5 (min-max lexical))))
+(defpolicy seed-score [similarity lexical names-date]
+  "Score fusion: with a small encoder it beats rank fusion. A memory of the day that is asked for leads on."
+  (+ (* 0.5 (min-max similarity)) (* 0.5 (min-max lexical)) (* 0.2 (if-null names-date 0))))
 
 (defpolicy spread [activation damping relation]
   "The turn before and the turn after carry part of the answer."
   (if (= relation "next") (* damping activation) 0))
 
-(defpolicy recall-score [similarity lexical coverage session-lexical session-seed received before-coverage
+(defpolicy recall-score [similarity lexical coverage session-lexical session-seed received before-coverage names-date
                          names-other asks answers]
-  "Evidence in the memory, then around it, then who said it and how."
-  (+ (* 0.21 (min-max similarity))        ; it means the same
+  "Evidence in the memory, then around it, then when it was said, who said it and how."
+  (+ (* 0.18 (min-max similarity))        ; it means the same
      (* 0.15 (min-max lexical))           ; it uses the same rare words
-     (* 0.14 coverage)                    ; and many of the question's words
-     (* 0.14 (min-max session-lexical))   ; its session speaks of it
-     (* 0.18 (min-max session-seed))      ; its session holds a strong candidate
-     (* 0.05 (min-max received))          ; the turn before or after is one
-     (* 0.09 before-coverage)             ; it replies to the question's words
-     (if names-other -0.24 0)             ; the question is about someone else
+     (* 0.13 coverage)                    ; and many of the question's words
+     (* 0.08 (min-max session-lexical))   ; its session speaks of it
+     (* 0.20 (min-max session-seed))      ; its session holds a strong candidate
+     (* 0.06 (min-max received))          ; the turn before or after is one
+     (* 0.08 before-coverage)             ; it replies to the question's words
+     (* 0.08 (if-null names-date 0))      ; it was said when the question says
+     (if names-other -0.25 0)             ; the question is about someone else
      (if asks -0.04 0)                    ; a question seldom holds the answer
-     (if answers 0.05 0)))                ; what follows a question often does
+     (if answers 0.04 0)))                ; what follows a question often does
 
 (defpolicy explore [activation]
   "Probe by activation."
@@ -79,6 +82,9 @@
 (setting familiarity-gain 0)
 (setting trust-gain 0)
 (setting trust-loss 0)
+(setting forgotten-as "forgotten")
+(setting upkeep-hours 4)
+(setting grace-days 30)
 
 ; Below: what happens to memories between recalls. Nothing here changes what a recall finds.
 
@@ -111,13 +117,13 @@
         (>= new/confidence old/confidence) "keep-new"
         else "keep-old"))
 
-(defpolicy promote [status]
-  "A status changes only when someone says so."
-  status)
+(defpolicy promote [status age-days ttl-days]
+  "What was to live for a time expires when it is over; else a status changes only when someone says so."
+  (if (if-null (>= age-days ttl-days) false) "expired" status))
 
-(defpolicy forget [age-days ttl-days]
-  "What was to live for a time goes when it is over; nothing else does."
-  (if (null? ttl-days) false (>= age-days ttl-days)))
+(defpolicy forget []
+  "Nothing is let go by itself."
+  false)
 
 (defpolicy label [retention]
   "How much is left of it, in a word."
@@ -125,6 +131,10 @@
         (>= retention 0.5) "clear"
         (>= retention 0.2) "hazy"
         else "fragment"))
+
+(defpolicy prune []
+  "What was joined stays joined."
+  false)
 
 (defpolicy inject [rank injected]
   "By rank, and nothing twice in a session."

@@ -8,6 +8,7 @@
 (setting lexical-candidates 0)
 (setting spread-steps 2)
 (setting spread-mode "cascade")
+(setting forgotten-as "deleted")
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
 
@@ -49,15 +50,18 @@
   (* (clamped-relevance confidence source idle-days access)
      (case status
        "staged" 0.5
-       ["superseded" "retracted" "forgotten"] 0
-       else 1)))
+       ["active" "confirmed"] 1
+       else 0)))
 
 (defpolicy retention [elapsed-days]
   (time-factor elapsed-days))
 
-(defpolicy promote [status confidence source elapsed-days access]
-  "Confirmed at 3 accesses, and then only a user or a conflict retracts it; below 0.2 retracted, unless accessed 5 times."
-  (cond (in status ["confirmed" "superseded" "retracted" "forgotten"]) status
+(defpolicy promote [status confidence source elapsed-days access age-days ttl-days]
+  "Confirmed at 3 accesses, and then only a user or a conflict retracts it; below 0.2 retracted, unless accessed 5 times.
+   Every memory is a fact here, whatever its kind; what was given a time to live expires with it."
+  (cond (not (in status ["active" "staged" "confirmed"])) status
+        (if-null (>= age-days ttl-days) false) "expired"
+        (= status "confirmed") status
         (>= access 3) "confirmed"
         (and (< (relevance confidence source elapsed-days access) 0.2) (< access 5)) "retracted"
         else "staged"))

@@ -54,6 +54,8 @@ class Model:
         static = self._load()
         # model2vec sets the tokeniser's length limit at every call, which no other thread may be using by then
         with self._lock:
+            if len(texts) == 1 and static.token_mapping is None and static.weights is None:
+                return _of_one(static, texts[0]).astype(np.float32, copy=False)
             # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
             vectors: NDArray[Any] = static.encode(texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False)
         return vectors.astype(np.float32, copy=False)
@@ -72,6 +74,20 @@ class Model:
                 except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                     raise InputError(f"{self.folder} does not hold a model2vec model: {error}") from None
             return self._static
+
+
+def _of_one(static: Any, text: str) -> NDArray[Any]:
+    """What ``static.encode([text])`` gives, to the bit: a third of its 106 microseconds went into the tokens and their
+    mean, the rest into batches of one.
+    """
+    table = static.embedding
+    kept = text if static.max_length is None else text[: static.max_length * static.median_token_length]
+    (tokens,) = static.tokenize([kept])
+    if not tokens:
+        return np.zeros((1, table.shape[1]), dtype=np.float32)
+    # summed in the same order and rounded to the same type as in a batch
+    mean: NDArray[Any] = table[np.array([tokens], dtype=np.int64)].mean(axis=1)
+    return mean.astype(np.float32 if table.dtype == np.int8 else table.dtype, copy=False)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -103,7 +103,7 @@ class Adjacency:
 
     def meet(self, nodes: Ints, newest: Ints | None = None) -> Meeting:
         """The edges that meet each node, removed ones among them; only its ``newest`` ones of each part if given."""
-        keys = [_gathered(self._base.met, *self._span(nodes), newest)]
+        keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
         keys += [_gathered(run.keys, *run.span(nodes), newest) for run in (self._run, self._tail) if len(run.keys)]
         found = [part for part in keys if len(part)]
         if len(found) == 1:

@@ -12,6 +12,7 @@ from memlab.graph._edges import Edges
 from memlab.graph._nodes import Nodes, kind_of
 from memlab.graph._pagerank import pagerank
 from memlab.graph._wave import Limits, PassOn, Seeds, Spread, distinct
+from memlab.scratch import zeros
 
 __all__ = ["SPREAD_MODES", "activate", "spread"]
 
@@ -143,51 +144,58 @@ def _waves(
     edges: Edges, seeds: Seeds, pass_on: PassOn, limits: Limits, mode: Mode, steps: int, threshold: float
 ) -> Spread:
     layout, size = seeds.layout, seeds.layout.size
-    # untouched pages of zeros cost nothing, so whole columns stay cheap among many nodes
-    activation, received, arrived = np.zeros(size), np.zeros(size), np.zeros(size)
-    wave, is_seed = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.bool_)
-    activation[seeds.places], wave[seeds.places], is_seed[seeds.places] = seeds.energy, 1, True
-    known = frontier = seeds.places
-    for depth in range(1, steps + 1):
-        codes = layout.code(frontier)
-        leaves = limits.affordable(edges, codes, activation[frontier])
-        leaving = frontier[leaves]
-        _, target, passed = limits.cross(edges, codes[leaves], activation[leaving], depth, pass_on)
-        if threshold > 0:
-            strong = passed >= threshold
-            target, passed = target[strong], passed[strong]
-        places = layout.place(target)
-        reached = distinct(places, size)
-        first = wave[reached] == 0
-        fresh = reached[first]
-        wave[fresh] = depth + 1
-        if mode == "energy":
-            # one at a time and in order, so the sum is the same however the edges are stored
-            np.add.at(arrived, places, passed)
-            received[reached] += arrived[reached]
-            activation[reached] += arrived[reached]
-            arrived[reached] = 0.0
-        else:
-            if mode == "hops":
-                new = wave[places] == depth + 1
-                np.maximum.at(received, places[new], passed[new])
+    with (
+        zeros(size, np.float64) as activation,
+        zeros(size, np.float64) as received,
+        zeros(size, np.float64) as arrived,
+        zeros(size, np.int32) as wave,
+        zeros(size, np.bool_) as is_seed,
+    ):
+        activation[seeds.places], wave[seeds.places], is_seed[seeds.places] = seeds.energy, 1, True
+        known = frontier = seeds.places
+        for depth in range(1, steps + 1):
+            codes = layout.code(frontier)
+            leaves = limits.affordable(edges, codes, activation[frontier])
+            leaving = frontier[leaves]
+            _, target, passed = limits.cross(edges, codes[leaves], activation[leaving], depth, pass_on)
+            if threshold > 0:
+                strong = passed >= threshold
+                target, passed = target[strong], passed[strong]
+            places = layout.place(target)
+            reached = distinct(places, size)
+            first = wave[reached] == 0
+            fresh = reached[first]
+            wave[fresh] = depth + 1
+            if mode == "energy":
+                # one at a time and in order, so the sum is the same however the edges are stored
+                np.add.at(arrived, places, passed)
+                received[reached] += arrived[reached]
+                activation[reached] += arrived[reached]
+                arrived[reached] = 0.0
             else:
-                np.maximum.at(received, places, passed)
-            others = reached[~is_seed[reached]]
-            activation[others] = received[others]
-        if len(fresh):
-            known = distinct(np.concatenate((known, fresh)), size)
-        frontier = known if mode == "energy" else fresh
-        if not len(frontier):
-            break
-    return Spread(
-        layout.code(known),
-        activation[known],
-        received[known],
-        wave[known].astype(np.int64) - 1,
-        limits.unexpanded,
-        limits.narrowed,
-    )
+                if mode == "hops":
+                    new = wave[places] == depth + 1
+                    np.maximum.at(received, places[new], passed[new])
+                else:
+                    np.maximum.at(received, places, passed)
+                others = reached[~is_seed[reached]]
+                activation[others] = received[others]
+            if len(fresh):
+                known = distinct(np.concatenate((known, fresh)), size)
+            frontier = known if mode == "energy" else fresh
+            if not len(frontier):
+                break
+        found = Spread(
+            layout.code(known),
+            activation[known],
+            received[known],
+            wave[known].astype(np.int64) - 1,
+            limits.unexpanded,
+            limits.narrowed,
+        )
+        # every place that was touched is known
+        activation[known], received[known], wave[known], is_seed[known] = 0.0, 0.0, 0, False
+    return found
 
 
 def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> Seeds:
@@ -195,15 +203,19 @@ def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes)
     if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
         raise InputError(f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}.")
     codes = given.astype(np.int64, copy=False)
-    if isinstance(nodes, Nodes):
+    ascending = bool((codes[1:] > codes[:-1]).all())
+    lowest, highest = (int(codes.min()), int(codes.max())) if len(codes) else (0, -1)
+    memories = nodes.count("memory") if isinstance(nodes, Nodes) else nodes
+    if not (lowest >= 0 and highest < memories):
+        if not isinstance(nodes, Nodes):
+            raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
         last_of_kind = np.flatnonzero(np.diff(kind_of(np.sort(codes)), append=-1))
         nodes.labels(np.sort(codes)[last_of_kind])  # names one that does not exist
-    elif len(codes) and not (codes.min() >= 0 and codes.max() < nodes):
-        raise InputError(f"Seeds are rows 0..{nodes - 1}, not {int(codes.min())}..{int(codes.max())}.")
-    order = np.argsort(codes, kind="stable")
-    codes, own = codes[order], own[order]
-    if (codes[1:] == codes[:-1]).any():
-        raise InputError("A row is a seed once; these repeat.")
+    if not ascending:
+        order = np.argsort(codes, kind="stable")
+        codes, own = codes[order], own[order]
+        if (codes[1:] == codes[:-1]).any():
+            raise InputError("A row is a seed once; these repeat.")
     if not np.isfinite(own).all():
         at = int(np.argmax(~np.isfinite(own)))
         raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")

@@ -8,20 +8,35 @@ hits = words.hits(words.query("tabs or spaces"))
 rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
 """
 
-from memlab.index._bm25 import GroupLengths, bm25, coverage, group_bm25, group_coverage, group_lengths, idf
+from memlab.index._bm25 import (
+    GroupLengths,
+    bm25,
+    coverage,
+    group_bm25,
+    group_coverage,
+    group_lengths,
+    group_scores,
+    idf,
+)
+from memlab.index._matches import Matches
 from memlab.index._neighbours import Neighbours
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best
-from memlab.index._tokens import STOP_WORDS
+from memlab.index._stop_words import STOP_WORDS
+from memlab.index._stored import Grown
+from memlab.index._tokens import LANGUAGES
 from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 from memlab.index._words import Query, TermHits, Words
 
 __all__ = [
     "EXACT_UP_TO",
+    "LANGUAGES",
     "STOP_WORDS",
     "Approximate",
     "GroupLengths",
+    "Grown",
     "IndexReport",
+    "Matches",
     "Neighbours",
     "Query",
     "TermHits",
@@ -34,6 +49,7 @@ __all__ = [
     "group_bm25",
     "group_coverage",
     "group_lengths",
+    "group_scores",
     "idf",
     "report",
 ]

@@ -29,14 +29,16 @@ class Segment:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def find(self, terms: Ints) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The positions of the postings of ``terms``, in that order, and how many each has."""
+    def places(self, terms: Ints) -> list[slice | None]:
+        """Where the postings of each term stand; None where it has none."""
+        at = np.minimum(np.searchsorted(self.terms, terms), max(len(self.terms) - 1, 0))
         if not len(self.terms):
-            return np.empty(0, dtype=np.int64), np.zeros(len(terms), dtype=np.int64)
-        place = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        starts = self.starts[place]
-        counts = np.where(self.terms[place] == terms, self.starts[place + 1] - starts, 0)
-        return ranges(starts, counts), counts
+            return [None] * len(terms)
+        held, starts, stops = self.terms[at] == terms, self.starts[at], self.starts[at + 1]
+        return [
+            slice(start, stop) if own else None
+            for own, start, stop in zip(held.tolist(), starts.tolist(), stops.tolist(), strict=True)
+        ]
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from memlab.errors import DamagedLab, InputError, UnknownName
 from memlab.index._segments import Segment, merged, segment_of
 from memlab.index._select import compact
-from memlab.index._tokens import STOP_WORDS, Tokens, words_of
+from memlab.index._stop_words import STOP_WORDS
+from memlab.index._tokens import Tokens, words_of
 
 __all__ = ["Query", "TermHits", "Words"]
 
@@ -44,25 +45,49 @@ class Query:
 
 @dataclass(frozen=True)
 class TermHits:
-    """Postings of a query: ``row[i]`` holds the query's term number ``term[i]`` ``tf[i]`` times.
+    """Postings of a query, term by term in its order: ``rows[term]``, ascending, hold it ``tfs[term]`` times.
 
-    ``size`` counts the query's known terms, ``unknown`` the others. Each row's hits come in the order of the terms,
-    so that sums over them do not depend on how the postings are stored.
+    ``unknown`` counts the query's terms that no text had. ``row``, ``term`` and ``tf`` are the same one after the
+    other, so that sums over them do not depend on how the postings are stored.
     """
 
-    row: NDArray[np.int64]
-    term: NDArray[np.int64]
-    tf: NDArray[np.int64]
-    size: int
+    rows: tuple[Ints, ...]
+    tfs: tuple[Ints, ...]
     unknown: int = 0
 
     def __len__(self) -> int:
-        return len(self.row)
+        return sum(map(len, self.rows))
+
+    @property
+    def size(self) -> int:
+        """How many terms are known."""
+        return len(self.rows)
+
+    @cached_property
+    def frequency(self) -> NDArray[np.int64]:
+        """How many rows hold each term."""
+        return np.array([len(rows) for rows in self.rows], dtype=np.int64)
+
+    @cached_property
+    def row(self) -> NDArray[np.int64]:
+        return _joined(self.rows)
+
+    @cached_property
+    def term(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(self.size), self.frequency)
+
+    @cached_property
+    def tf(self) -> NDArray[np.int64]:
+        return _joined(self.tfs)
 
     @cached_property
     def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows that hold a term, ascending, and the place of each hit's row among them."""
         return compact(self.row)
+
+
+def _joined(parts: tuple[Ints, ...]) -> NDArray[np.int64]:
+    return np.concatenate(parts).astype(np.int64) if parts else np.empty(0, dtype=np.int64)
 
 
 class Words:
@@ -159,37 +184,54 @@ class Words:
                 terms[found] = None
         return Query(np.fromiter(terms, dtype=np.int32, count=len(terms)), tuple(tokens), len(unknown))
 
+    def __contains__(self, stem: str) -> bool:
+        """Whether some text had this stem."""
+        return self._tokens.id_of(stem) >= 0
+
+    @property
+    def stop_words(self) -> frozenset[str]:
+        return self._tokens.stop_words
+
+    def stems(self, text: str) -> list[str]:
+        """The stems of a text in order, stop words left out; it teaches no words.
+
+        >>> Words().stems("The cats were sleeping")
+        ['cat', 'sleep']
+        """
+        tokens, terms = self._tokens, self._tokens.terms
+        found: list[str] = []
+        for word in words_of(text):
+            known = tokens.get(word)
+            if known is None:
+                known = tokens.recognised(word)
+            stem = tokens.stem(word) if known is None else terms[known] if known >= 0 else None
+            if stem is not None:
+                found.append(stem)
+        return found
+
     def hits(self, query: Query, mask: Mask | None = None) -> TermHits:
         """The postings of a query's terms, of the rows where ``mask`` is true (all unless given)."""
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
             raise InputError(f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}.")
-        rows: list[NDArray[Any]] = []
-        terms: list[NDArray[Any]] = []
-        tfs: list[NDArray[Any]] = []
-        numbers = np.arange(len(query.terms))
+        found: list[tuple[list[Ints], list[Ints]]] = [([], []) for _ in query.terms]
         for segment in self._segments:
-            place, counts = segment.find(query.terms)
-            rows.append(segment.rows[place])
-            terms.append(np.repeat(numbers, counts))
-            tfs.append(segment.tf[place])
-        if self._waiting and len(query.terms):
-            pending = self._pending[:, : self._waiting]
-            number = np.full(max(len(self._tokens.terms), 1), -1)
-            number[query.terms] = numbers
-            found = number[pending[0]]
-            place = np.flatnonzero(found >= 0)
-            place = place[np.argsort(found[place], kind="stable")]
-            rows.append(pending[1, place])
-            terms.append(found[place])
-            tfs.append(pending[2, place])
-        row, term, tf = (
-            np.concatenate(parts).astype(np.int64) if parts else np.empty(0, dtype=np.int64)
-            for parts in (rows, terms, tfs)
-        )
+            for (rows, tfs), place in zip(found, segment.places(query.terms), strict=True):
+                if place is not None:
+                    rows.append(segment.rows[place])
+                    tfs.append(segment.tf[place])
+        if self._waiting:
+            terms, late, tf = self._pending[:, : self._waiting]
+            for (rows, tfs), term in zip(found, query.terms, strict=True):
+                at = np.flatnonzero(terms == term)
+                if len(at):
+                    rows.append(late[at])
+                    tfs.append(tf[at])
+        # rows of a later part are later rows, so each term's stay in order
+        pairs = [(_one(rows), _one(tfs)) for rows, tfs in found]
         if mask is not None:
-            kept = mask[row]
-            row, term, tf = row[kept], term[kept], tf[kept]
-        return TermHits(row, term, tf, len(query.terms), query.unknown)
+            kept = [mask[rows] for rows, _ in pairs]
+            pairs = [(rows[own], tfs[own]) for (rows, tfs), own in zip(pairs, kept, strict=True)]
+        return TermHits(tuple(rows for rows, _ in pairs), tuple(tfs for _, tfs in pairs), query.unknown)
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
@@ -256,6 +298,13 @@ class Words:
         self._segments.append(segment)
         while len(self._segments) > 1 and _MERGE_AT * len(self._segments[-1]) > len(self._segments[-2]):
             self._segments[-2:] = [merged(self._segments[-2:])]
+
+
+def _one(parts: list[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate([_NONE, *parts])
+
+
+_NONE: Ints = np.empty(0, dtype=np.int32)
 
 
 def _bytes(text: str) -> NDArray[np.uint8]:

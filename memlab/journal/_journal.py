@@ -26,6 +26,7 @@ __all__ = ["Journal"]
 _WAL_LIMIT = 4_000_000
 """Bytes of write-ahead log from which the next write first moves it into the database (about 10 ms)."""
 
+_HEAD = "SELECT coalesce(max(seq), 0) FROM event"
 _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
 _ROWS_AT_ONCE = 32_768
 _SLATE_BYTES_AT_ONCE = 4_000_000
@@ -119,7 +120,7 @@ class Journal:
     @property
     def head(self) -> int:
         """The ``seq`` of the last event, 0 if there is none; 4 microseconds, less than asking whether it changed."""
-        return int(self._value("SELECT coalesce(max(seq), 0) FROM event"))
+        return int(self._value(_HEAD))
 
     def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """The events with ``after < seq <= upto``, in order; up to the head of now if ``upto`` is None."""
@@ -224,7 +225,9 @@ class Journal:
                 self._checkpoint_if_due(writer)
                 self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
             try:
-                tx = Transaction(self.head)
+                # asked of the writer, whose pages are still good; a reader must read them anew after every write
+                (head,) = writer.execute(_HEAD).fetchone()
+                tx = Transaction(int(head))
                 try:
                     yield tx
                 finally:

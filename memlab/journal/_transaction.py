@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros
 from memlab.errors import InputError, LabError
-from memlab.journal._event import encoded
+from memlab.journal._event import Event, decoded, encoded
 
 if TYPE_CHECKING:
     from memlab.privacy import Screened
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 _LAST_ID = 2**63 - 1
+_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?)"
+_PAYLOAD = "INSERT INTO payload VALUES (?, ?)"
 
 
 class Transaction:
@@ -35,6 +37,22 @@ class Transaction:
         self._vectors: list[tuple[int, str, NDArray[np.int8]]] = []
         self._sources: list[tuple[str, str]] = []
 
+    @property
+    def events(self) -> list[Event]:
+        """The events of this write as a reader of the journal will see them, without asking the database."""
+        rows = self._rows.get(_EVENT, ())
+        return [Event(seq, at, kind, decoded(seq, blob)) for seq, at, kind, blob in rows]
+
+    def texts(self, ids: range) -> list[str] | None:
+        """The texts that this write stores for ``ids``; None unless it has every one of them."""
+        stored = dict(self._rows.get(_PAYLOAD, ()))
+        return [stored[id] for id in ids] if all(id in stored for id in ids) else None
+
+    def vectors_from(self, fingerprint: str, first_id: int) -> list[tuple[int, NDArray[np.int8]]] | None:
+        """The vectors of one embedder that this write stores from ``first_id`` on; None unless it begins there."""
+        blocks = [(first, matrix) for first, known, matrix in self._vectors if known == fingerprint]
+        return blocks if len(blocks) == 1 and blocks[0][0] == first_id else None
+
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
         """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included."""
         if not isinstance(kind, str) or not kind:
@@ -42,7 +60,7 @@ class Transaction:
         if isinstance(at, bool) or not isinstance(at, int) or not -(2**63) <= at <= _LAST_ID:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
         seq = self._next
-        self._add("INSERT INTO event VALUES (?, ?, ?, ?)", [(seq, at, _text(kind, "kind"), encoded(kind, body))])
+        self._add(_EVENT, [(seq, at, _text(kind, "kind"), encoded(kind, body))])
         self._next += 1
         return seq
 
@@ -51,7 +69,7 @@ class Transaction:
         if len(ids) != len(texts):
             raise InputError(f"There are {len(ids):,} ids and {len(texts):,} texts: give one text for each id.")
         checked = [(_id(id), _text(text, f"text of {id}")) for id, text in zip(ids, texts, strict=True)]
-        self._add("INSERT INTO payload VALUES (?, ?)", checked)
+        self._add(_PAYLOAD, checked)
 
     def vectors(self, first_id: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
         """Store int8 vectors, shape (n, dim), of the ids from ``first_id`` on. They replace what those ids had."""

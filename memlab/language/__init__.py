@@ -9,6 +9,7 @@ executed as code.
 0.4
 """
 
+from memlab.language._changes import changed_fields
 from memlab.language._derived import Derived
 from memlab.language._pack import PackSource, Setting, read_pack
 from memlab.language._params import Param
@@ -62,6 +63,7 @@ __all__ = [
     "TreeNode",
     "Type",
     "Why",
+    "changed_fields",
     "compile_policy",
     "crossover",
     "diff_packs",

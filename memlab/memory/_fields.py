@@ -71,11 +71,11 @@ def checked_text(text: object, *, where: str = "") -> str:
     return text
 
 
-def _instant(when: Any, row: int) -> int:
+def _instant(when: Any, row: int, field: str = "at") -> int:
     try:
         return to_micros(when)
     except InputError as error:
-        raise InputError(f"Row {row}, field at: {error}") from None
+        raise InputError(f"Row {row}, field {field}: {error}") from None
 
 
 def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
@@ -93,6 +93,13 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
             if value is not None and not isinstance(value, bool):
                 raise InputError(f"Row {row}: {name} is true or false, not {value!r}.")
         return [default if value is None else value for value in values]
+    if storage == "time":
+        return [None if value is None else _instant(value, row, name) for row, value in enumerate(values)]
+    if storage == "note":
+        return [
+            value if value is None else checked_text(value, where=f"row {row}, field {name}")
+            for row, value in enumerate(values)
+        ]
     if storage == "list":
         return [_strings(name, value, row) for row, value in enumerate(values)]
     for row, value in enumerate(values):

@@ -18,12 +18,12 @@ from memlab.disk import sync
 from memlab.errors import DamagedLab
 from memlab.graph import Edges, Nodes
 from memlab.index import Vectors, Words
-from memlab.memory._columns import Latest, Texts
-from memlab.memory._state import LISTED, NAMED, NUMERIC, State
+from memlab.memory._columns import Latest, Names, Texts
+from memlab.memory._state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 
 __all__ = ["latest_snapshot", "load_snapshot", "save_snapshot"]
 
-_FORMAT = 3
+_FORMAT = 4
 _PREFIX = "snapshot-"
 
 
@@ -39,23 +39,30 @@ def save_snapshot(state: State, folder: Path) -> Path:
     columns = [
         state.texts.series("text"),
         state.refs.series("ref"),
-        pl.Series("context", state.contexts.codes),
+        pl.Series("place", state.contexts.codes),
         pl.Series("asks", state.asks.values),
         pl.Series("uses", state.uses.values),
-        *(pl.Series(name, state.numbers[name].values) for name in NUMERIC),
-        *(pl.Series(name, state.names[name].codes) for name in NAMED),
-        *(state.lists[name].series(name) for name in LISTED),
+        *(pl.Series(name, state.numbers[name].values) for name in NUMERIC if state.numbers[name].held),
+        *(pl.Series(name, state.names[name].codes) for name in NAMED if state.names[name].held),
+        *(state.lists[name].series(name) for name in LISTED if state.lists[name].held),
+        *(state.notes[name].series(name) for name in NOTED if state.notes[name].held),
     ]
     pl.DataFrame(columns).write_parquet(draft / "memories.parquet", compression="lz4")
     state.edges.save(draft / "edges.bin")
     state.vectors.save(draft / "vectors.bin")
     state.words.save(draft / "words.npz")
+    for language, words in state.other_words.items():
+        words.save(draft / f"words-{language}.npz")
+    (draft / "registers.msgpack").write_bytes(
+        msgspec.msgpack.encode({name: register.dump() for name, register in state.registers.items()})
+    )
     manifest = {
         "format": _FORMAT,
         "seq": state.seq,
         "count": len(state),
         "fingerprint": state.fingerprint,
         "embedder": state.embedder_name,
+        "languages": list(state.other_words),
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
@@ -95,20 +102,33 @@ def load_snapshot(path: Path) -> State:
         state.nodes = Nodes(manifest["nodes"], memories=len(memories))
         state.vectors = Vectors.load(path / "vectors.bin")
         state.words = Words.load(path / "words.npz")
+        state.other_words = {name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]}
+        registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
+        for name, register in state.registers.items():
+            register.load(registers[name])
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
         raise DamagedLab(f"The snapshot {path.name} cannot be read: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
-    for name in NUMERIC:
-        state.numbers[name].append(memories[name].to_numpy())
+    count, held = len(memories), set(memories.columns)
+    for name, numbers in state.numbers.items():
+        if name in held:
+            numbers.append(memories[name].to_numpy())
+        else:
+            numbers.extend(numbers.default, count)
     for name in NAMED:
-        state.names[name] = type(state.names[name])(manifest["names"][name])
-        state.names[name].append_codes(memories[name].to_numpy())
+        state.names[name] = Names(manifest["names"][name], default=first_name(name))
+        if name in held:
+            state.names[name].append_codes(memories[name].to_numpy())
+        else:
+            state.names[name].extend(first_name(name), count)
     for name in LISTED:
-        state.lists[name].append_series(memories[name])
+        state.lists[name].append_series(memories[name]) if name in held else state.lists[name].extend(None, count)
+    for name in NOTED:
+        state.notes[name].append(memories[name].to_list() if name in held else [None] * count)
     state.contexts = type(state.contexts)(manifest["contexts"])
-    state.contexts.append_codes(memories["context"].to_numpy())
+    state.contexts.append_codes(memories["place"].to_numpy())
     state.asks.append(memories["asks"].to_numpy())
     state.generation = 1
     return state

@@ -47,13 +47,14 @@ class Feature:
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 
-_BM25 = ("bm25-k1", "bm25-b")
+_WORDS = ("language",)
+_BM25 = (*_WORDS, "bm25-k1", "bm25-b")
 _RECENCY = ("half-life", "base-half-life")
 _RETENTION = ("retention", *_RECENCY)
 # A seed-score may range over all candidates and read any feature of theirs.
 _CANDIDATES = ("dense-candidates", "lexical-candidates", "triggers")
 _SEEDS = ("embedder", *_BM25, *_RETENTION, *_CANDIDATES, "eligible", "seed-score")
-_SPREAD = (*_SEEDS, "spread", "damping", "seeds", "spread-steps", "spread-threshold", "spread-mode")
+_SPREAD = (*_SEEDS, "spread", "damping", "seeds", "spread-steps", "spread-threshold", "spread-mode", "fan-out")
 
 FEATURES: dict[str, Feature] = {
     feature.name: feature
@@ -70,11 +71,53 @@ FEATURES: dict[str, Feature] = {
             ("embedder",),
         ),
         Feature("lexical", "num", "query", "BM25 of the memory's words", "", ">= 0", _BM25),
-        Feature("coverage", "num", "query", "share of the question's idf mass found in the memory", "share", "0..1"),
+        Feature(
+            "coverage", "num", "query", "share of the question's idf mass found in the memory", "share", "0..1", _WORDS
+        ),
         Feature("session-lexical", "num", "query", "BM25 of the whole session as one document", "", ">= 0", _BM25),
         Feature(
-            "before-coverage", "num", "query", "coverage of the memory just before in the session", "share", "0..1"
+            "before-coverage",
+            "num",
+            "query",
+            "coverage of the memory just before in the session",
+            "share",
+            "0..1",
+            _WORDS,
         ),
+        Feature(
+            "phrase",
+            "num",
+            "query",
+            "share of the question's pairs of neighbouring words that are neighbours in the text, stop words left out",
+            "share",
+            "0..1",
+            _WORDS,
+        ),
+        Feature(
+            "date-gap",
+            "num",
+            "query",
+            "time from the nearest day that the question names to its creation; 0: on that day; null: it names none",
+            "days",
+            nullable=True,
+        ),
+        Feature(
+            "names-date",
+            "num",
+            "query",
+            "1 if it was created when the question says (2023-05-07, May 2023, last week), else 0; null: no date",
+            "",
+            "0..1",
+            nullable=True,
+        ),
+        Feature(
+            "names-file",
+            "bool",
+            "query",
+            "the question names one of its files, by path, end of path, name or stem",
+            depends=_WORDS,
+        ),
+        Feature("names-tag", "bool", "query", "the words of one of its tags stand in the question", depends=_WORDS),
         Feature("names-speaker", "bool", "query", "the question contains a name of who said it"),
         Feature("names-other", "bool", "query", "the question names a speaker, but not who said this"),
         Feature("query-tags", "set", "query", "what the question writes as #tag, without the #"),
@@ -84,7 +127,7 @@ FEATURES: dict[str, Feature] = {
         # the shape of the memory
         Feature("asks", "bool", "memory", "its text holds a question mark"),
         Feature("answers", "bool", "memory", "the memory just before in its session asks"),
-        Feature("length", "num", "memory", "its number of words", "words", ">= 0"),
+        Feature("length", "num", "memory", "its number of words, stop words left out", "words", ">= 0", _WORDS),
         # what spreading found
         Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", _SEEDS),
         Feature(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from memlab.errors import InputError, UnknownName
 from memlab.graph import SPREAD_MODES
+from memlab.index import LANGUAGES
 
 __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
@@ -40,6 +41,12 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration(
             "pool", "count", "candidates that are scored and logged: the best by activation", 1, 100_000
         ),
+        SettingDeclaration(
+            "language",
+            "word",
+            "language of the words: its stems, its stop words; none: words as written",
+            words=LANGUAGES,
+        ),
         SettingDeclaration("bm25-k1", "num", "BM25: how soon a repeated word saturates", 0, 10),
         SettingDeclaration("bm25-b", "num", "BM25: how much a long memory is held back", 0, 1),
         SettingDeclaration("seeds", "count", "best candidates from which activation spreads", 0, 100_000),
@@ -50,6 +57,9 @@ SETTINGS: dict[str, SettingDeclaration] = {
             "word",
             "breadth first, the best arrival counts; all at once, arrivals add up; one wave each, unweighed; PageRank",
             words=SPREAD_MODES,
+        ),
+        SettingDeclaration(
+            "fan-out", "count", "edges of one memory or node that activation crosses: its newest", 1, 1_000_000
         ),
         SettingDeclaration("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
         SettingDeclaration(
@@ -75,6 +85,11 @@ SETTINGS: dict[str, SettingDeclaration] = {
         _later("tier-1-tokens", "count", "token budget of what a prompt always holds", 0),
         _later("tier-2-tokens", "count", "token budget of what a task brings up", 0),
         _later("tier-3-tokens", "count", "token budget of one result that was asked for", 0),
+        SettingDeclaration(
+            "forgotten-as", "word", "status of what the forget policy lets go", words=("forgotten", "expired", "deleted")
+        ),
+        SettingDeclaration("upkeep-hours", "num", "hours between two passes of lab.schedule", 1e-6, 1e6),
+        SettingDeclaration("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
         _later("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
         _later("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
         _later("familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1),

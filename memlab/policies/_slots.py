@@ -230,20 +230,41 @@ SLOTS: dict[str, Slot] = {
         ),
         _slot(
             "promote",
-            "The status that a memory has from now on.",
+            "The status that a memory has from now on. Upkeep asks it of all that take part in recall.",
             _inputs(stages=("memory",)),
             "str",
-            words=STATUSES,
-            asked=False,
+            words=tuple(word for word in STATUSES if word != "purged"),
         ),
         _slot(
             "forget",
-            "Whether a memory is let go: out of every recall, until it is restored.",
+            "Whether a memory is let go: out of every recall, until it is restored. Upkeep asks it, after promote, of all "
+            "that take part in recall and of what was retracted; the setting forgotten-as says what becomes of it.",
             _inputs(stages=("memory",)),
             "bool",
-            asked=False,
         ),
-        _slot("label", "A word for the state of a memory.", _inputs(stages=("memory",)), "str", asked=False),
+        _slot(
+            "label",
+            "A word for the state of a memory; null: the one that it has. Upkeep asks it and notes each change.",
+            _inputs(stages=("memory",)),
+            "str",
+        ),
+        _slot(
+            "prune",
+            "Whether an edge is removed. Upkeep asks it of every edge but those to tags, which a column decides.",
+            {
+                item.name: item
+                for item in (
+                    Input("weight", "num", "weight of the edge, 0-1"),
+                    Input("relation", "str", "what the edge means", RELATIONS),
+                    Input("reinforcements", "num", "how often it was strengthened"),
+                    Input("age-days", "num", "days since it was made"),
+                    Input("idle-days", "num", "days since both its memories had been recalled, at most its age"),
+                    Input("source-degree", "num", "how many edges meet the node that it leaves, this one included"),
+                    Input("target-degree", "num", "how many edges meet the node that it enters, this one included"),
+                )
+            },
+            "bool",
+        ),
         _slot(
             "inject",
             "The priority of a hit within the token budget of one tier; what has none above 0 stays out.",

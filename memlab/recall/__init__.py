@@ -3,6 +3,7 @@
 from memlab.recall._diversity import diversifies
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
+from memlab.recall._moment import Moment, columns
 from memlab.recall._pipeline import Recaller
 from memlab.recall._question import Question
 from memlab.recall._similar import similar
@@ -13,11 +14,13 @@ __all__ = [
     "Filters",
     "Hit",
     "Hits",
+    "Moment",
     "Question",
     "Recaller",
     "ScoreExplanation",
     "Where",
     "WordOrWords",
+    "columns",
     "diversifies",
     "occurs",
     "recalled",

@@ -22,7 +22,8 @@ from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
 from memlab.recall._diversity import Line, by_score
-from memlab.recall._features import Candidates, columns
+from memlab.recall._features import Candidates
+from memlab.recall._moment import columns
 
 __all__ = ["Shown", "choose", "generator"]
 
@@ -93,12 +94,13 @@ def choose(
     share = _shares(pack, pool, band, limit)
     if share is None:
         return sure
-    count = min(pack.count("probes"), len(band))
-    if count == 1 or len(band) == count:
-        propensity[band] = rate * (share if count == 1 else 1.0)
+    able = np.flatnonzero(share)
+    count = min(pack.count("probes"), len(able))
+    if count == 1 or len(able) == count:
+        propensity[band] = rate * (share if count == 1 else share > 0)
         if chance.random() >= rate:
             return Shown(head, ranks, propensity, sure.conditional, 0, "probe")
-        drawn = np.array([_draw(share, chance)]) if count == 1 else np.arange(count)
+        drawn = np.array([_draw(share, chance)]) if count == 1 else able
         conditional = share[drawn] if count == 1 else np.ones(count)
         given = (*sure.conditional, *conditional.tolist())
         return Shown(np.concatenate([head, band[drawn]]), ranks, propensity, given, count, "probe")

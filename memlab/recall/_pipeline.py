@@ -24,7 +24,8 @@ from memlab.memory import State
 from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
 from memlab.recall._explore import choose, generator
-from memlab.recall._features import Candidates, columns, read
+from memlab.recall._features import Candidates
+from memlab.recall._moment import columns, read
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Asked, Question, SpeakerNames
 from memlab.recall._triggers import Triggers
@@ -176,7 +177,7 @@ def _found(pack: Pack, asked: Asked) -> Rows:
     if dense and len(asked.population):
         found.append(asked.nearest(dense))
     if lexical:
-        found.append(asked.posted[best(asked.posted_scores, lexical)])
+        found.append(asked.matches.best(lexical))
     if pack.settings["triggers"]:
         found.append(asked.triggered())
     rows = np.sort(np.concatenate(found))

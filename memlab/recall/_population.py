@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.index import GroupLengths, group_lengths
+from memlab.index import GroupLengths, Grown, Words, group_lengths
 from memlab.memory import State
 from memlab.recall._filters import Filters
 from memlab.schema import RECALLABLE
 
-__all__ = ["Population", "Populations", "admitted"]
+__all__ = ["Lengths", "Population", "Populations", "admitted"]
 
 _POPULATIONS = 16
 
@@ -25,23 +25,51 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class Lengths:
+    """Of the first ``count`` memories of a population, in words: the total, and that of each session."""
+
+    count: int
+    total: int
+    sessions: GroupLengths
+
+    @property
+    def mean(self) -> float:
+        """Of a memory."""
+        return self.total / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True)
 class Population:
     """The memories that may take part in a recall: filter first, then search what is left.
 
     Document statistics of BM25 are those of the population, so one project's words say nothing of another's.
-    ``mask`` is None where all memories take part. ``speakers`` are the codes of those who said any of them,
-    ``sessions`` the lengths of sessions, ``mean_length`` that of a memory, in words.
+    ``mask`` is None where all memories take part. ``speakers`` are the codes of those who said any of them.
     """
 
     mask: Mask | None
     rows: Rows
     speakers: NDArray[np.int64]
-    mean_length: float
-    sessions: GroupLengths
     key: Hashable
+    _lengths: dict[str | None, Lengths] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def lengths(self, state: State, words: Words) -> Lengths:
+        """The lengths as ``words`` counts them, once for each language; of what came since, where some were known."""
+        known = self._lengths.get(words.language)
+        if known is None or known.count < len(self):
+            groups, lengths = state.contexts.codes, words.lengths
+            if known is None:
+                rows = None if self.mask is None else self.rows
+                own = lengths if rows is None else lengths[rows]
+                known = Lengths(len(self), int(own.sum()), group_lengths(groups, lengths, rows=rows))
+            else:
+                late = self.rows[known.count :]
+                sessions = known.sessions.with_rows(groups[late], lengths[late])
+                known = Lengths(len(self), known.total + int(lengths[late].sum()), sessions)
+            self._lengths[words.language] = known
+        return known
 
     @property
     def search(self) -> dict[str, Any]:
@@ -53,77 +81,104 @@ class Population:
         return rows if self.mask is None else rows[self.mask[rows]]
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A population of the first ``size`` memories, and what it is valid for; its arrays in buffers that grow."""
+
+    changes: int
+    seen: int | None
+    size: int
+    population: Population
+    rows: Grown
+    mask: Grown
+
+
 class Populations:
-    """The populations of recent filters. One is valid until a memory is added or changes its status, and where its
-    expression reads what recalls and feedback change, until the next event.
+    """The populations of recent filters. One is valid until a memory changes in what filters read, and where its
+    expression reads what recalls and feedback change, until the next event. Memories that are added are asked and
+    counted alone: counting a million anew takes some ten milliseconds, at each question after each memory.
     """
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[State, OrderedDict[Hashable, tuple[Hashable, Population]]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[State, OrderedDict[Hashable, _Kept]] = WeakKeyDictionary()
 
     def get(self, state: State, *, project: str | None, session: str | None, filters: Filters) -> Population:
         """The memories that a question from this project and session may find."""
         kept = self._kept.setdefault(state, OrderedDict())
         key = (project, session, filters)
-        lasting = filters.where is None or filters.where.lasting
-        version = (state.generation, len(state), None if lasting else state.seq)
+        where = filters.where
+        seen = None if where is None or where.lasting else state.seq
         known = kept.get(key)
-        if known is not None and known[0] == version and (filters.where is None or filters.where.plain):
-            kept.move_to_end(key)
-            return known[1]
-        found = _counted(state, admitted(state, project=project, session=session, filters=filters), key)
-        kept[key] = (version, found)
+        if known is not None and (known.changes, known.seen) == (state.changes, seen):
+            if known.size == len(state) and (where is None or where.plain):
+                kept.move_to_end(key)
+                return known.population
+            # an expression may speak of all memories at once, so that more of them change its value for the others
+            known = known if where is None and known.size < len(state) else None
+        else:
+            known = None
+        start = 0 if known is None else known.size
+        fresh = admitted(state, project=project, session=session, filters=filters, start=start)
+        found = _counted(state, fresh, key, seen, known)
+        kept[key] = found
         kept.move_to_end(key)
         while len(kept) > _POPULATIONS:
             kept.popitem(last=False)
-        return found
+        return found.population
 
 
-def admitted(state: State, *, project: str | None, session: str | None, filters: Filters) -> Mask:
-    """bool[memories]: which may take part.
+def admitted(state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0) -> Mask:
+    """bool[memories]: which may take part, of those from row ``start`` on.
 
     In use (or of the statuses named), of this project or none, of this session if bound to one, of these branches or
     none, of these scopes and visibilities; not private to another than ``viewer``; and what ``where`` admits.
     """
-    names = state.names
-    mask = _among(state, "status", RECALLABLE if filters.status is None else filters.status)
+
+    def among(column: str, words: Iterable[str | None]) -> Mask:
+        """Which rows have one of these words; None is null."""
+        names = state.names[column]
+        wanted = np.zeros(len(names.vocabulary) + 1, dtype=np.bool_)
+        wanted[[code for code in map(names.code, words) if code >= -1]] = True  # the last place is null's, code -1
+        mask: Mask = wanted[names.codes[start:]]
+        return mask
+
+    mask = among("status", RECALLABLE if filters.status is None else filters.status)
     if project is not None:
-        mask &= _among(state, "project", (project, None))
-    bound = names["scope"].codes == names["scope"].code("session")
+        mask &= among("project", (project, None))
+    bound = among("scope", ("session",))
     if bound.any():
-        mask &= ~bound | (names["session"].codes == names["session"].code(session or ""))
+        mask &= ~bound | (among("session", (session or "",)))
     if filters.scope is not None:
-        mask &= _among(state, "scope", filters.scope)
+        mask &= among("scope", filters.scope)
     if filters.visibility is not None:
-        mask &= _among(state, "visibility", filters.visibility)
+        mask &= among("visibility", filters.visibility)
     if filters.branch is not None:
-        mask &= _among(state, "branch", (*filters.branch, None))
+        mask &= among("branch", (*filters.branch, None))
     if filters.viewer is not None:
-        mask &= ~_among(state, "visibility", ("private",)) | _among(state, "creator", (filters.viewer,))
+        mask &= ~among("visibility", ("private",)) | among("creator", (filters.viewer,))
     if filters.where is not None:
-        mask &= filters.where.mask(state)
+        mask &= filters.where.mask(state)[start:]
     return mask
 
 
-def _among(state: State, column: str, words: Iterable[str | None]) -> Mask:
-    """Which rows have one of these words; None is null."""
-    names = state.names[column]
-    wanted = np.zeros(len(names.vocabulary) + 1, dtype=np.bool_)
-    wanted[[code for code in map(names.code, words) if code >= -1]] = True  # the last place is that of null, code -1
-    mask: Mask = wanted[names.codes]
-    return mask
-
-
-def _counted(state: State, mask: Mask, key: Hashable) -> Population:
-    rows = np.flatnonzero(mask)
-    whole = len(rows) == len(state)
-    lengths, speakers = state.words.lengths, state.names["speaker"].codes
-    own, theirs = (lengths, speakers) if whole else (lengths[rows], speakers[rows])
-    return Population(
-        mask=None if whole else mask,
-        rows=rows,
-        speakers=np.flatnonzero(np.bincount(theirs[theirs >= 0])),
-        mean_length=float(own.mean()) if len(rows) else 0.0,
-        sessions=group_lengths(state.contexts.codes, lengths, rows=None if whole else rows),
+def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: _Kept | None) -> _Kept:
+    """What takes part of the ``fresh`` memories, beside what was ``known`` of those before them."""
+    start = len(state) - len(fresh)
+    rows = Grown(np.empty(0, dtype=np.int64)) if known is None else known.rows
+    mask = Grown(np.empty(0, dtype=np.bool_)) if known is None else known.mask
+    late = np.flatnonzero(fresh) + start
+    rows.append(late)
+    if rows.size < len(state):
+        if mask.size < start:
+            mask.append(np.ones(start - mask.size, dtype=np.bool_))  # so far all took part
+        mask.append(fresh)
+    speakers = state.names["speaker"].codes[start:] if len(late) == len(fresh) else state.names["speaker"].codes[late]
+    present = np.flatnonzero(np.bincount(speakers[speakers >= 0]))
+    population = Population(
+        mask=mask.columns[0] if mask.size else None,
+        rows=rows.columns[0],
+        speakers=present if known is None else np.union1d(known.population.speakers, present),
         key=key,
+        _lengths={} if known is None else dict(known.population._lengths),
     )
+    return _Kept(state.changes, seen, len(state), population, rows, mask)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
-from memlab.index import TermHits, best, bm25, coverage, group_bm25
+from memlab.index import Matches, TermHits, best, group_scores
 from memlab.memory import State
 from memlab.policies import Pack
+from memlab.recall._dates import Span, named_dates
 from memlab.recall._filters import NO_FILTERS, Filters
 from memlab.recall._population import Population
 from memlab.recall._triggers import Triggers
@@ -86,15 +87,18 @@ class Asked:
         given = question.vector
         self.vector: NDArray[np.int8] = embedder.encode([question.text])[0] if given is None else given
         self._k1, self._b = pack.number("bm25-k1"), pack.number("bm25-b")
-        words = state.words
+        self.words = words = state.words_in(str(pack.settings["language"]))
+        self._lengths = population.lengths(state, words)
         self.hits: TermHits = words.hits(words.query(question.text), population.mask)
-        size = len(population)
-        self.posted, self.posted_scores = bm25(
-            self.hits, words.lengths, k1=self._k1, b=self._b, count=size, mean_length=population.mean_length
+        self.matches = Matches(
+            self.hits,
+            words.lengths,
+            count=len(population),
+            mean_length=self._lengths.mean,
+            k1=self._k1,
+            b=self._b,
         )
-        self._covered_rows, self._covered = coverage(self.hits, count=size)
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
-        self._sessions: tuple[Rows, Scores] | None = None
         self._triggered: Rows | None = None
 
     def nearest(self, count: int) -> Rows:
@@ -128,10 +132,18 @@ class Asked:
         return self._embedder.closeness(cosine)
 
     def lexical(self, rows: Rows) -> Scores:
-        return _look_up(self.posted, self.posted_scores, rows)
+        return self.matches.scores(rows)
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """The days that the question names."""
+        text, rows = self.question.text, self.population.rows
+        if not len(rows) or not named_dates(text, self.at):
+            return ()
+        return named_dates(text, self.at, int(self.state.numbers["created"].values[rows].max()))
 
     def coverage(self, rows: Rows) -> Scores:
-        return _look_up(self._covered_rows, self._covered, rows)
+        return self.matches.coverage(rows)
 
     def triggered(self) -> Rows:
         """The rows that take part and have a trigger in the question, ascending."""
@@ -141,16 +153,5 @@ class Asked:
 
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
         """BM25 of the sessions with these codes; 0 for a memory without a session."""
-        if self._sessions is None:
-            self._sessions = group_bm25(
-                self.hits, self.state.contexts.codes, self.population.sessions, k1=self._k1, b=self._b
-            )
-        return _look_up(*self._sessions, contexts)
-
-
-def _look_up(keys: NDArray[Any], values: Scores, wanted: NDArray[Any]) -> Scores:
-    """The value of each wanted key among the ascending ``keys``; 0 where it is missing."""
-    if not len(keys):
-        return np.zeros(len(wanted))
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0.0)
+        sessions = self._lengths.sessions
+        return group_scores(self.hits, self.state.contexts.codes, sessions, contexts, k1=self._k1, b=self._b)

@@ -25,8 +25,7 @@ from memlab.schema import MEMORY
 __all__ = ["Where", "memory_columns"]
 
 _COLUMNS = ("id", *MEMORY)
-_STAMP = pl.Datetime("us", "UTC")
-_LASTING = {"id", "created", *(n for n, c in MEMORY.items() if c.storage in ("word", "name", "text", "list"))}
+_LASTING = {"id", "created", *(n for n, c in MEMORY.items() if c.storage not in ("num", "bool", "time"))}
 """Columns that change only with the state's generation; use and feedback change the others."""
 
 # fmt: off
@@ -111,23 +110,7 @@ class Where:
 
 def memory_columns(state: State, names: Sequence[str]) -> pl.DataFrame:
     """These columns of ``lab.memories`` and no others: all of them take seconds of a million memories."""
-    return pl.DataFrame([_column(state, name) for name in dict.fromkeys(names)])
-
-
-def _column(state: State, name: str) -> pl.Series:
-    if name == "id":
-        return pl.Series(name, np.arange(1, len(state) + 1, dtype=np.int64))
-    column = MEMORY[name]
-    if column.storage == "text":
-        return (state.texts if name == "text" else state.refs).series(name)
-    if column.storage == "list":
-        return state.lists[name].series(name)
-    if column.storage in ("word", "name"):
-        return state.names[name].series(name)
-    values = pl.Series(name, state.numbers[name].values.copy())
-    if column.storage == "time":
-        return values.cast(_STAMP)
-    return values.fill_nan(None) if column.nullable else values
+    return pl.DataFrame([state.column(name) for name in dict.fromkeys(names)])
 
 
 # -- as data ----------------------------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """One recall and its bytes.
 
-A slate is one blob beside its event: a msgpack header, then ids, scores and features as rows of float64 (30 kB for 100
-candidates and 30 numbers, 25 microseconds to write), guarded by a CRC, because a flipped bit in a matrix of doubles
-would otherwise change a result without a word.
+A slate is one blob beside its event: a msgpack header, then ids, scores and features in columns, guarded by a CRC,
+because a flipped bit in a matrix of doubles would otherwise change a result without a word.
+
+Every bit of a feature is kept, and no more than it takes: a column that is the same for all candidates is one float64,
+one that float32 holds exactly (a flag, a count) is float32, any other float64. A default slate of 100 candidates and 46
+features takes 22 kB instead of 50, and its commit half the time.
 """
 
 from __future__ import annotations
@@ -19,13 +22,19 @@ from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, NewerLab
 
-__all__ = ["FORMAT", "Slate", "decode", "encode"]
+__all__ = ["BLOB_FORMAT", "FORMAT", "Slate", "decode", "encode"]
 
 FORMAT = 2
-"""The format of blobs, segments and tables. Format 1 knew neither ranks nor propensities."""
+"""The format of segments and tables. Format 1 knew neither ranks nor propensities."""
+
+BLOB_FORMAT = 3
+"""The format of blobs. Formats 1 and 2 kept every feature as a row of float64."""
 
 _MAGIC = b"MLS"
 _PREFIX = 12  # magic and format, CRC of what follows, length of the header: four bytes each
+
+_WHOLE, _SAME, _SINGLE = b"wsf"
+"""How a column of numbers is kept: float64, one float64 for all candidates, float32."""
 
 _FLAGS_OF_FORMAT_1 = ("names-speaker", "names-other", "same-session", "same-branch", "asks", "answers", "pinned")
 
@@ -131,7 +140,7 @@ def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.S
 
 
 class _Given(msgspec.Struct, kw_only=True):
-    """What the header of either format holds."""
+    """What the header of every format holds."""
 
     format: int
     count: int
@@ -149,11 +158,14 @@ class _Given(msgspec.Struct, kw_only=True):
     state: int
     cut: str
     sampler: str
-    words: dict[str, list[str | None]]
+    words: dict[str, list[str | None] | str | None]
     shown: tuple[int, ...]
 
 
 class _Header(_Given, kw_only=True):
+    """``kept`` says of each name how its numbers are kept; a word of its own stands for all candidates."""
+
+    kept: bytes = b""
     seed: int | None
     kappa: float | None
     conditional: tuple[float, ...]
@@ -167,8 +179,9 @@ class _Header(_Given, kw_only=True):
     also: dict[int, tuple[int, ...]] = {}
 
 
-_TAKEN = [name for name in _Header.__struct_fields__ if name not in ("format", "count", "names", "ranked", "weighted")]
-_TAKEN_1 = [name for name in _Given.__struct_fields__ if name not in ("format", "count", "names")]
+_OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")
+_TAKEN = [name for name in _Header.__struct_fields__ if name not in _OF_THE_BLOB]
+_TAKEN_1 = [name for name in _Given.__struct_fields__ if name not in _OF_THE_BLOB]
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Header)
 _DECODER_1 = msgspec.msgpack.Decoder(_Given)
@@ -176,12 +189,24 @@ _DECODER_1 = msgspec.msgpack.Decoder(_Given)
 
 def encode(slate: Slate) -> bytes:
     """The bytes that the journal keeps; the same slate gives the same bytes."""
+    count, names = len(slate.ids), list(slate.numbers)
+    numbers = np.array(list(slate.numbers.values()), dtype="<f8").reshape(len(names), count)
+    kept = np.full(len(names), _WHOLE, dtype=np.uint8)
+    single = numbers
+    if numbers.size:
+        bits = numbers.view("<i8")  # NaN equals itself, and -0 is not 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            single = numbers.astype("<f4")
+        kept[(single == numbers).all(axis=1)] = _SINGLE
+        kept[(bits == bits[:, :1]).all(axis=1)] = _SAME
     header = _Header(
-        format=FORMAT,
-        count=len(slate.ids),
-        names=list(slate.numbers),
+        format=BLOB_FORMAT,
+        count=count,
+        names=names,
+        kept=kept.tobytes(),
         ranked=slate.ranks is not None,
         weighted=slate.propensity is not None,
+        words={name: _one_for_all(values) for name, values in slate.words.items()},
         **{name: getattr(slate, name) for name in _TAKEN},
     )
     head = _ENCODER.encode(header)
@@ -189,17 +214,21 @@ def encode(slate: Slate) -> bytes:
     parts.append(np.ascontiguousarray(slate.ids, dtype="<i8"))
     if slate.ranks is not None:
         parts.append(np.ascontiguousarray(slate.ranks, dtype="<i8"))
-    parts += [
-        np.ascontiguousarray(values, dtype="<f8")
-        for values in (slate.propensity, slate.scores, *slate.numbers.values())
-        if values is not None
-    ]
+    if slate.propensity is not None:
+        parts.append(np.ascontiguousarray(slate.propensity, dtype="<f8"))
+    parts.append(np.ascontiguousarray(slate.scores, dtype="<f8"))
+    if numbers.size:
+        parts += [numbers[kept == _WHOLE], numbers[kept == _SAME, 0], single[kept == _SINGLE]]
     body = b"".join(parts)
-    return _MAGIC + bytes([FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
+    return _MAGIC + bytes([BLOB_FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def _one_for_all(values: list[str | None]) -> list[str | None] | str | None:
+    return values[0] if values and values.count(values[0]) == len(values) else values
 
 
 def decode(blob: bytes, *, decision: int = 0) -> Slate:
-    """The slate that ``encode`` wrote, of this format or of format 1.
+    """The slate that ``encode`` wrote, of this format or an older one.
 
     Raises DamagedLab for bytes that are truncated or altered, NewerLab for a later format.
     """
@@ -207,9 +236,9 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
         return _decode_1(blob, decision)
     if len(blob) < _PREFIX:
         raise _damaged(decision, "it is truncated")
-    if blob[3] != FORMAT:
+    if blob[3] > BLOB_FORMAT:
         raise NewerLab(
-            f"The slate of decision {decision} has format {blob[3]}; this version reads formats 1 to {FORMAT}. "
+            f"The slate of decision {decision} has format {blob[3]}; this version reads formats 1 to {BLOB_FORMAT}. "
             "Install a later version."
         )
     if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
@@ -217,17 +246,38 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
     size = int.from_bytes(blob[8:12], "little")
     try:
         header = _DECODER.decode(memoryview(blob)[_PREFIX : _PREFIX + size])
-        start = _PREFIX + size + -(_PREFIX + size) % 8
-        body = np.frombuffer(blob, dtype="<f8", offset=start)
-        body = body.reshape(2 + header.ranked + header.weighted + len(header.names), header.count)
+        if header.format != blob[3]:
+            raise ValueError(f"its header says format {header.format}")
+        body = memoryview(blob)[_PREFIX + size + -(_PREFIX + size) % 8 :]
+        kept = np.frombuffer(header.kept if blob[3] > 2 else bytes([_WHOLE]) * len(header.names), dtype=np.uint8)
+        whole = 2 + header.ranked + header.weighted + int((kept == _WHOLE).sum())
+        first = np.frombuffer(body[: 8 * whole * header.count], dtype="<f8").reshape(whole, header.count)
+        numbers = _numbers(header, kept, first[whole - int((kept == _WHOLE).sum()) :], body[first.nbytes :])
     except (msgspec.DecodeError, ValueError) as error:
         raise _damaged(decision, error) from None
-    rows = iter(body)
+    rows = iter(first)
     ids = next(rows).view("<i8")
     ranks = next(rows).view("<i8") if header.ranked else None
     propensity = next(rows) if header.weighted else None
     given = {name: getattr(header, name) for name in _TAKEN}
-    return _built(header, given, decision, ids=ids, ranks=ranks, propensity=propensity, scores=next(rows), rows=rows)
+    return _built(header, given, decision, ids=ids, ranks=ranks, propensity=propensity, scores=next(rows), rows=numbers)
+
+
+def _numbers(
+    header: _Header, kept: NDArray[np.uint8], whole: NDArray[np.float64], rest: memoryview
+) -> list[NDArray[np.float64]]:
+    """The numbers of each name, from the rows kept whole and the bytes of the others."""
+    same, single = int((kept == _SAME).sum()), int((kept == _SINGLE).sum())
+    if not header.count:
+        same = single = 0
+    if len(kept) != len(header.names) or len(rest) != 8 * same + 4 * single * header.count:
+        raise ValueError("its columns do not fill it")
+    once = np.frombuffer(rest[: 8 * same], dtype="<f8")
+    floats = np.frombuffer(rest[8 * same :], dtype="<f4").reshape(single, header.count).astype(np.float64)
+    numbers = np.empty((len(kept), header.count))
+    if header.count:
+        numbers[kept == _WHOLE], numbers[kept == _SAME], numbers[kept == _SINGLE] = whole, once[:, None], floats
+    return list(numbers)
 
 
 def _decode_1(blob: bytes, decision: int) -> Slate:
@@ -247,8 +297,12 @@ def _decode_1(blob: bytes, decision: int) -> Slate:
 
 
 def _built(header: _Given, given: dict[str, Any], decision: int, *, rows: Any, **arrays: Any) -> Slate:
-    slate = Slate(**given, **arrays, numbers=dict(zip(header.names, rows, strict=True)), decision=decision)
-    if any(len(values) != header.count for values in slate.words.values()):
+    words = {
+        name: values if isinstance(values, list) else [values] * header.count for name, values in header.words.items()
+    }
+    numbers = dict(zip(header.names, rows, strict=True))
+    slate = Slate(**given, **arrays, words=words, numbers=numbers, decision=decision)
+    if any(len(values) != header.count for values in words.values()):
         raise _damaged(decision, "its columns differ in length")
     return slate
 

@@ -151,7 +151,7 @@ class TestOnDisk:
         words = Words.load(path)
         assert words.language == "english"
         words.append(["indeed spaces"])
-        assert words.lengths.tolist() == [4, 3, 0, 1]
+        assert words.lengths.tolist() == [4, 4, 0, 1]
         assert [item.name for item in path.parent.iterdir()] == ["words"]
 
     @pytest.mark.parametrize("damage", [lambda held: held[:-200], lambda held: b"", lambda held: b"PK" + held[:50]])

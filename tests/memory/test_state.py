@@ -41,6 +41,40 @@ class Shelf:
             yield after_id + 1, np.array([[len(text), ord(text[0]) - 97, 1, -3] for text in fresh], dtype=np.int8)
 
 
+def mentions(count):
+    return {"relation": "mentions", "weight": [0.5] * count}
+
+
+def folded(events, shelf):
+    state = State()
+    state.fold(events, shelf)
+    return state
+
+
+def changes(count):
+    """Columns of every storage, each one value for all rows or one for each."""
+
+    def each(values, *, one=True):
+        many = st.lists(values, min_size=count, max_size=count)
+        return (values | many) if one else many
+
+    tags = st.none() | st.lists(words, min_size=1, max_size=2)
+    columns = {
+        "status": each(st.sampled_from(["active", "forgotten", "superseded"])),
+        "strength": each(st.floats(0, 100)),
+        "stability": each(st.none() | st.floats(0, 9)),
+        "pinned": each(st.booleans()),
+        "valid_until": each(st.none() | st.integers(-(2**50), 2**50)),
+        "branch": each(st.none() | words),
+        "summary": each(st.none() | words),
+        "triggers": each(tags, one=False),
+        "tags": each(tags, one=False),
+    }
+    return st.lists(st.sampled_from(sorted(columns)), min_size=1, max_size=4, unique=True).flatmap(
+        lambda names: st.fixed_dictionaries({name: columns[name] for name in names})
+    )
+
+
 @st.composite
 def lives(draw):
     """A journal that could have happened, and its texts."""
@@ -48,7 +82,9 @@ def lives(draw):
     events = [Event(1, 0, "embedder", {"fingerprint": "f", "name": "e", "dim": DIM})]
     for at in range(1, draw(st.integers(1, 12))):
         known = len(shelf.said)
-        kind = draw(st.sampled_from(["remember", "remember", "link", "recall", "feedback", "status", "use"]))
+        kind = draw(
+            st.sampled_from(["remember", "remember", "link", "recall", "feedback", "edit", "strengthen", "use"])
+        )
         one = st.integers(1, max(known, 1))
         if kind == "remember":
             texts = draw(st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=4))
@@ -77,8 +113,18 @@ def lives(draw):
             body = {"ids": draw(st.lists(one, max_size=3, unique=True))}
         elif kind == "feedback":
             body = {"memory": draw(one), "outcome": draw(st.sampled_from([None, "success", "fail"]))}
-        elif kind == "status":
-            body = {"ids": [draw(one)], "status": draw(st.sampled_from(["active", "forgotten"]))}
+        elif kind == "edit":
+            ids = draw(st.lists(one, min_size=1, max_size=3, unique=True))
+            body = {"set": [{"ids": ids, "columns": draw(changes(len(ids)))}]}
+            body["join"] = [{"source": ids, "kind": "entity", "target": ["goat"] * len(ids)} | mentions(len(ids))]
+        elif kind == "strengthen":
+            living = [number for number, alive in enumerate(folded(events, shelf).edges.alive) if alive]
+            if len(living) < 2:
+                continue
+            body = {
+                "strengthen": {"edges": living[:1], "weight": [0.25]},
+                "unlink": [draw(st.sampled_from(living[1:]))],
+            }
         else:
             body = {}
         events.append(Event(len(events) + 1, at * 1000, kind, body))
@@ -130,6 +176,21 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
 def test_an_event_of_a_later_version_is_not_guessed_at():
     with pytest.raises(NewerLab, match=r'Event 1 is of kind "dreamt"'):
         State().fold([Event(1, 0, "dreamt")], Shelf())
+
+
+@given(lives())
+def test_a_column_in_which_nothing_was_said_takes_no_room(life):
+    events, shelf = life
+    state = folded(events, shelf)
+    assert not any(state.numbers[name].held for name in ("difficulty", "ttl_days", "trust", "valid_from"))
+    assert not any(state.names[name].held for name in ("subject", "predicate", "object", "season"))
+    assert state.memories()["trust"].null_count() == len(state)
+
+
+def test_a_changed_tag_moves_its_edge():
+    state, _ = remembered(tags=[["a", "b"], ["b"]])
+    state.fold([Event(3, 20, "edit", {"set": [{"ids": [1], "columns": {"tags": [["b", "c"]]}}]})], Shelf())
+    assert state.edge_frame().select("source", "to").rows() == [(1, "b"), (2, "b"), (1, "c")]
 
 
 def remembered(**columns):

@@ -37,8 +37,8 @@ def ranking(row):
 
 class TestRelevance:
     def test_ranking_clamps_the_factors_and_weighs_the_status(self):
-        weight = {"staged": 0.5, "superseded": 0, "retracted": 0, "forgotten": 0}
-        expected = [ranking(row) * weight.get(row["status"], 1) for row in FACTS]
+        weight = {"staged": 0.5, "active": 1, "confirmed": 1}
+        expected = [ranking(row) * weight.get(row["status"], 0) for row in FACTS]
         assert any(ranking(row) != pytest.approx(clean_up(row)) for row in FACTS), "the clamps are reached"
         assert decisions("factgraph", "recall-score", FACTS) == pytest.approx(expected, rel=1e-13)
 

@@ -1,14 +1,11 @@
-"""The label policy without a question reads the same features as a recall does."""
-
-from types import SimpleNamespace
+"""The label policy is asked without a question."""
 
 import numpy as np
 import polars as pl
 import pytest
 
-from memlab.policies import FEATURES, load_pack, pack_names
-from memlab.recall._features import Candidates
-from memlab.structure._labels import Moment, labels
+from memlab.policies import load_pack, pack_names
+from memlab.structure._labels import labels
 
 ROWS = [
     {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},
@@ -27,19 +24,6 @@ def state(lab, clock):
         lab.feedback(hits[0], "success")
         clock.advance(hours=30)
     return lab._store.state
-
-
-@pytest.mark.parametrize("name", [name for name, feature in FEATURES.items() if feature.stage == "memory"])
-@pytest.mark.parametrize("pack", ["memlab", "companion"])
-def test_every_feature_of_a_memory_is_that_of_a_recall(state, clock, pack, name):
-    rows = np.array([0, 1, 3])
-    loaded = load_pack(pack)
-    mine = Moment(state, loaded, rows, clock())[name]
-    theirs = Candidates(state, loaded, SimpleNamespace(at=clock()), rows)[name]
-    if mine.dtype.kind == "f":
-        np.testing.assert_array_equal(mine, theirs)
-    else:
-        assert mine.tolist() == theirs.tolist()
 
 
 @pytest.mark.parametrize("name", pack_names())

@@ -1,0 +1,194 @@
+"""What the words of a question find: the best rows, and the scores of any rows, without a score for every row.
+
+Of a million memories a common word is in tens of thousands, which alone can never be among the best. So the rarest
+words are read first, and the others only for rows that can still get there: what is left out is decided by bounds, as
+in MaxScore (Turtle & Flood 1995), and all that is given is exact, to the bit what ``bm25`` and ``coverage`` give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.index._bm25 import bm25, check_statistics, coverage, idf, mass_of
+from memlab.index._select import best
+from memlab.index._words import TermHits
+from memlab.scratch import zeros
+
+__all__ = ["Matches"]
+
+_FEW = 8192
+"""Postings up to which every row that holds a word gets its score: some 100 microseconds."""
+
+_WORTH = 16_384
+"""Postings of a word from which it is worth finding out whether they must be read."""
+
+_SAFE = 1.0 - 1e-9
+"""Sums that bound a score are added up in another order, and may differ from it in the last bits."""
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+
+class Matches:
+    """The hits of a question among ``count`` eligible rows, whose words are ``mean_length`` on average.
+
+    ``lengths`` are ``Words.lengths``. Rows that hold no word of the question have score and coverage 0.
+    """
+
+    def __init__(
+        self,
+        hits: TermHits,
+        lengths: NDArray[np.integer],
+        *,
+        count: int,
+        mean_length: float,
+        k1: float,
+        b: float,
+    ) -> None:
+        check_statistics(k1, b, count, mean_length)
+        self._hits, self._lengths = hits, lengths
+        self._count, self._mean, self._k1, self._b = count, mean_length, k1, b
+        self._few = len(hits) <= _FEW
+        self._read: tuple[Rows, NDArray[np.int32]] | None = None
+
+    def best(self, n: int) -> Rows:
+        """The ``n`` rows of the greatest scores, greatest first, ties by row; fewer if fewer hold a word."""
+        if self._few:
+            rows, scores = self._scored
+            return rows[best(scores, n)]
+        if n <= 0:
+            return np.empty(0, dtype=np.int64)
+        rows = self._contenders(n)
+        return rows[best(self.scores(rows), n)]
+
+    def scores(self, rows: Rows) -> Scores:
+        """BM25 of each of these rows."""
+        if self._few:
+            return _look_up(*self._scored, rows)
+        held, norm = self._held(rows), self._norm(rows)
+        total = np.zeros(len(rows))
+        for tf, weight in zip(held, self._weight, strict=True):
+            total += weight * _share(tf, norm)
+        return total
+
+    def coverage(self, rows: Rows) -> Scores:
+        """The share of the question's idf mass that each of these rows holds."""
+        if self._few:
+            return _look_up(*self._covered, rows)
+        total = np.zeros(len(rows))
+        for tf, weight in zip(self._held(rows), self._weight, strict=True):
+            total += weight * (tf > 0)
+        return total / mass_of(self._weight, self._hits.unknown, self._count)
+
+    def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+        """Which of these rows hold both terms of one of the pairs; terms by their number in the question."""
+        if not pairs:
+            return np.zeros(len(rows), dtype=np.bool_)
+        held = self._held(rows) > 0
+        one, two = (list(terms) for terms in zip(*pairs, strict=True))
+        return np.asarray((held[one] & held[two]).any(axis=0))
+
+    # -- inside -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _scored(self) -> tuple[Rows, Scores]:
+        return bm25(self._hits, self._lengths, count=self._count, mean_length=self._mean, k1=self._k1, b=self._b)
+
+    @cached_property
+    def _covered(self) -> tuple[Rows, Scores]:
+        return coverage(self._hits, count=self._count)
+
+    @cached_property
+    def _weight(self) -> Scores:
+        return idf(self._hits.frequency, self._count)
+
+    def _norm(self, rows: Rows) -> Scores:
+        return np.asarray(self._k1 * (1.0 - self._b + self._b * self._lengths[rows] / (self._mean or 1.0)), np.float64)
+
+    def _held(self, rows: Rows) -> NDArray[np.int32]:
+        """i32[terms, rows]: how often each row holds each term. Features ask for the same rows one after the other."""
+        if self._read is None or self._read[0] is not rows:
+            wanted = rows.astype(np.int32)
+            held = np.zeros((self._hits.size, len(rows)), dtype=np.int32)
+            for out, posted, tf in zip(held, self._hits.rows, self._hits.tfs, strict=True):
+                if len(posted):
+                    place = np.minimum(np.searchsorted(posted, wanted), len(posted) - 1)
+                    np.copyto(out, tf[place], where=posted[place] == wanted)
+            self._read = rows, held
+        return self._read[1]
+
+    def _contenders(self, n: int) -> Rows:
+        """Rows, ascending, among which the best ``n`` are."""
+        hits = self._hits
+        order = [int(term) for term in np.argsort(hits.frequency, kind="stable") if len(hits.rows[term])]
+        most = np.array([int(hits.tfs[term].max()) for term in order])
+        floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
+
+        def given(term: int, rows: Rows, tf: NDArray[np.int32]) -> Scores:
+            return np.asarray(self._weight[term] * (tf / (tf + (floor + slope * self._lengths[rows]))))
+
+        # what the terms from a place on can add at most
+        rest = np.append(np.cumsum((self._weight[order] * most / (most + floor))[::-1])[::-1], 0.0)
+        rows, partial, size, least = np.empty(len(hits), np.int64), np.empty(len(hits)), 0, 0.0
+        with zeros(len(self._lengths), np.int32) as place:
+            for read, term in enumerate(order):
+                if len(hits.rows[term]) >= _WORTH and size >= n and rest[read] >= least:
+                    # what leads so far, scored with the words that are not read yet, tells what the best will have
+                    least = max(least, self._nth(rows[:size], partial[:size], n))
+                posted, tf = hits.rows[term].astype(np.int64), hits.tfs[term]
+                at = place[posted]
+                known = np.flatnonzero(at)
+                if rest[read] < least:
+                    # no row that holds nothing but this and commoner words is among the best
+                    partial[at[known] - 1] += given(term, posted[known], tf[known])
+                    continue
+                worth = given(term, posted, tf)
+                partial[at[known] - 1] += worth[known]
+                fresh = np.flatnonzero((at == 0) & (worth + rest[read + 1] >= least))
+                stop = size + len(fresh)
+                rows[size:stop], partial[size:stop] = posted[fresh], worth[fresh]
+                place[posted[fresh]] = np.arange(size + 1, stop + 1)
+                size = stop
+            place[rows[:size]] = 0
+        rows, partial = rows[:size], partial[:size]
+        return np.sort(rows[partial >= max(least * _SAFE, _nth(partial[_leading(partial, n)], n))])
+
+    def _nth(self, rows: Rows, partial: Scores, n: int) -> float:
+        """What the ``n``-th best score is at least, found by scoring the rows that promise most."""
+        leading = np.sort(rows[_leading(partial, n)[: 4 * n]])
+        return _nth(self.scores(leading), n)
+
+
+def _leading(values: Scores, n: int) -> Rows:
+    """Places of the greatest values: at least ``n`` of them (all if there are fewer), and seldom more than a few times
+    that; by the rank of a sample, which costs a tenth of a partition.
+    """
+    step = 1 + len(values) // 4096
+    sample, wanted = values[::step], 2 * n // step + 16
+    if wanted >= len(sample):
+        return np.arange(len(values))
+    found = np.flatnonzero(values >= np.partition(sample, -wanted)[-wanted])
+    return found if len(found) >= n else np.arange(len(values))
+
+
+def _nth(values: Scores, n: int) -> float:
+    """A little less than the ``n``-th greatest; 0 if there are fewer."""
+    return float(np.partition(values, -n)[-n]) * _SAFE if len(values) >= n else 0.0
+
+
+def _share(tf: NDArray[Any], norm: Scores) -> Scores:
+    """``tf / (tf + norm)``, 0 where there is none."""
+    return np.asarray(np.divide(tf, tf + norm, out=np.zeros(len(tf)), where=tf > 0))
+
+
+def _look_up(keys: NDArray[Any], values: Scores, wanted: NDArray[Any]) -> Scores:
+    """The value of each wanted key among the ascending ``keys``; 0 where it is missing."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0.0)

@@ -1,0 +1,65 @@
+"""What every part of a lab stands on: its store, and how a memory is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from memlab.clock import Micros, When, to_micros
+from memlab.errors import UnknownName
+from memlab.lab_results import Memory
+from memlab.memory import State
+from memlab.recall import Hit
+
+if TYPE_CHECKING:
+    from memlab.lab_recall import LabRecalls
+    from memlab.store import Store
+
+__all__ = ["LabBase", "MemoryLike"]
+
+MemoryLike = Memory | Hit | int
+"""How a person names a memory: as it was returned, as it was shown, or by its id."""
+
+
+class LabBase:
+    """The store of a lab, read under its mutex. The verbs of a lab are parts on top, by subject."""
+
+    _store: Store
+    _recalls: LabRecalls
+
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """The state as it is now, under the mutex."""
+        with self._store.mutex:
+            self._store.fold()
+            yield self._store.state
+
+    @property
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy."""
+        with self._reading() as state:
+            return state.memories()
+
+    def __getitem__(self, memory: int) -> Memory:
+        with self._reading() as state:
+            return Memory.of(state, self._row(memory))
+
+    def _row(self, memory: MemoryLike) -> int:
+        """The row of a memory in the folded state; UnknownName if there is none."""
+        state = self._store.state
+        id = memory.id if isinstance(memory, Memory | Hit) else memory
+        if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):
+            raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
+        return id - 1
+
+    def _rows(self, memories: MemoryLike | Iterable[MemoryLike]) -> list[int]:
+        """The rows of one memory or several, each once, in the order given."""
+        given = [memories] if isinstance(memories, MemoryLike) else list(memories)
+        return list(dict.fromkeys(map(self._row, given)))
+
+    def _instant(self, at: When | None) -> Micros:
+        """Microseconds UTC: what the caller says, or now."""
+        return self._store.clock() if at is None else to_micros(at)

@@ -1,0 +1,37 @@
+"""What is folded from the journal besides memories and edges: one small table each, written whole into a snapshot."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from memlab.memory._entities import Entities
+
+__all__ = ["REGISTERS", "Happened", "Register"]
+
+
+class Happened(Protocol):
+    """What the fold reads of an event."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def body(self) -> dict[str, Any]: ...
+
+
+class Register(Protocol):
+    """One such table. ``dump`` gives what msgpack can hold, and ``load`` takes it back."""
+
+    kinds: tuple[str, ...]
+    """The events that it folds."""
+
+    def fold(self, event: Happened) -> None: ...
+    def dump(self) -> Any: ...
+    def load(self, dumped: Any) -> None: ...
+
+
+REGISTERS: dict[str, type[Register]] = {"entities": Entities}
+"""By name, which is that of the attribute on disk; the fold asks each for the events of its ``kinds``."""

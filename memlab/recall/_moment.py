@@ -1,0 +1,213 @@
+"""The features of memories that need the memory and the time alone, by column and only once each.
+
+``memlab.policies.FEATURES`` says what each name means; this module computes it. Nothing here weighs or decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.clock import DAY
+from memlab.language import Policy
+from memlab.memory import State
+from memlab.policies import FEATURES, Pack
+from memlab.schema import RELATIONS, USES
+
+__all__ = ["COMPUTE", "Column", "Moment", "Rows", "Values", "columns", "read"]
+
+_NEXT = RELATIONS.index("next")
+_LN2 = math.log(2.0)
+_MS_A_DAY = 86_400_000.0
+_NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.nullable)
+
+Rows = NDArray[np.int64]
+Values = NDArray[Any]
+Column = Values | tuple[Values, NDArray[np.bool_]]
+_NOTHING: Mapping[str, Callable[[], Column]] = MappingProxyType({})
+
+
+class Features(Protocol):
+    """Columns of features by name."""
+
+    def __getitem__(self, name: str) -> Values: ...
+
+
+def read(pool: Features, policy: Policy, name: str) -> Values:
+    """One input of a policy: a feature, or what a test of sets gives; null is NaN."""
+    test = policy.derived.get(name)
+    if test is None:
+        return pool[name]
+    values, nulls = test.array({item: pool[item] for item in test.sets})
+    return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+
+def columns(
+    pool: Features,
+    policy: Policy,
+    *,
+    given: Mapping[str, Callable[[], Column]] = _NOTHING,
+    at: Rows | None = None,
+) -> dict[str, Column]:
+    """What ``policy`` reads, as its arrays want it: ``given`` first, then features, with their nulls.
+
+    ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
+    """
+    found: dict[str, Column] = {}
+    for name in policy.inputs or (next(iter(given), "access"),):
+        if name in given:
+            found[name] = given[name]()
+            continue
+        values = read(pool, policy, name)
+        values = values if at is None else values[at]
+        found[name] = (values, np.isnan(values)) if name in _NULLABLE else values
+    return found
+
+
+class Moment:
+    """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending."""
+
+    def __init__(self, state: State, pack: Pack, rows: Rows, now: int) -> None:
+        self.state, self.pack, self.rows, self.now = state, pack, rows, now
+        self._known: dict[str, Values] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Values:
+        values = self._known.get(name)
+        if values is None:
+            values = self._known[name] = self._computed(name)
+        return values
+
+    def _computed(self, name: str) -> Values:
+        return COMPUTE[name](self)
+
+    def give(self, name: str, values: Values) -> None:
+        """Set a feature that something else decided."""
+        self._known[name] = values
+
+    def ask(
+        self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
+    ) -> tuple[Values, NDArray[np.bool_] | None]:
+        """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
+        return policy.arrays(columns(self, policy, given=given), order=self.rows)
+
+    # -- one method for each family ---------------------------------------------------------------------------
+
+    def number(self, column: str) -> Values:
+        return np.asarray(self.state.numbers[column].values[self.rows])
+
+    def word(self, column: str) -> Values:
+        return self.state.names[column].objects(self.rows)
+
+    def days_since(self, column: str) -> Values:
+        # far from now the difference of two instants does not fit 64 bits
+        return np.asarray(np.maximum((float(self.now) - self.number(column)) / DAY, 0.0))
+
+    def before(self) -> Rows:
+        """The row just before each one in its session; -1 where none is."""
+        if "before" not in self._known:
+            self._known["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
+        return self._known["before"]
+
+    def answers(self) -> Values:
+        before = self.before()
+        return np.asarray((before >= 0) & self.state.asks.values[np.maximum(before, 0)])
+
+    def length(self) -> Values:
+        words = self.state.words_in(str(self.pack.settings["language"]))
+        return np.asarray(words.lengths[self.rows], dtype=np.float64)
+
+    def use_days(self) -> Values:
+        """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
+        if "use-days" not in self._known:
+            uses = self.state.uses
+            instants = uses.values[self.rows].T
+            ages = np.maximum((float(self.now) - instants) / DAY, 0.0)
+            ages[instants == uses.NEVER] = np.nan
+            self._known["use-days"] = ages
+        return self._known["use-days"]
+
+    def half_life(self) -> Values:
+        """Days, by the pack's policy; NaN where it gives null."""
+        if "half-life" not in self._known:
+            policy = self.pack.policies["half-life"]
+            base = self.pack.number("base-half-life")
+            given: dict[str, Callable[[], Values]] = {
+                "base-half-days": lambda: np.full(len(self), base),
+                "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
+                "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
+            }
+            half, nulls = self.ask(policy, given=given)
+            half = half / self.pack.unit("half-life")
+            self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
+        return self._known["half-life"]
+
+    def recency(self) -> Values:
+        with np.errstate(all="ignore"):
+            return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
+
+    def retention(self) -> Values:
+        values, nulls = self.ask(self.pack.policies["retention"], given={"half-life": self.half_life})
+        return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+    def sets(self, column: str) -> Values:
+        """The strings of each row as tuples, empty for none."""
+        lists = self.state.lists[column]
+        found = np.empty(len(self), dtype=object)
+        found[:] = [lists.at(row) for row in self.rows.tolist()]
+        return found
+
+
+def _plain(column: str) -> Callable[[Moment], Values]:
+    return lambda moment: moment.number(column)
+
+
+def _words(column: str) -> Callable[[Moment], Values]:
+    return lambda moment: moment.word(column)
+
+
+def _use(number: int) -> Callable[[Moment], Values]:
+    return lambda moment: moment.use_days()[number - 1]
+
+
+COMPUTE: dict[str, Callable[[Moment], Values]] = {
+    "asks": lambda moment: moment.state.asks.values[moment.rows],
+    "answers": Moment.answers,
+    "length": Moment.length,
+    "age-days": lambda moment: moment.days_since("created"),
+    "idle-days": lambda moment: moment.days_since("accessed"),
+    "recency": Moment.recency,
+    "elapsed-days": lambda moment: moment["idle-days"],
+    "retention": Moment.retention,
+    "access": _plain("access"),
+    "uses": lambda moment: moment["access"] + 1.0,
+    **{f"use-{number}-days": _use(number) for number in range(1, USES + 1)},
+    "success": _plain("success"),
+    "fail": _plain("fail"),
+    "importance": _plain("importance"),
+    "confidence": _plain("confidence"),
+    "strength": _plain("strength"),
+    "energy": _plain("energy"),
+    "stability": _plain("stability"),
+    "difficulty": _plain("difficulty"),
+    "ttl-days": _plain("ttl_days"),
+    "emotional-weight": _plain("emotional_weight"),
+    "recency-weight": _plain("recency_weight"),
+    "pinned": _plain("pinned"),
+    "kind": _words("kind"),
+    "scope": _words("scope"),
+    "provenance": _words("provenance"),
+    "visibility": _words("visibility"),
+    "source": _words("source"),
+    "status": _words("status"),
+    "tags": lambda moment: moment.sets("tags"),
+    "files": lambda moment: moment.sets("files"),
+}
+"""Of each feature of the stage ``memory``."""

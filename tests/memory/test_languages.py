@@ -1,0 +1,107 @@
+"""Postings in another language: whenever they are asked for first, they are those of a state that always kept them."""
+
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memlab.memory import State, load_snapshot, save_snapshot
+from memlab.memory import _state as module
+
+SAID = ["die Häuser am Meer", "das Haus", "ein Flugzeug", "東京都に住む", "the houses", ""]
+QUESTIONS = ("Haus", "wer lebt am Meer?", "東京", "house")
+batches = st.lists(
+    st.lists(st.tuples(st.sampled_from(SAID), st.sampled_from([None, "Änne"])), min_size=1, max_size=4), max_size=6
+)
+
+
+class Shelf:
+    def __init__(self, said):
+        self.said = said
+
+    def texts(self, ids):
+        return [self.said[id - 1] for id in ids]
+
+    def vectors(self, fingerprint, *, after_id=0):
+        yield after_id + 1, np.ones((len(self.said) - after_id, 4), dtype=np.int8)
+
+
+def happened(given):
+    """The journal of these batches, and the texts it refers to."""
+    events = [SimpleNamespace(seq=1, at=0, kind="embedder", body={"fingerprint": "f", "name": "e", "dim": 4})]
+    said = []
+    for batch in given:
+        columns = {"speaker": [speaker for _, speaker in batch]}
+        body = {"first": len(said) + 1, "count": len(batch), "columns": columns}
+        events.append(SimpleNamespace(seq=len(events) + 1, at=len(events), kind="remember", body=body))
+        said += [text for text, _ in batch]
+    return events, Shelf(said)
+
+
+def same(one, two):
+    assert one.language == two.language
+    assert one.vocabulary == two.vocabulary
+    assert one.lengths.tolist() == two.lengths.tolist()
+    for question in QUESTIONS:
+        hits = [
+            sorted(zip(*map(np.ndarray.tolist, found), strict=True))
+            for found in (held(one, question), held(two, question))
+        ]
+        assert hits[0] == hits[1]
+
+
+def held(words, question):
+    hits = words.hits(words.query(question))
+    return hits.row, hits.term, hits.tf
+
+
+@given(batches, st.sampled_from(["german", "none", "english"]), st.data())
+@settings(deadline=None, max_examples=40)
+def test_asked_for_late_equals_kept_from_the_start(given, language, data):
+    events, shelf = happened(given)
+    cut = data.draw(st.integers(1, len(events)))
+    always, late = State(), State()
+    always.words_in(language)
+    always.fold(events, shelf)
+    late.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
+    late.words_in(language)
+    late.fold(events[cut:], shelf)
+    same(always.words_in(language), late.words_in(language))
+    after = State()
+    after.fold(events, shelf)
+    same(always.words_in(language), after.words_in(language))
+
+
+def count(events):
+    return sum(event.body.get("count", 0) for event in events)
+
+
+@given(batches, st.data())
+@settings(deadline=None, max_examples=20)
+def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
+    events, shelf = happened(given)
+    cut = data.draw(st.integers(1, len(events)))
+    before, whole = State(), State()
+    whole.fold(events, shelf)
+    before.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
+    before.words_in("german")
+    with tempfile.TemporaryDirectory() as folder:
+        restored = load_snapshot(save_snapshot(before, Path(folder)))
+    assert list(restored.other_words) == ["german"]
+    restored.fold(events[cut:], shelf)
+    same(restored.words_in("german"), whole.words_in("german"))
+    same(restored.words, whole.words)
+
+
+def test_many_texts_are_posted_block_by_block(monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 3)
+    events, shelf = happened([[(text, None) for text in SAID * 2]])
+    state = State()
+    state.fold(events, shelf)
+    words = state.words_in("german")
+    assert words.lengths.tolist() == [2, 1, 1, 9, 2, 0] * 2
+    assert words is state.words_in("german")
+    assert state.words is state.words_in("english")

@@ -1,0 +1,128 @@
+"""Who takes part is counted once, and then only what was added: always the same as counting all of them."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memlab
+from memlab.recall import Filters
+from memlab.recall._population import Populations
+
+FILTERS = [
+    {},
+    {"project": "api"},
+    {"session": "monday"},
+    {"filters": Filters.of(scope="session"), "session": "monday"},
+    {"filters": Filters.of(branch=["main"])},
+    {"filters": Filters.of(visibility="private"), "project": "web"},
+    {"filters": Filters.of(status=["forgotten", "active"])},
+    {"filters": Filters.of(viewer="agent:a")},
+    {"filters": Filters.of(where=pl.col("text").str.contains("tabs"))},
+    {"filters": Filters.of(where=pl.col("access") < pl.col("access").max())},
+]
+
+memories = st.fixed_dictionaries(
+    {"text": st.sampled_from(["tabs", "the user prefers spaces", "of the", "what about tabs?"])},
+    optional={
+        "project": st.sampled_from(["api", "web"]),
+        "session": st.sampled_from(["monday", "tuesday"]),
+        "speaker": st.sampled_from(["Ana", "Bo", "Cy"]),
+        "scope": st.sampled_from(["global", "session"]),
+        "branch": st.sampled_from(["main", "draft"]),
+        "visibility": st.just("private"),
+        "creator": st.sampled_from(["agent:a", "agent:b"]),
+    },
+)
+happenings = st.one_of(
+    st.tuples(st.just("remember"), st.lists(memories, min_size=1, max_size=3)),
+    st.tuples(st.sampled_from(["forget", "restore", "success"]), st.integers(0, 50)),
+    st.tuples(st.just("ask"), st.integers(0, len(FILTERS) - 1)),
+)
+
+
+def happen(lab, kind, what):
+    if kind == "remember":
+        lab.remember_many(what)
+    elif len(lab):
+        memory = what % len(lab) + 1
+        if kind == "success":
+            lab.feedback(memory, "success")
+        else:
+            getattr(lab, kind)(memory)
+
+
+def told(state, population):
+    lengths = population.lengths(state, state.words)
+    return {
+        "mask": None if population.mask is None else population.mask.tolist(),
+        "rows": population.rows.tolist(),
+        "speakers": population.speakers.tolist(),
+        "count": len(population),
+        "mean": lengths.mean,
+        "total": lengths.sessions.total.tolist(),
+        "rows of sessions": lengths.sessions.rows.tolist(),
+        "sessions": (lengths.sessions.count, lengths.sessions.mean),
+    }
+
+
+def asked(populations, state, *, project=None, session=None, filters=None):
+    return populations.get(state, project=project, session=session, filters=filters or Filters.of())
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(happenings, max_size=25))
+def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
+    kept = Populations()
+    with memlab.open(embedder=lambda texts: [[1.0, len(text)] for text in texts]) as lab:
+        state = lab._store.state
+        for kind, what in [*story, *(("ask", number) for number in range(len(FILTERS)))]:
+            if kind == "ask":
+                assert told(state, asked(kept, state, **FILTERS[what])) == told(
+                    state, asked(Populations(), state, **FILTERS[what])
+                )
+            else:
+                happen(lab, kind, what)
+
+
+@pytest.fixture
+def lab():
+    with memlab.open(embedder=lambda texts: [[1.0, len(text)] for text in texts]) as opened:
+        opened.remember_many([{"text": "tabs", "speaker": "Ana", "session": "a"}] * 5)
+        yield opened
+
+
+class TestWhatIsKept:
+    def test_the_same_question_gets_the_same_population(self, lab):
+        populations, state = Populations(), lab._store.state
+        first = asked(populations, state)
+        lab.feedback(1, "success")
+        assert asked(populations, state) is first
+
+    def test_one_more_memory_is_added_to_the_same_arrays(self, lab):
+        populations, state = Populations(), lab._store.state
+        found = [asked(populations, state)]
+        for session in "bc":
+            found[-1].lengths(state, state.words)
+            lab.remember("spaces", speaker="Bo", session=session)
+            found.append(asked(populations, state))
+        first, second, third = found
+        assert np.shares_memory(second.rows, third.rows)
+        assert third.lengths(state, state.words).sessions.rows.tolist() == [5, 1, 1]
+        # what was handed out is not touched
+        assert (len(first), first.lengths(state, state.words).sessions.rows.tolist()) == (5, [5])
+
+    def test_a_memory_that_takes_no_part_leaves_the_others_as_they_were(self, lab):
+        populations, state = Populations(), lab._store.state
+        assert asked(populations, state).mask is None
+        lab.remember("spaces", scope="session", session="elsewhere")
+        found = asked(populations, state)
+        assert np.flatnonzero(~found.mask).tolist() == [5]
+        assert found.search["rows"].tolist() == [0, 1, 2, 3, 4]
+
+    def test_a_change_of_a_memory_counts_anew(self, lab):
+        populations, state = Populations(), lab._store.state
+        asked(populations, state)
+        lab.forget(2)
+        assert asked(populations, state).rows.tolist() == [0, 2, 3, 4]
