@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from memlab.errors import PolicyError as PolicyError
     from memlab.evaluation import bench_locomo as bench_locomo
     from memlab.evaluation import evaluate as evaluate
+    from memlab.history import compare as compare
+    from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
     from memlab.lab import open_lab
     from memlab.lab_results import Memory as Memory
@@ -64,11 +66,13 @@ _WHERE = {
     "PolicyError": "errors",
     "Slates": "slates",
     "bench_locomo": "evaluation",
+    "compare": "history",
     "evaluate": "evaluation",
     "load_ipython_extension": "notebook",
     "load_pack": "policies",
     "open": ("lab", "open_lab"),
     "packs": ("policies", "pack_names"),
+    "replay": "history",
     "system_clock": "clock",
     "tune": "evaluation",
     "unload_ipython_extension": "notebook",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,6 @@ import polars as pl
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
-from memlab.lab_asking import LabAsking
 from memlab.lab_base import MemoryLike
 from memlab.lab_correcting import LabCorrecting
 from memlab.lab_facts import LabFacts
@@ -23,9 +21,8 @@ from memlab.lab_index import LabIndex
 from memlab.lab_living import LabLiving
 from memlab.lab_moving import LabMoving
 from memlab.lab_policies import LabPolicies
-from memlab.lab_recall import LabRecalls
-from memlab.lab_watch import OnChange, Watch, Watches
-from memlab.lab_writing import LabWriting
+from memlab.lab_turns import LabTurns
+from memlab.lab_watch import OnChange, Watch
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.slates import Slates
 from memlab.store import Store
@@ -73,7 +70,7 @@ def open_lab(
     )
 
 
-class Lab(LabWriting, LabAsking, LabCorrecting, LabLiving, LabFacts, LabHistory, LabMoving):
+class Lab(LabFacts, LabTurns, LabCorrecting, LabLiving, LabHistory, LabMoving):
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``."""
 
     def __init__(
@@ -92,10 +89,8 @@ class Lab(LabWriting, LabAsking, LabCorrecting, LabLiving, LabFacts, LabHistory,
         folder = None if path is None else Path(path).expanduser()
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
             raise InputError(f"A seed is a whole number of at least 0, not {seed!r}.")
-        self._store = Store(folder, load_embedder(embedder), clock, read_only=read_only, reembed=reembed, index=index)
-        self._recalls = LabRecalls(self._store, seed)
-        self._watches = Watches(self._store)
-        weakref.finalize(self, self._watches.let_go)
+        options: dict[str, Any] = {"read_only": read_only, "reembed": reembed, "index": index}
+        self._begin(Store(folder, load_embedder(embedder), clock, **options), seed)
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
@@ -206,8 +201,10 @@ class Lab(LabWriting, LabAsking, LabCorrecting, LabLiving, LabFacts, LabHistory,
         self._store.snapshot()
 
     def close(self) -> None:
-        """End every watch, write a snapshot if that will save time, and let the journal go."""
+        """End every watch, the schedule and all turns, write a snapshot if that will save time, and let the journal go."""
         self._watches.stop()
+        self._scheduler.stop()
+        self._end_turns()
         self._store.close()
 
     def __enter__(self) -> Lab:

@@ -1,25 +1,18 @@
-"""Asking: recalls, what is similar, and what came of it."""
+"""Asking: recalls, and what is similar."""
 
 from __future__ import annotations
 
-import math
-
 import polars as pl
 
-from memlab.clock import When, to_micros
-from memlab.errors import InputError, UnknownName
+from memlab.clock import When
 from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_results import Feedback, Memory
-from memlab.memory import checked_text
-from memlab.privacy import refuse
-from memlab.recall import Filters, Hit, Hits, WordOrWords
-from memlab.schema import OUTCOMES
+from memlab.recall import Filters, Hits, WordOrWords
 
 __all__ = ["LabAsking"]
 
 
 class LabAsking(LabBase):
-    """``recall``, ``similar``, ``feedback``."""
+    """``recall``, ``similar``."""
 
     def recall(
         self,
@@ -32,6 +25,7 @@ class LabAsking(LabBase):
         scope: WordOrWords = None,
         visibility: WordOrWords = None,
         status: WordOrWords = None,
+        season: WordOrWords = None,
         viewer: str | None = None,
         where: pl.Expr | None = None,
         at: When | None = None,
@@ -45,14 +39,21 @@ class LabAsking(LabBase):
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
-        what is private to another creator. ``where`` is any Polars expression over the columns of ``lab.memories``,
+        what is private to another creator. What belongs to a season takes part only while ``season`` names it
+        ("release-week", or several). ``where`` is any Polars expression over the columns of ``lab.memories``,
         true or false for each of them; aggregates range over all. What is left out counts in no statistic either.
 
         >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status=["active", "superseded"]) \
         ... # doctest: +SKIP
         """
         filters = Filters.of(
-            branch=branch, scope=scope, visibility=visibility, status=status, viewer=viewer, where=where
+            branch=branch,
+            scope=scope,
+            visibility=visibility,
+            status=status,
+            season=season,
+            viewer=viewer,
+            where=where,
         )
         return self._recalls.ask(query, limit=limit, project=project, session=session, filters=filters, at=at, log=log)
 
@@ -75,32 +76,3 @@ class LabAsking(LabBase):
         with self._reading():
             row = self._row(memory)
         return self._recalls.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
-
-    def feedback(
-        self,
-        hit: Hit | Memory | int,
-        outcome: str | None = None,
-        *,
-        reward: float | None = None,
-        source: str = "user",
-        at: When | None = None,
-    ) -> Feedback:
-        """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; durable when it returns."""
-        if outcome is None and reward is None:
-            raise InputError('Feedback needs an outcome, "success" or "fail", or a reward.')
-        if outcome is not None and outcome not in OUTCOMES:
-            raise UnknownName("outcome", outcome, OUTCOMES)
-        if reward is not None and (
-            isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward)
-        ):
-            raise InputError(f"A reward is a finite number, not {reward!r}.")
-        refuse(checked_text(source, where="source"), "the source of feedback")
-        now = self._store.clock() if at is None else to_micros(at)
-        decision = hit.decision if isinstance(hit, Hit) else None
-        with self._store.writing() as tx:
-            memory = self._row(hit) + 1
-            body = {"decision": decision, "memory": memory, "outcome": outcome, "reward": reward, "source": source}
-            if isinstance(hit, Hit):
-                body |= {"pack": hit._hits.pack.hash, "probe": hit.probe}
-            seq = tx.event("feedback", body, at=now)
-        return Feedback(seq, decision, memory, outcome, reward, source)

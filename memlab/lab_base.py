@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,12 +11,14 @@ import polars as pl
 
 from memlab.clock import Micros, When, to_micros
 from memlab.errors import UnknownName
+from memlab.lab_recall import LabRecalls
 from memlab.lab_results import Memory
+from memlab.lab_schedule import Scheduler
+from memlab.lab_watch import Watches
 from memlab.memory import State
 from memlab.recall import Hit
 
 if TYPE_CHECKING:
-    from memlab.lab_recall import LabRecalls
     from memlab.store import Store
 
 __all__ = ["LabBase", "MemoryLike"]
@@ -29,6 +32,15 @@ class LabBase:
 
     _store: Store
     _recalls: LabRecalls
+    _watches: Watches
+    _scheduler: Scheduler
+
+    def _begin(self, store: Store, seed: int) -> None:
+        """Stand on ``store``. ``seed`` decides, with what the lab has seen, which probes are drawn."""
+        self._store, self._recalls, self._watches = store, LabRecalls(store, seed), Watches(store)
+        weakref.finalize(self, self._watches.let_go)
+        self._scheduler = Scheduler(store)
+        weakref.finalize(self, self._scheduler.let_go)
 
     @contextmanager
     def _reading(self) -> Iterator[State]:

@@ -2,25 +2,330 @@
 
 from __future__ import annotations
 
-from memlab.lab_base import LabBase, MemoryLike
-from memlab.memory import Change, values_of
+import html
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["LabCorrecting"]
+import numpy as np
+import polars as pl
+
+from memlab.errors import InputError, ReadOnlyLab, UnknownName
+from memlab.journal import Journal, Scrub
+from memlab.lab_base import LabBase, MemoryLike
+from memlab.lab_remember import compact, refuse_names
+from memlab.lab_results import Memory
+from memlab.life import (
+    due_for_purge,
+    edited,
+    gone_of,
+    in_place_of,
+    joined_by_succession,
+    kept_fields,
+    let_go,
+    named,
+    purging,
+    restored,
+    rewritten,
+    rewritten_slate,
+    statuses_of,
+    superseding,
+)
+from memlab.memory import Change, State, as_said, checked_columns, checked_text
+from memlab.privacy import refuse, screen
+from memlab.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
+from memlab.schema import FIXED
+
+__all__ = ["Corrected", "LabCorrecting", "Purged"]
+
+Which = MemoryLike | Iterable[MemoryLike]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What ``deprecate``, ``forget``, ``delete`` or ``restore`` did.
+
+    ``frame`` has a row for each memory that changed: memory_id, before, status, text. ``review`` has those that a
+    changed one supersedes or was superseded by (memory_id, of, how, status, text): they may want a look.
+    """
+
+    verb: str
+    frame: pl.DataFrame
+    review: pl.DataFrame
+    reason: str | None = None
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(self.frame["memory_id"].to_list())
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        look = f", {self.review.height:,} to review" if self.review.height else ""
+        return f"<{self.verb}: {len(self):,} memories{look}>"
+
+    def _repr_html_(self) -> str:
+        why = f": {html.escape(self.reason)}" if self.reason else ""
+        parts = [f"<p>{html.escape(self.verb)}, {len(self):,} memories{why}</p>", self.frame._repr_html_()]
+        if self.review.height:
+            parts += ["<p>to review, as they are joined by <code>supersedes</code>:</p>", self.review._repr_html_()]
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Purged:
+    """What ``purge`` removed for good, in counts; ``review`` has what tells of it and is still there.
+
+    ``events`` and ``slates`` are those that were rewritten. ``review``: memories that a purged one superseded or was
+    superseded by, and those derived from one (memory_id, of, how, status, text).
+    """
+
+    ids: tuple[int, ...]
+    events: int
+    slates: int
+    review: pl.DataFrame
+    reason: str = ""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row: memories, events, slates."""
+        return pl.DataFrame({"memories": [len(self.ids)], "events": [self.events], "slates": [self.slates]})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        look = f", {self.review.height:,} to review" if self.review.height else ""
+        return f"<Purged {len(self):,} memories from {self.events:,} events and {self.slates:,} slates{look}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>" + (self.review._repr_html_() if self.review.height else "")
 
 
 class LabCorrecting(LabBase):
-    """``edit``, ``deprecate``, ``forget``, ``delete``, ``restore``, ``purge``."""
+    """``edit``, ``deprecate``, ``forget``, ``delete``, ``restore``, ``review``, ``purge``."""
 
-    def forget(self, memory: MemoryLike) -> None:
-        """Take a memory out of every recall; ``restore`` brings it back."""
-        self._set_status(memory, "forget", "forgotten")
+    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
+        """Correct a memory, and return what stands for it now.
 
-    def restore(self, memory: MemoryLike) -> None:
-        """Undo ``forget``."""
-        self._set_status(memory, "restore", "active")
+        ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
+        are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
+        which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
+        ``provenance`` and ``source`` are given. Editing what was edited meanwhile, here or in another process, edits
+        what stands in its place: the last one counts, and all are kept.
 
-    def _set_status(self, memory: MemoryLike, kind: str, status: str) -> None:
+        Raises InputError for what is deleted or purged, and for a value that ``remember`` would not take;
+        PrivacyError for a secret in a field. A secret in the text is redacted.
+
+        >>> lab.edit(hit, text="Deploys go out on Wednesdays")                             # doctest: +SKIP
+        """
+        if text is None and not fields:
+            raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
+        if "at" in fields:
+            raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
+        store = self._store
+        now = store.clock()
+        given = checked_columns(
+            {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}}, now=now
+        )
+        said = screen(given.pop("text")[0]).text
+        refuse_names(given)
+        columns = {name: values[0] for name, values in given.items()}
+        with store.writing() as tx:
+            state, pack = store.state, store.versions.pack
+            row = in_place_of(state, self._row(memory))
+            let_go(state, [row], "superseded", now)  # raises for what is deleted or purged
+            before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
+            before["ref"] = state.refs.at(row)
+            same_text = text is None or said == state.texts.at(row)
+            if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
+                rest = {name: value for name, value in columns.items() if name not in FIXED}
+                change = edited(state, pack, row, rest, now)
+                tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
+                id = row + 1
+            else:
+                id = len(state) + 1
+                kept = {"provenance": "user-corrected", "source": "user-edit", **kept_fields(state, row), **columns}
+                listed = {name: [value] for name, value in kept.items() if value is not None}
+                called, mentions = named(state, pack, listed, range(id, id + 1))
+                words = said if text is not None else screen(state.texts.at(row) or "").text
+                vector = store.embedder.encode([as_said(words, kept.get("speaker"))])
+                tx.payloads([id], [words])
+                tx.vectors(id, store.embedder.fingerprint, vector)
+                change = superseding(row + 1, id, now) + mentions
+                body = {"first": id, "count": 1, "columns": compact(called), "edit": row + 1, **change.body()}
+                tx.event("remember", body, at=now)
+        return self[id]
+
+    # -- letting go -------------------------------------------------------------------------------------------
+
+    def deprecate(self, memory: Which, reason: str) -> Corrected:
+        """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``restore`` brings them back.
+
+        The result's ``review`` has the memories that they supersede or were superseded by.
+
+        >>> lab.deprecate(hit, "the office has moved").review                              # doctest: +SKIP
+        """
+        refuse(checked_text(reason, where="reason"), "reason")
+        return self._let_go("deprecate", "deprecated", lambda state: self._rows(memory), reason)
+
+    def forget(self, memory: Which) -> Corrected:
+        """Take memories out of every recall; ``restore`` brings them back."""
+        return self._let_go("forget", "forgotten", lambda state: self._rows(memory))
+
+    def delete(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
+        """Delete memories, or all of a project: out of every recall now, and due to be purged after ``grace-days``.
+
+        The live pack's setting ``grace-days`` says how long ``restore`` brings them back; ``purge(overdue=True)``
+        removes what is due. Nothing is purged by itself. What is deleted already stays as it is.
+        """
+
+        def rows(state: State) -> list[int]:
+            chosen = self._chosen(state, memory, project)
+            return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
+
+        return self._let_go("delete", "deleted", rows)
+
+    def restore(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
+        """Bring back what was forgotten, deprecated or deleted, ran out or went into a summary; or all that is deleted
+        of a project.
+
+        Each gets the status that it had before, read from the journal's events (about half a second for 100,000).
+        What is in use is left as it is. InputError for what is superseded, retracted or purged.
+        """
+
+        def rows(state: State) -> list[int]:
+            chosen = self._chosen(state, memory, project)
+            return chosen if memory is not None else [r for r in chosen if state.names["status"].at(r) == "deleted"]
+
+        store = self._store
+
+        def change(state: State, chosen: list[int], now: int) -> Change:
+            return restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
+
+        return self._corrected("restore", rows, change)
+
+    def review(self, memory: Which | None = None) -> pl.DataFrame:
+        """What may want a look since a memory was deprecated: those that it supersedes or was superseded by.
+
+        Columns: memory_id, of, how, status, text. Without ``memory``, of all that is deprecated.
+        """
+        with self._reading() as state:
+            if memory is not None:
+                return joined_by_succession(state, self._rows(memory))
+            status = state.names["status"]
+            return joined_by_succession(state, np.flatnonzero(status.codes == status.code("deprecated")).tolist())
+
+    # -- for good ---------------------------------------------------------------------------------------------
+
+    def purge(
+        self, memory: Which | None = None, *, project: str | None = None, overdue: bool = False, reason: str = ""
+    ) -> Purged:
+        """Remove memories for good: ``memory``, all of a ``project``, or with ``overdue`` what was deleted for longer
+        than ``grace-days``.
+
+        Texts, names, lists, notes and vectors go from the journal's events and rows, from logged recalls (a question
+        that was such a text, or was asked in a purged project), snapshots, sealed slates, indexes, and all backups
+        that ``backup`` has kept, in whose place comes a new one; the database is written anew, so that its free pages
+        and its log hold nothing of them. Copies that were made otherwise, exports and other memories that say the same
+        (see ``review`` of the result) are not touched.
+
+        What stays: the row with the status "purged", its numbers, times, kind and other words of closed vocabularies,
+        edges of the past without their ends' names, and a tombstone (a keyed hash of the text, its origin) by which
+        imports know it again. ``reason`` is kept, so it should not repeat what goes.
+
+        It is done or not begun: what a killed process leaves is ended by whoever opens the lab next. Every process
+        that has the lab open folds it anew. LabBusy where one is in the way for a minute; the next opening then goes
+        on. It costs about as much as opening the lab without a snapshot, writing the database once, and again a second
+        for 10,000 logged recalls.
+        """
+        if sum((memory is not None, project is not None, overdue)) != 1:
+            raise InputError("purge takes memories, or project=..., or overdue=True: exactly one of them.")
+        if not isinstance(reason, str):
+            raise InputError(f"The reason is a text, not {type(reason).__name__}.")
+        refuse(reason, "reason")
+        store, journal = self._store, self._store.journal
+        if not isinstance(journal, Journal) or journal.read_only:
+            raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
+        # nobody writes a file that is made of the journal until all of them are gone
+        with store.mutex, store.derived.held(PURGE_TIMEOUT):
+            with store.writing() as tx:
+                state, now = store.state, store.clock()
+                if overdue:
+                    rows = [id - 1 for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()]
+                else:
+                    rows = self._chosen(state, memory, project)
+                rows = [row for row in rows if state.names["status"].at(row) != "purged"]
+                review = joined_by_succession(state, rows, derived=True)
+                scrub = Scrub()
+                if rows:
+                    seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
+                    gone = gone_of(state, journal.events(), purged, seq=seq, project=project)
+                    bodies = {e.seq: body for e in journal.events() if (body := rewritten(e, gone)) is not None}
+                    slates = {
+                        decision: new
+                        for decision, blob in journal.slates()
+                        if (new := rewritten_slate(decision, blob, gone)) is not None
+                    }
+                    scrub = Scrub(bodies, slates, gone.ids.tolist())
+                    change, tombstones = purging(state, purged, now)
+                    tx.scrub(scrub)
+                    tx.event("purge", {"reason": reason, "tombstones": tombstones, **change.body()}, at=now)
+                    tx.meta(PURGED, str(seq))
+                    tx.meta(PURGING, str(seq))
+            if rows:
+                store.neighbours.forget()
+                end_purge(journal, now=now)
+        if rows:
+            store.snapshot_if_due(after=0)
+        return Purged(tuple(row + 1 for row in rows), len(scrub.bodies), len(scrub.slates), review, reason)
+
+    # -- within -----------------------------------------------------------------------------------------------
+
+    def _chosen(self, state: State, memory: Which | None, project: str | None) -> list[int]:
+        """The rows of the memories named, or of all that are a project's own."""
+        if (memory is None) == (project is None):
+            raise InputError("Name memories, or a project: one of the two.")
+        if memory is not None:
+            return self._rows(memory)
+        names = state.names["project"]
+        rows: list[int] = np.flatnonzero(names.codes == names.code(project)).tolist()
+        if not rows:
+            raise UnknownName("project", project, names.vocabulary)
+        return rows
+
+    def _let_go(
+        self, verb: str, status: str, rows: Callable[[State], list[int]], reason: str | None = None
+    ) -> Corrected:
+        return self._corrected(
+            verb, rows, lambda state, chosen, now: let_go(state, chosen, status, now, reason), reason
+        )
+
+    def _corrected(
+        self,
+        verb: str,
+        rows: Callable[[State], list[int]],
+        change: Callable[[State, list[int], int], Change],
+        reason: str | None = None,
+    ) -> Corrected:
+        """One event that changes statuses, or none if nothing is to change."""
         with self._store.writing() as tx:
-            now = self._store.clock()
-            change = Change(set=[values_of([self._row(memory) + 1], status=status, changed=now)])
-            tx.event(kind, change.body(), at=now)
+            state, now = self._store.state, self._store.clock()
+            chosen = rows(state)
+            before = [state.names["status"].at(row) for row in chosen]
+            made = change(state, chosen, now)
+            if made:
+                tx.event(verb, made.body(), at=now)
+        with self._reading() as state:
+            status = [state.names["status"].at(row) for row in chosen]
+            frame = pl.DataFrame(
+                {
+                    "memory_id": [row + 1 for row in chosen],
+                    "before": before,
+                    "status": status,
+                    "text": [state.texts.at(row) for row in chosen],
+                },
+                schema={"memory_id": pl.Int64, "before": pl.String, "status": pl.String, "text": pl.String},
+            )
+            return Corrected(verb, frame, joined_by_succession(state, chosen), reason)

@@ -2,10 +2,93 @@
 
 from __future__ import annotations
 
-from memlab.lab_base import LabBase
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from memlab.clock import Micros, When, to_micros
+from memlab.errors import InputError
+from memlab.lab_base import LabBase, MemoryLike
+from memlab.lab_schedule import OnUpkeep, Schedule
+from memlab.lab_upkeep import Upkeep, upkept
+from memlab.life import Forecast, forecast
+from memlab.policies import Pack, load_pack
 
 __all__ = ["LabLiving"]
 
+_FIRST, _LAST = (to_micros(datetime(year, 1, 1, tzinfo=UTC)) for year in (1, 9999))
+
 
 class LabLiving(LabBase):
-    """``maintain``, ``forecast``, ``consolidate``."""
+    """``maintain``, ``schedule``, ``forecast``."""
+
+    def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:
+        """Record what time has done to memories as of ``now``: new statuses and labels, edges to be pruned.
+
+        Nothing fades by being written to: ``retention`` is a closed form of time. What a pass writes are transitions.
+        The live pack's ``promote`` and ``label`` are asked of every memory that takes part in recall, then ``forget``
+        of these and of what was retracted; what is let go gets the status ``forgotten-as``. ``prune`` is asked of every
+        edge but those to tags. Under "companion" a memory goes from vivid over clear and hazy to fragment and is softly
+        deleted at no strength; under "factgraph" each memory, of whatever kind, is a fact: staged, confirmed at three
+        accesses, or retracted and then cleaned up.
+
+        A pass writes one event for each block of memories in which something changed, and none where nothing did. So
+        a second pass at the same ``now`` writes nothing, and one that was killed is finished by the next. A memory that
+        changed after ``now`` is left alone: a clock that runs backwards undoes and repeats nothing.
+
+        Returns an ``Upkeep`` with its changes, and what was deleted for more than ``grace-days``. Raises ReadOnlyLab,
+        and InputError if ``promote`` never settles on a status or ``now`` lies outside the years 1 to 9998.
+
+        >>> lab.maintain().counts                                                          # doctest: +SKIP
+        """
+        return upkept(self._store, _datable(self._instant(now), "now"), progress=progress)
+
+    def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:
+        """Do what ``maintain`` does in the background: at once and every ``every`` until ``stop`` or ``close``.
+
+        Without ``every`` the live pack's ``upkeep-hours`` count, four hours for "companion". Each pass is as of the
+        lab's clock; the waiting is by real time. ``on_upkeep`` is called, in the thread of the schedule, with each
+        result. A second schedule takes the place of the first.
+
+        Raises ReadOnlyLab, and InputError for another ``every``.
+
+        >>> with lab.schedule(every=timedelta(hours=1)) as schedule:                       # doctest: +SKIP
+        ...     serve(lab)
+        """
+        return self._scheduler.start(every, on_upkeep)
+
+    def forecast(
+        self,
+        memories: MemoryLike | Iterable[MemoryLike],
+        until: When,
+        *,
+        points: int = 100,
+        packs: Iterable[str | Path | Pack] | None = None,
+        at: When | None = None,
+    ) -> Forecast:
+        """What becomes of memories from ``at`` (now) to ``until`` if nothing uses them; nothing is changed or logged.
+
+        ``forecast.frame`` has retention, half-life, label and status at ``points`` instants, ``forecast.transitions``
+        each change to the second, and ``forecast.figure()`` shows the curves. ``packs`` compares several, by name or
+        path, in place of the live one: ``packs=memlab.packs()``.
+
+        >>> lab.forecast(hits[0], "2027-01-01", packs=["companion", "fsrs"]).figure()      # doctest: +SKIP
+        """
+        begin, end = _datable(self._instant(at), "at"), _datable(to_micros(until), "until")
+        if isinstance(packs, str | Path | Pack):
+            packs = [packs]
+        chosen = None if packs is None else [load_pack(pack) for pack in packs]
+        with self._reading() as state:
+            rows = np.array(sorted(self._rows(memories)), dtype=np.int64)
+            if chosen is None:
+                chosen = [self._store.versions.pack]
+            return forecast(state, chosen, rows, begin, end, points=points)
+
+
+def _datable(instant: Micros, name: str) -> Micros:
+    """An instant that a calendar has, with room for what follows."""
+    if not _FIRST <= instant < _LAST:
+        raise InputError(f"{name}= lies in the years 1 to 9998, not at {instant:,} microseconds since 1970.")
+    return instant

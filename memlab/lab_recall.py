@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from memlab.clock import When, to_micros
 from memlab.errors import InputError
+from memlab.life import reinforced
 from memlab.memory import State, checked_text
 from memlab.past import Past
 from memlab.policies import Pack
@@ -25,7 +27,7 @@ class LabRecalls:
     """The questions of one lab. ``seed`` decides, with what the lab has seen, which probes are drawn."""
 
     def __init__(self, store: Store, seed: int) -> None:
-        self._store, self._seed = store, seed
+        self._store, self.seed = store, seed
         self.recaller = Recaller(store.embedder)
         self._past: Past | None = None
 
@@ -55,14 +57,16 @@ class LabRecalls:
                 pack,
                 question,
                 limit=pack.count("limit") if limit is None else limit,
-                seed=self._seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
+                seed=self.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
             )
             memories = recalled(state, slate.shown)
             decision = None
             if logs:
                 with store.writing(durable=False) as tx:
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
-                    decision = tx.event("recall", body, at=now)
+                    rows = np.sort(np.array(slate.shown, dtype=np.int64)) - 1
+                    use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
+                    decision = tx.event("recall", {**body, **use.body()}, at=now)
                     tx.slate(decision, encode(slate))
             return Hits(slate, pack, decision, memories)
 

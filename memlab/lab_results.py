@@ -34,10 +34,12 @@ class Memory:
     status: str
     created: datetime
     access: int
+    superseded_by: int | None = None
+    """The memory that stands in its place."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
-        names = state.names
+        names, by = state.names, float(state.numbers["superseded_by"].values[row])
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",
@@ -50,6 +52,7 @@ class Memory:
             status=names["status"].at(row) or "",
             created=from_micros(int(state.numbers["created"].values[row])),
             access=int(state.numbers["access"].values[row]),
+            superseded_by=None if by != by else int(by),
         )
 
 
@@ -63,6 +66,8 @@ class Feedback:
     outcome: str | None
     reward: float | None
     source: str
+    rating: int | None = None
+    agent: str | None = None
 
 
 class Remembered(Sequence[Memory]):

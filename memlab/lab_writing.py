@@ -12,6 +12,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.lab_base import LabBase, MemoryLike
 from memlab.lab_remember import chained, compact, refuse_names
 from memlab.lab_results import Memory, Remembered
+from memlab.life import named
 from memlab.memory import Change, as_said, checked_columns, columns_of, edges_of
 from memlab.privacy import Finding, screen_many
 from memlab.schema import RELATIONS
@@ -57,7 +58,8 @@ class LabWriting(LabBase):
         with self._store.writing() as tx:
             first = len(self._store.state) + 1
             ids = range(first, first + count)
-            body: dict[str, Any] = {"first": first, "count": count, "columns": compact(columns)}
+            columns, mentions = named(self._store.state, self._store.versions.pack, columns, ids)
+            body: dict[str, Any] = {"first": first, "count": count, "columns": compact(columns), **mentions.body()}
             if chain:
                 body["edges"] = chained(self._store.state, columns, first, count)
             tx.payloads(ids, texts)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from memlab.errors import InputError, UnknownName
-from memlab.journal import Journal
+from memlab.journal import Journal, Until
 from memlab.memory import State
 from memlab.policies import Pack
+from memlab.purging import last_purge
 from memlab.recall import Filters, Question, Recaller
 from memlab.slates import Slate, decode
 
@@ -17,14 +18,15 @@ __all__ = ["Past"]
 class Past:
     """The states that a lab has been in. Going forward folds what lies between; going back starts anew."""
 
-    def __init__(self, journal: Journal, recaller: Recaller) -> None:
+    def __init__(self, journal: Journal | Until, recaller: Recaller) -> None:
         self._journal, self._recaller = journal, recaller
-        self._state = State()
+        self._state, self._purged = State(), last_purge(journal)
 
     def before(self, seq: int) -> State:
         """The state of which a decision that had seen the event ``seq`` was made."""
-        if seq < self._state.seq:
-            self._state = State()
+        purged = last_purge(self._journal)
+        if seq < self._state.seq or purged != self._purged:
+            self._state, self._purged = State(), purged
         if seq > self._state.seq:
             self._state.fold(self._journal.events(after=self._state.seq, upto=seq), self._journal)
         return self._state

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from memlab.clock import Clock
 from memlab.embedding import Embedder
-from memlab.errors import DamagedLab, EmbedderMismatch, ReadOnlyLab
+from memlab.errors import DamagedLab, EmbedderMismatch, LabError, ReadOnlyLab
 from memlab.index import EXACT_UP_TO, Neighbours
-from memlab.journal import Event, Journal, Transaction
+from memlab.journal import Event, Journal, Transaction, Until, WriterLock
 from memlab.memory import Contents, State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
 from memlab.slates import SlateLog, Slates, decode
 
 __all__ = ["Store"]
@@ -43,7 +44,7 @@ _FEEDBACK = {
 class _Written:
     """What a write has just stored, so that it need not be read back; anything else is the journal's."""
 
-    def __init__(self, tx: Transaction, journal: Journal) -> None:
+    def __init__(self, tx: Transaction, journal: Contents) -> None:
         self._tx, self._journal = tx, journal
 
     def texts(self, ids: Sequence[int]) -> list[str]:
@@ -71,12 +72,16 @@ class Store:
         read_only: bool = False,
         reembed: bool = False,
         index: str = "annoy",
+        until: Until | None = None,
     ) -> None:
+        """With ``until``, a journal of the past, nothing is opened or kept beside it."""
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
-        self.journal = Journal.open(folder, read_only=read_only)
+        self.journal: Journal | Until = Journal.open(folder, read_only=read_only) if until is None else until
+        self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self.versions = VersionLog()
         try:
+            self._end_purge()
             self.state = self._restored()
             self._snapshot_at = len(self.state)
             for event in self.journal.events(kinds=POLICY_EVENTS, upto=self.state.seq):
@@ -84,13 +89,19 @@ class Store:
             self.fold()
             self._match_embedder(reembed=reembed and not read_only)
             beside = None if folder is None else folder / "neighbours"
-            self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not read_only)
+            self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not self.journal.read_only)
         except BaseException:
             self.journal.close()
             raise
 
+    def as_of(self, until: Until, clock: Clock) -> Store:
+        """A store of the past, on the same journal and with the same embedder."""
+        return Store(None, self.embedder, clock, until=until)
+
     @property
     def where(self) -> str:
+        if isinstance(self.journal, Until):
+            return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
 
     def fold(self) -> None:
@@ -105,7 +116,29 @@ class Store:
         for event in events:
             if event.kind in POLICY_EVENTS:
                 self.versions.fold(event, self.journal.source)
-        self.state.fold(events, contents)
+        if any(event.kind == "purge" for event in events):
+            self._fold_anew()
+        else:
+            self.state.fold(events, contents)
+
+    def _fold_anew(self) -> None:
+        """After a purge: the journal is another one than that which the state was folded from."""
+        fresh, old = State(), self.state
+        fresh.fold(self.journal.events(), self.journal)
+        # whoever keeps something by these numbers must not take the new state for the old
+        fresh.generation += old.generation + 1
+        fresh.changes += old.changes + 1
+        self.state = fresh
+
+    def _end_purge(self) -> None:
+        """Go on with a purge that another process did not live to end."""
+        if self.journal.read_only or isinstance(self.journal, Until) or not self.journal.meta(PURGING):
+            return
+        try:
+            with self.derived.held(PURGE_TIMEOUT):
+                end_purge(self.journal, now=self.clock())
+        except LabError as error:
+            warnings.warn(f"A purge of {self.where} is not ended: {error}", stacklevel=5)
 
     def refresh_index(self) -> None:
         """Before a search: take up the index that fits, if there are so many memories that one is used."""
@@ -120,11 +153,8 @@ class Store:
                 if tx.head != self.state.seq:
                     self.fold()
                 yield tx
-            # The state has seen all up to this write, and what others have written since comes after it.
-            if tx.head == self.state.seq:
-                self._take_in(tx.events, _Written(tx, self.journal))
-            else:
-                self.fold()
+            # The state has seen all up to this write; what others have written since comes after it.
+            self._take_in(tx.events, _Written(tx, self.journal))
 
     # -- snapshots --------------------------------------------------------------------------------------------
 
@@ -132,7 +162,8 @@ class Store:
         """Write the folded state down, so that the next opening is quick."""
         if self.folder is None or self.journal.read_only:
             return
-        with self.mutex:
+        # a purge waits until this is written, and then removes it
+        with self.mutex, self.derived.held(PURGE_TIMEOUT):
             self.fold()
             save_snapshot(self.state, self.folder / "snapshots")
             self._snapshot_at = len(self.state)
@@ -160,8 +191,8 @@ class Store:
         except DamagedLab as error:
             warnings.warn(f"{error} It is rebuilt from the journal, which takes longer.", stacklevel=5)
             return State()
-        # A journal restored from an older copy is the truth; what a later snapshot knew is not.
-        return state if state.seq <= self.journal.head else State()
+        # A journal restored from an older copy is the truth; what a later snapshot knew is not, nor what was purged since.
+        return state if last_purge(self.journal) <= state.seq <= self.journal.head else State()
 
     # -- slates -----------------------------------------------------------------------------------------------
 
@@ -171,7 +202,9 @@ class Store:
         tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
         if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
             with self.mutex, self.journal.write():
-                log.append(tail)
+                # read again under the lock: a purge may have been there since
+                log = self._sealed_slates() or log
+                log.append([decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed)])
             tail = []
         rows = [{"at": event.at, **event.body} for event in self.journal.events(kinds=("feedback",))]
         feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))

@@ -8,8 +8,10 @@
 (setting spread-mode "cascade")
 (setting lexical-candidates 0)
 (setting dense-candidates 10)
+(setting linking "now")
 (setting triggers true)
 (setting edge-gain 0.1)
+(setting tag-share 0.5)  ; most of them
 (setting topic-closeness 0.3)
 (setting refine-every 50)
 

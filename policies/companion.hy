@@ -7,6 +7,8 @@
 (setting spread-steps 2)
 (setting spread-mode "cascade")
 (setting lexical-candidates 0)
+(setting linking "now")
+(setting merge-gain 0)  ; strength is vividness here
 (setting admit-threshold 0.5)
 (setting initial-confidence 0.8)
 (setting forgotten-as "deleted")

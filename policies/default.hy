@@ -15,6 +15,7 @@
 (setting bm25-k1 0.9)
 (setting bm25-b 0.4)
 (setting seeds 200)
+(setting entity-seeds 0)
 (setting spread-steps 1)
 (setting spread-threshold 0)
 (setting spread-mode "cascade")
@@ -66,10 +67,17 @@
 
 ; Between two recalls, and around them. memlab.SETTINGS says which of these the engine asks for.
 (setting triggers false)
+(setting fact-status "active")
 (setting mmr-weight 1)
 (setting collapse-above 1)
+(setting linking "off")
 (setting link-candidates 5)
+(setting edges-per-node 0)
+(setting merge-gain 1)
 (setting edge-gain 0)
+(setting edge-pairs 45)  ; all pairs of ten
+(setting tag-share 1)
+(setting verify-coverage 0.3)
 (setting admit-threshold 0.25)
 (setting initial-confidence 0.8)
 (setting session-writes 0)
@@ -79,7 +87,9 @@
 (setting tier-3-tokens 30)
 (setting topic-closeness 0.3)
 (setting refine-every 0)
+(setting familiarity-start 0)
 (setting familiarity-gain 0)
+(setting trust-start 50)  ; neither trusted nor distrusted
 (setting trust-gain 0)
 (setting trust-loss 0)
 (setting forgotten-as "forgotten")
@@ -102,13 +112,13 @@
         (or greets commands asks-plainly) 0
         else 0.5))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words]
-  "Almost the same text is a duplicate, unless one of the two denies it or says what changed."
+(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers]
+  "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers."
   (cond (< pair/closeness 0.6) "none"
         (<= pair/closeness 0.85) "related"
         pair/update-words "updates"
         pair/negates "contradicts"
-        (> pair/closeness 0.95) "duplicate"
+        (and (> pair/closeness 0.95) pair/same-numbers) "duplicate"
         else "similar"))
 
 (defpolicy resolve [new/confidence old/confidence pair/negates pair/update-words]

@@ -3,11 +3,16 @@
 (pack factgraph
   "Entities and facts with a life cycle: staged, confirmed, superseded, retracted.")
 
+; Three entities and the three nearest facts begin. Two hops between entities are three edges from the first entity to
+; the facts of its neighbours: entity, fact, entity, fact.
 (setting seeds 3)
+(setting entity-seeds 3)
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
-(setting spread-steps 2)
+(setting linking "now")
+(setting spread-steps 3)
 (setting spread-mode "cascade")
+(setting fact-status "staged")
 (setting forgotten-as "deleted")
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
@@ -38,11 +43,11 @@
      (clamp (usage-factor access) 1 2)))
 
 (defpolicy seed-score [closeness]
-  "The three nearest begin."
+  "Nearness alone."
   closeness)
 
 (defpolicy spread [activation weight]
-  "The subgraph of two hops around them."
+  "The subgraph of two hops around what begins."
   (* activation weight))
 
 (defpolicy recall-score [confidence source idle-days access status]

@@ -6,6 +6,7 @@
 (setting seeds 0)
 (setting spread-steps 0)
 (setting lexical-candidates 0)
+(setting linking "now")
 (setting mmr-weight 0.7)  ; the original gives no weight for its MMR
 (setting link-candidates 3)
 (setting initial-confidence 0.5)
@@ -53,12 +54,13 @@
     ["fail" "rejected"] (update :confidence (* 0.5 confidence))
     else (update)))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words]
-  "A near-duplicate, of the three nearest; a contradiction and a change need less, as their words differ."
+(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers]
+  "A near-duplicate, of the three nearest; a contradiction and a change need less, as their words differ. What differs
+   in a number (a port, a date, a version) is no duplicate, however near it is."
   (cond (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
         pair/update-words "updates"
         pair/negates "contradicts"
-        (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) "duplicate"
+        (and (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) pair/same-numbers) "duplicate"
         else "related"))
 
 (defpolicy resolve [pair/negates pair/update-words]

@@ -126,6 +126,8 @@ class Matches:
         """Rows, ascending, among which the best ``n`` are."""
         hits = self._hits
         order = [int(term) for term in np.argsort(hits.frequency, kind="stable") if len(hits.rows[term])]
+        if not order:
+            return np.empty(0, dtype=np.int64)
         most = np.array([int(hits.tfs[term].max()) for term in order])
         floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
 

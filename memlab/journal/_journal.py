@@ -138,6 +138,10 @@ class Journal:
                 return
             after = rows[-1][0]
 
+    def last_at(self, instant: int) -> int:
+        """The ``seq`` of the last event that happened at ``instant`` (microseconds UTC) or before; 0 if none did."""
+        return int(self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0])
+
     def texts(self, ids: Sequence[int]) -> list[str]:
         """The text of each id, in the order given; a ``range`` is read in one sweep. UnknownName if one has none."""
         ids = ids if isinstance(ids, range) else [int(id) for id in ids]

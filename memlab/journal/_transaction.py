@@ -17,6 +17,7 @@ from memlab.errors import InputError, LabError
 from memlab.journal._event import Event, decoded, encoded
 
 if TYPE_CHECKING:
+    from memlab.journal._scrub import Scrub
     from memlab.privacy import Screened
 
 __all__ = ["Transaction"]
@@ -36,6 +37,7 @@ class Transaction:
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._vectors: list[tuple[int, str, NDArray[np.int8]]] = []
         self._sources: list[tuple[str, str]] = []
+        self._scrubs: list[Scrub] = []
 
     @property
     def events(self) -> list[Event]:
@@ -96,6 +98,11 @@ class Transaction:
         row = (_text(key, "key"), _text(value, f'value of "{key}"'))
         self._add("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", [row])
 
+    def scrub(self, scrub: Scrub) -> None:
+        """Overwrite what earlier writes stored; ``expunge`` then removes the bytes."""
+        self._check_open()
+        self._scrubs.append(scrub)
+
     def _add(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         self._check_open()
         self._rows.setdefault(statement, []).extend(rows)
@@ -112,7 +119,9 @@ class Transaction:
             _put_vectors(connection, first_id, fingerprint, matrix)
         for hash, text in self._sources:
             _put_source(connection, hash, text)
-        return bool(self._rows or self._vectors or self._sources)
+        for scrub in self._scrubs:
+            scrub.apply(connection)
+        return bool(self._rows or self._vectors or self._sources or self._scrubs)
 
 
 def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:

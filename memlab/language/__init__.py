@@ -15,6 +15,7 @@ from memlab.language._pack import PackSource, Setting, read_pack
 from memlab.language._params import Param
 from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
 from memlab.language._signature import Input, InputType, Returns, Signature, Type
+from memlab.language._writer import read_data, write_call, write_data
 from memlab.language.edits._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.language.edits._diff import Change, FormDiff, diff_packs, diff_policies
 from memlab.language.edits._edit import (
@@ -28,6 +29,7 @@ from memlab.language.edits._edit import (
     with_param,
 )
 from memlab.language.edits._parsed import slot_of
+from memlab.language.edits._setting import with_setting
 from memlab.language.insight._effects import Sensitivity, SlateSensitivity
 from memlab.language.insight._explain import Branch, Explanation, Term
 from memlab.language.insight._highlight import highlight, printable
@@ -74,9 +76,13 @@ __all__ = [
     "parameters",
     "parametrize",
     "printable",
+    "read_data",
     "read_pack",
     "replace",
     "slot_of",
     "subtrees",
     "with_param",
+    "with_setting",
+    "write_call",
+    "write_data",
 ]

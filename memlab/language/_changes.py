@@ -38,11 +38,7 @@ def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str,
     for node in reachable(*policy.root.args):
         made[node.index] = _again(dag, node, tuple(made[a.index] for a in node.args), known)
     ends = (made[node.index] for node in policy.root.args)
-    return tuple(
-        name
-        for name, end in zip(policy.fields, ends, strict=True)
-        if (end.op, end.value) != ("input", name)
-    )
+    return tuple(name for name, end in zip(policy.fields, ends, strict=True) if (end.op, end.value) != ("input", name))
 
 
 def _again(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:

@@ -23,7 +23,7 @@ from memlab.language._params import Param, declared_param
 from memlab.language._policy import DIALECT, PolicyForm
 from memlab.language._reader import Form, Text, read_forms
 
-__all__ = ["PackSource", "Setting", "read_header", "read_pack", "read_setting"]
+__all__ = ["PackSource", "Setting", "blanked", "read_header", "read_pack", "read_setting"]
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
@@ -67,10 +67,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     >>> pack.name, pack.settings["seeds"].value
     ('tiny', 10.0)
     """
-    # For whoever runs the file by Hy; nothing here imports. As blanks it leaves every place where it was.
-    macros = _MACROS.match(text)
-    if macros is not None:
-        text = re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
+    text = blanked(text)
     source = Text(text, None, file)
     forms = read_forms(source, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
@@ -116,6 +113,14 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         digest(*parts),
         file,
     )
+
+
+def blanked(text: str) -> str:
+    """The text without the line for whoever runs the file by Hy; nothing here imports. As blanks it leaves every place
+    where it was.
+    """
+    macros = _MACROS.match(text)
+    return text if macros is None else re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
 
 
 def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:

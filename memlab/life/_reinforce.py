@@ -31,14 +31,15 @@ def reinforced(
     *,
     outcome: Outcome,
     rating: int | None = None,
-    elapsed: Floats | None = None,
+    elapsed: Callable[[], Floats] | None = None,
 ) -> Change:
     """The other values that ``rows`` (ascending) have after a use with this outcome; every one of them is decided by
     the values before.
 
-    ``elapsed`` are the days from the use before to the one that is judged, f64[rows]; without it the days since the
-    last use. What the policy gives is held within the range of its column. Null makes a column unknown where it may be
-    (``stability``, ``difficulty``), and elsewhere leaves the value as it was; so does what is no finite number.
+    ``elapsed`` gives the days from the use before to the one that is judged, f64[rows]; without it they are the days
+    since the last use. What the policy gives is held within the range of its column. Null makes a column unknown where
+    it may be (``stability``, ``difficulty``), and elsewhere leaves the value as it was; so does what is no finite
+    number.
 
     A policy that can change nothing on this outcome is not run: that is known from its text.
     """
@@ -59,7 +60,7 @@ def reinforced(
         "half-life": half_life,
     }
     if elapsed is not None:
-        given["elapsed-days"] = lambda: elapsed
+        given["elapsed-days"] = elapsed
     updates = policy.updates(columns(moment, policy, given=given), order=rows)
     moved = np.zeros(count, dtype=np.bool_)
     after: dict[str, Floats] = {}
@@ -70,12 +71,12 @@ def reinforced(
         moved |= ~((after[column] == old) | (np.isnan(after[column]) & np.isnan(old)))
     if not moved.any():
         return Change()
-    return Change(set=(values_of(rows[moved] + 1, **{name: _told(values[moved]) for name, values in after.items()}),))
+    return Change(
+        set=(values_of((rows[moved] + 1).tolist(), **{name: _told(values[moved]) for name, values in after.items()}),)
+    )
 
 
-def days_before(
-    state: State, rows: Rows, now: Micros, *, used: Micros | None = None, counted: bool = True
-) -> Floats:
+def days_before(state: State, rows: Rows, now: Micros, *, used: Micros | None = None, counted: bool = True) -> Floats:
     """f64[rows]: days from the use before to the one at ``used``, at least 0.
 
     ``counted`` says whether that use stands among the uses of these memories already. Without ``used`` the latest use

@@ -30,8 +30,7 @@ def pairs_of(ids: Sequence[int], most: int) -> list[tuple[int, int]]:
     """
     found: list[tuple[int, int]] = []
     for later, one in enumerate(ids):
-        for other in ids[: min(later, most - len(found))]:
-            found.append(_ordered((one, other)))
+        found += [_ordered((one, other)) for other in ids[: min(later, most - len(found))]]
     return found
 
 
@@ -48,7 +47,8 @@ def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[i
     An edge of a pair is ``relates-to``, in either direction. ``relations`` names others, from the first of its pair to
     the second; such a pair gets that edge instead.
     """
-    gain, named = pack.number("edge-gain"), {}
+    gain = pack.number("edge-gain")
+    named: dict[tuple[int, int], str] = {}
     plain = dict.fromkeys(map(_ordered, pairs))
     for pair, word in (relations or {}).items():
         plain.pop(_ordered(pair), None)
@@ -82,7 +82,5 @@ def _ordered(pair: tuple[int, int]) -> tuple[int, int]:
     return min(pair), max(pair)
 
 
-def _found(
-    state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
-) -> NDArray[np.int64]:
+def _found(state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool) -> NDArray[np.int64]:
     return state.edges.find(ends[0], ends[1], codes, either=either)

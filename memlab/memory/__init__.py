@@ -1,24 +1,45 @@
 """The state of a lab: frames folded from the journal, the checks before a write, and snapshots."""
 
 from memlab.memory._change import Change, edges_of, join_of, values_of
+from memlab.memory._entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.memory._fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
+from memlab.memory._gaps import SNIPPET, Gaps
+from memlab.memory._judged import Judged
+from memlab.memory._purged import Tombstones, plain
+from memlab.memory._recalls import Recalls
+from memlab.memory._relationships import Relationship, Relationships
 from memlab.memory._snapshot import latest_snapshot, load_snapshot, save_snapshot
+from memlab.memory._waiting import Waiting
 from memlab.memory._state import Contents, Happened, State, as_said, stamps
 
 __all__ = [
+    "ENTITY_TYPES",
     "MAX_TEXT_BYTES",
+    "SNIPPET",
     "Change",
     "Contents",
+    "Entities",
+    "Gaps",
     "Happened",
+    "Judged",
+    "Listed",
+    "Recalls",
+    "Relationship",
+    "Relationships",
     "State",
+    "Tombstones",
+    "Waiting",
     "as_said",
     "checked_columns",
     "checked_text",
     "columns_of",
     "edges_of",
+    "entity_key",
+    "entity_name",
     "join_of",
     "latest_snapshot",
     "load_snapshot",
+    "plain",
     "save_snapshot",
     "stamps",
     "values_of",

@@ -89,7 +89,7 @@ class Entities:
     """
 
     kinds: tuple[str, ...] = (
-        *("remember", "link", "edit", "restore", "resolve", "maintain", "consolidate", "reinforce"),
+        *("remember", "import", "link", "edit", "restore", "resolve", "maintain", "consolidate", "reinforce"),
         *("entity", "merge-entity", "split-entity"),
     )
 
@@ -231,9 +231,7 @@ class Entities:
         above, gone = entry.into, {what: set(ids) for what, ids in entry.moved.items()}
         entry.into, entry.moved = None, {}
         while above is not None and (between := self.entries[above]).into is not None:
-            between.moved = {
-                what: [id for id in ids if id not in gone[what]] for what, ids in between.moved.items()
-            }
+            between.moved = {what: [id for id in ids if id not in gone[what]] for what, ids in between.moved.items()}
             above = between.into
         self.version += 1
 

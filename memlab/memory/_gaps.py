@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.memory._registers import Happened
+
+if TYPE_CHECKING:
+    from memlab.memory._registers import Happened
 
 __all__ = ["SNIPPET", "Gaps"]
 
@@ -36,9 +38,6 @@ class Gaps:
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[str, Any]] = {}
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def fold(self, event: Happened) -> None:
         if event.kind == "close-gap":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memlab.memory._registers import Happened
+if TYPE_CHECKING:
+    from memlab.memory._registers import Happened
 
 __all__ = ["Recalls"]
 

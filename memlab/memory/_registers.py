@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from memlab.memory._entities import Entities
+from memlab.memory._gaps import Gaps
+from memlab.memory._judged import Judged
+from memlab.memory._purged import Tombstones
+from memlab.memory._recalls import Recalls
+from memlab.memory._relationships import Relationships
+from memlab.memory._waiting import Waiting
 
 __all__ = ["REGISTERS", "Happened", "Register"]
 
@@ -33,5 +39,13 @@ class Register(Protocol):
     def load(self, dumped: Any) -> None: ...
 
 
-REGISTERS: dict[str, type[Register]] = {"entities": Entities}
+REGISTERS: dict[str, type[Register]] = {
+    "entities": Entities,
+    "gaps": Gaps,
+    "judged": Judged,
+    "purged": Tombstones,
+    "recalls": Recalls,
+    "relationships": Relationships,
+    "waiting": Waiting,
+}
 """By name, which is that of the attribute on disk; the fold asks each for the events of its ``kinds``."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from memlab.memory._registers import Happened
+if TYPE_CHECKING:
+    from memlab.memory._registers import Happened
 
 __all__ = ["Relationship", "Relationships"]
 
@@ -26,7 +27,7 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Relationship:
-    """One agent's: trust and familiarity (0-100), what they were counted from, first and last instant (microseconds)."""
+    """One agent's: trust and familiarity (0-100), what they come from, its first and last instant (microseconds)."""
 
     agent: str
     trust: float

@@ -266,7 +266,14 @@ class State:
         return np.array([RELATIONS.index(name) for name in names], dtype=np.int64)
 
     def _recall(self, event: Happened) -> None:
-        rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
+        self._use(event, event.body["ids"])
+
+    def _verify(self, event: Happened) -> None:
+        """What a verifier let pass was used once more."""
+        self._use(event, event.body["verified"])
+
+    def _use(self, event: Happened, ids: Sequence[int]) -> None:
+        rows = np.asarray(ids, dtype=np.int64) - 1
         access, accessed = self.numbers["access"], self.numbers["accessed"]
         access.set(rows, access.values[rows] + 1)
         accessed.set(rows, np.maximum(accessed.values[rows], event.at))
@@ -301,8 +308,8 @@ class State:
                 self.vectors.append(block[: len(self) - len(self.vectors)])
 
     def words_in(self, language: str) -> Words:
-        """The postings in one of ``memlab.index.LANGUAGES``. The first to ask for another than the usual one waits until
-        every memory is posted: about two seconds for 100,000.
+        """The postings in one of ``memlab.index.LANGUAGES``. Whoever first asks for another than the usual one waits
+        until every memory is posted: about two seconds for 100,000.
         """
         if language == self.words.language:
             return self.words
@@ -423,11 +430,12 @@ _APPLY: dict[str, Callable[[State, Happened], None]] = {
     "import": State._import,
     "recall": State._recall,
     "feedback": State._feedback,
+    "verify": State._verify,
     **dict.fromkeys(
         (
             *("link", "unlink", "strengthen"),
             *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "consolidate", "reinforce"),
-            *("run",),
+            *("run", "purge"),
             "retract",
             *("use", "install", "rollback", "rollback-pack", "pin", "unpin"),
         ),

@@ -54,7 +54,17 @@ _RETENTION = ("retention", *_RECENCY)
 # A seed-score may range over all candidates and read any feature of theirs.
 _CANDIDATES = ("dense-candidates", "lexical-candidates", "triggers")
 _SEEDS = ("embedder", *_BM25, *_RETENTION, *_CANDIDATES, "eligible", "seed-score")
-_SPREAD = (*_SEEDS, "spread", "damping", "seeds", "spread-steps", "spread-threshold", "spread-mode", "fan-out")
+_SPREAD = (
+    *_SEEDS,
+    "spread",
+    "damping",
+    "seeds",
+    "entity-seeds",
+    "spread-steps",
+    "spread-threshold",
+    "spread-mode",
+    "fan-out",
+)
 
 FEATURES: dict[str, Feature] = {
     feature.name: feature

@@ -50,6 +50,11 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("bm25-k1", "num", "BM25: how soon a repeated word saturates", 0, 10),
         SettingDeclaration("bm25-b", "num", "BM25: how much a long memory is held back", 0, 1),
         SettingDeclaration("seeds", "count", "best candidates from which activation spreads", 0, 100_000),
+        SettingDeclaration(
+            "entity-seeds",
+            "count",
+            "entities nearest to the question, or named in it, from which activation spreads too",
+        ),
         SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),
         SettingDeclaration(
@@ -71,30 +76,67 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("base-half-life", "num", "days, handed to the half-life policy", 1e-6, 1e9),
         SettingDeclaration("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
         SettingDeclaration(
+            "fact-status", "word", "status in which a fact begins", words=("active", "staged", "confirmed")
+        ),
+        SettingDeclaration(
             "mmr-weight", "num", "share of the score against likeness to what is shown already; 1: score alone", 0, 1
         ),
         SettingDeclaration(
             "collapse-above", "num", "closeness above which only the better of two candidates is shown; 1: both", -1, 1
         ),
-        _later("link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000),
-        _later("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
-        _later("admit-threshold", "num", "worth from which an utterance is remembered", 0, 1),
-        _later("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
-        _later("session-writes", "count", "memories that an agent may write in a session; 0: any number", 0),
-        _later("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
+        SettingDeclaration(
+            "linking",
+            "word",
+            "when new memories are compared with old ones: never, before they are stored, in the background after",
+            words=("off", "now", "later"),
+        ),
+        SettingDeclaration(
+            "link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000
+        ),
+        SettingDeclaration(
+            "edges-per-node",
+            "count",
+            "most edges of one relation that linking leaves a memory, the strongest; 0: any number",
+            0,
+            1_000_000,
+        ),
+        SettingDeclaration("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
+        SettingDeclaration("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
+        SettingDeclaration(
+            "edge-pairs", "count", "most pairs of memories whose edges one shared use changes", 0, 10_000
+        ),
+        SettingDeclaration(
+            "tag-share", "num", "share of verified memories above which a tag is given to the others; 1: never", 0, 1
+        ),
+        SettingDeclaration(
+            "verify-coverage", "num", "coverage from which the verifier that comes with memlab lets a hit pass", 0, 1
+        ),
+        SettingDeclaration("admit-threshold", "num", "worth from which an utterance is remembered", 0, 1),
+        SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
+        SettingDeclaration(
+            "session-writes", "count", "memories that an agent may write in a session; 0: any number", 0
+        ),
+        SettingDeclaration("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
         _later("tier-1-tokens", "count", "token budget of what a prompt always holds", 0),
         _later("tier-2-tokens", "count", "token budget of what a task brings up", 0),
         _later("tier-3-tokens", "count", "token budget of one result that was asked for", 0),
         SettingDeclaration(
-            "forgotten-as", "word", "status of what the forget policy lets go", words=("forgotten", "expired", "deleted")
+            "forgotten-as",
+            "word",
+            "status of what the forget policy lets go",
+            words=("forgotten", "expired", "deleted"),
         ),
         SettingDeclaration("upkeep-hours", "num", "hours between two passes of lab.schedule", 1e-6, 1e6),
         SettingDeclaration("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
-        _later("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
-        _later("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
-        _later("familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1),
-        _later("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
-        _later("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
+        SettingDeclaration("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
+        SettingDeclaration("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
+        SettingDeclaration("familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100),
+        SettingDeclaration(
+            "familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1
+        ),
+        SettingDeclaration("trust-start", "num", "trust before the first recall was judged, of 100", 0, 100),
+        SettingDeclaration("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
+        SettingDeclaration("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
     )
 }
 

@@ -79,8 +79,9 @@ def _pair() -> dict[str, Input]:
     return both | _inputs(
         Input("pair/similarity", "num", "cosine of the two"),
         Input("pair/closeness", "num", "similarity on the scale of all-MiniLM-L6-v2"),
-        Input("pair/negates", "bool", "one of the two denies, and the other does not"),
-        Input("pair/update-words", "bool", "the new one says that something changed: now, no longer, instead ..."),
+        Input("pair/negates", "bool", "one of the two denies what the other says"),
+        Input("pair/update-words", "bool", "the new one says that something changed (now, no longer, instead ...), and not what the old one says"),
+        Input("pair/same-numbers", "bool", "both hold the same numbers: ports, dates, amounts"),
         Input("pair/same-subject", "bool", "they speak of the same subject; null where none is known"),
         Input("pair/same-predicate", "bool", "they say the same sort of thing of it; null where none is known"),
         Input("pair/same-value", "bool", "and the same thing; null where none is known"),
@@ -203,14 +204,12 @@ SLOTS: dict[str, Slot] = {
             ),
             "record",
             fields=_FIELDS_OF_USE,
-            asked=False,
         ),
         _slot(
             "admit",
             "Whether an utterance is worth remembering, 0-1; from the setting admit-threshold on it is.",
             _utterance(),
             "num",
-            asked=False,
         ),
         _slot(
             "link",
@@ -218,7 +217,6 @@ SLOTS: dict[str, Slot] = {
             _pair(),
             "str",
             words=_LINKS,
-            asked=False,
         ),
         _slot(
             "resolve",
@@ -226,7 +224,6 @@ SLOTS: dict[str, Slot] = {
             _pair(),
             "str",
             words=_RESOLUTIONS,
-            asked=False,
         ),
         _slot(
             "promote",

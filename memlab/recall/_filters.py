@@ -21,20 +21,22 @@ __all__ = ["NO_FILTERS", "Filters", "WordOrWords"]
 
 WordOrWords = str | Sequence[str] | None
 
-_VOCABULARIES = {"scope": SCOPES, "visibility": VISIBILITIES, "status": STATUSES, "branch": None}
+_VOCABULARIES = {"scope": SCOPES, "visibility": VISIBILITIES, "status": STATUSES, "branch": None, "season": None}
 
 
 @dataclass(frozen=True)
 class Filters:
     """Which memories may take part; None admits all, of ``status`` all that recall admits by default.
 
-    ``branch`` also admits what has no branch. ``viewer`` leaves out what is private to another creator.
+    ``branch`` also admits what has no branch, and ``season`` what belongs to none; without it, nothing that belongs to
+    a season takes part. ``viewer`` leaves out what is private to another creator.
     """
 
     scope: tuple[str, ...] | None = None
     branch: tuple[str, ...] | None = None
     visibility: tuple[str, ...] | None = None
     status: tuple[str, ...] | None = None
+    season: tuple[str, ...] | None = None
     viewer: str | None = None
     where: Where | None = None
 
@@ -46,6 +48,7 @@ class Filters:
         branch: WordOrWords = None,
         visibility: WordOrWords = None,
         status: WordOrWords = None,
+        season: WordOrWords = None,
         viewer: str | None = None,
         where: pl.Expr | None = None,
     ) -> Filters:
@@ -54,7 +57,7 @@ class Filters:
         >>> Filters.of(status=["superseded", "active"]).status
         ('active', 'superseded')
         """
-        given = {"scope": scope, "visibility": visibility, "status": status, "branch": branch}
+        given = {"scope": scope, "visibility": visibility, "status": status, "branch": branch, "season": season}
         if where is None and viewer is None and all(words is None for words in given.values()):
             return NO_FILTERS
         if viewer is not None:

@@ -23,6 +23,7 @@ from memlab.language import Policy
 from memlab.memory import State
 from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
+from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import choose, generator
 from memlab.recall._features import Candidates
 from memlab.recall._moment import columns, read
@@ -53,6 +54,7 @@ class Recaller:
         self._populations = Populations()
         self._speakers = SpeakerNames()
         self._triggers = Triggers()
+        self._entities = EntityNames(embedder)
         self._known: tuple[str, _Declared] | None = None
 
     def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
@@ -60,7 +62,8 @@ class Recaller:
         asked = Asked(
             state, pack, self._embedder, question, self.population(state, question), self._speakers, self._triggers
         )
-        pool = _pool(state, pack, asked)
+        most = pack.count("entity-seeds")
+        pool = _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
         scores = _scores(pack, "recall-score", pool)
         chance = None if seed is None else generator(seed, state.seq)
         depth = limit + pack.count("probe-depth")
@@ -139,7 +142,7 @@ def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(ids[place]) for place in places)
 
 
-def _pool(state: State, pack: Pack, asked: Asked) -> Candidates:
+def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     """The candidates that are scored: found by the question or reached by spreading, and eligible."""
     found = _found(pack, asked)
     direct = Candidates(state, pack, asked, found)
@@ -147,13 +150,14 @@ def _pool(state: State, pack: Pack, asked: Asked) -> Candidates:
     if not keep.all():
         direct = Candidates(state, pack, asked, found[keep])
     seed = _scores(pack, "seed-score", direct)
-    if not len(direct) or not pack.count("seeds") or not pack.count("spread-steps"):
+    begins = len(about) or (len(direct) and pack.count("seeds"))
+    if not begins or not pack.count("spread-steps"):
         received = np.zeros(len(direct))
         rows, hops = direct.rows, np.zeros(len(direct))
         activation = np.where(np.isfinite(seed), seed, 0.0)
         seed = activation
     else:
-        rows, seed, received, activation, hops = _spread(state, pack, asked, direct, seed)
+        rows, seed, received, activation, hops = _spread(state, pack, asked, direct, seed, about)
     # Rows ascend, so ties by position are ties by id.
     kept = np.sort(best(seed + received, pack.count("pool")))
     pool = Candidates(state, pack, asked, rows[kept])
@@ -185,11 +189,13 @@ def _found(pack: Pack, asked: Asked) -> Rows:
 
 
 def _spread(
-    state: State, pack: Pack, asked: Asked, direct: Candidates, seed: Scores
+    state: State, pack: Pack, asked: Asked, direct: Candidates, seed: Scores, about: About
 ) -> tuple[Rows, Scores, Scores, Scores, Scores]:
-    """Carry the seeds' activation over edges: rows, seed, received, activation and hops of all that take part."""
+    """Carry activation over edges, from seeds and entities: rows, seed, received, activation, hops of all reached."""
     order = np.arange(len(seed)) if len(seed) <= pack.count("seeds") else np.sort(best(seed, pack.count("seeds")))
     order = order[np.isfinite(seed[order])]
+    if len(about):
+        order = order[seed[order] > 0]  # a seed keeps what it has: with nothing, it would hold up what an entity sends
     damping = pack.number("damping")
     policy = pack.policies["spread"]
 
@@ -214,13 +220,14 @@ def _spread(
 
     wave = spread(
         state.edges,
-        direct.rows[order],
-        seed[order],
+        np.concatenate((direct.rows[order], about.nodes)),
+        np.concatenate((seed[order], about.nearness)),
         pass_on,
         steps=pack.count("spread-steps"),
         threshold=pack.number("spread-threshold"),
         mode=next(mode for mode in SPREAD_MODES if mode == pack.settings["spread-mode"]),
         damping=min(damping, 0.999),
+        fan_out=pack.count("fan-out"),
         nodes=state.nodes,
     ).of_kind("memory")
     everyone = len(order) == len(direct)  # then every candidate is a seed, and the wave holds all

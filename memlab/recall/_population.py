@@ -130,8 +130,9 @@ class Populations:
 def admitted(state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0) -> Mask:
     """bool[memories]: which may take part, of those from row ``start`` on.
 
-    In use (or of the statuses named), of this project or none, of this session if bound to one, of these branches or
-    none, of these scopes and visibilities; not private to another than ``viewer``; and what ``where`` admits.
+    In use (or of the statuses named), of this project or none, of this session if bound to one, of these seasons and
+    branches or none, of these scopes and visibilities; not private to another than ``viewer``; and what ``where``
+    admits.
     """
 
     def among(column: str, words: Iterable[str | None]) -> Mask:
@@ -148,6 +149,8 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
     bound = among("scope", ("session",))
     if bound.any():
         mask &= ~bound | (among("session", (session or "",)))
+    if state.names["season"].held:
+        mask &= among("season", (*(filters.season or ()), None))
     if filters.scope is not None:
         mask &= among("scope", filters.scope)
     if filters.visibility is not None:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 import memlab.embedding
 from memlab.embedding import load_embedder
+from memlab.embedding._model import Model
 from memlab.errors import InputError
 
 SHIPPED = Path(memlab.embedding.__file__).parent / "model"
@@ -72,6 +75,12 @@ class TestShipped:
         texts = [*TEXTS, *(f"{text} {number}" for text in TEXTS for number in range(150))]
         together = embedder.encode(texts)
         assert (together[::7] == np.concatenate([embedder.encode([text]) for text in texts[::7]])).all()
+
+    @settings(deadline=None)
+    @given(st.text(max_size=60) | st.sampled_from([*TEXTS, "long " * 4000, "x" * 4000]))
+    def test_a_text_alone_is_to_the_bit_what_it_is_in_company(self, text):
+        model = Model(SHIPPED)
+        assert model.encode([text]).tobytes() == model.encode([text, "and another"])[:1].tobytes()
 
     def test_only_texts_without_a_known_token_are_zero(self):
         # 300 letters without a space are one unknown word

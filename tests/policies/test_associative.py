@@ -75,8 +75,9 @@ class TestLife:
         assert decisions("associative", "label", rows) == wanted
 
     def test_time_to_live(self):
-        rows = every(age_days=[29.9, 30, 400], ttl_days=[30, None])
-        assert decisions("associative", "forget", rows) == [False, False, True, False, True, False]
+        rows = every(age_days=[29.9, 30, 400], ttl_days=[30, None], status=["active"])
+        wanted = ["active", "active", "expired", "active", "expired", "active"]
+        assert decisions("associative", "promote", rows) == wanted
 
     def test_shared_use_strengthens_an_edge(self):
         assert load_pack("associative").settings["edge-gain"] == 0.05

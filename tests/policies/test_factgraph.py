@@ -64,11 +64,19 @@ class TestLifeCycle:
 
         wanted = [expected(row) for row in FACTS]
         assert {"staged", "confirmed", "retracted"} <= set(wanted)
-        assert decisions("factgraph", "promote", FACTS) == wanted
+        lasting = [{**row, "age-days": 400, "ttl-days": None} for row in FACTS]
+        assert decisions("factgraph", "promote", lasting) == wanted
+
+    def test_what_was_given_a_time_to_live_expires_with_it(self):
+        rows = [{**row, "age-days": 30, "ttl-days": 30} for row in FACTS]
+        alive = ("active", "staged", "confirmed")
+        wanted = ["expired" if row["status"] in alive else row["status"] for row in rows]
+        assert decisions("factgraph", "promote", rows) == wanted
 
     def test_clean_up_does_not_clamp(self):
         """A fact that ranking would hold at half its worth falls below the line after long enough."""
         row = {"status": "staged", "confidence": 0.9, "source": "conversation", "access": 0}
+        row |= {"age_days": 300, "ttl_days": None}
         assert decide("factgraph", "promote", **row, elapsed_days=100) == "staged"
         assert decide("factgraph", "promote", **row, elapsed_days=300) == "retracted"
 

@@ -63,10 +63,17 @@ class TestWriting:
 
     def test_a_near_duplicate_is_one_above_092(self):
         rows = every(pair__closeness=[0.8, 0.92, 0.93], pair__negates=[False], pair__update_words=[False])
+        rows = [{**row, "pair/same-numbers": True} for row in rows]
         assert decisions("workbench", "link", rows) == ["none", "related", "duplicate"]
+
+    def test_another_number_is_another_memory(self):
+        row = {"pair__closeness": 0.99, "pair__negates": False, "pair__update_words": False}
+        rows = every(**{name: [value] for name, value in row.items()}, pair__same_numbers=[True, False])
+        assert decisions("workbench", "link", rows) == ["duplicate", "related"]
 
     def test_a_contradiction_is_no_duplicate_and_deprecates_the_old(self):
         rows = every(pair__closeness=[0.93], pair__negates=[True, False], pair__update_words=[True, False])
+        rows = [{**row, "pair/same-numbers": True} for row in rows]
         assert decisions("workbench", "link", rows) == ["updates", "contradicts", "updates", "duplicate"]
         assert decisions("workbench", "resolve", rows) == ["keep-new", "keep-new", "keep-new", "merge"]
 

@@ -86,7 +86,11 @@ def test_every_bit_of_a_number_is_kept(columns):
 def test_what_says_little_takes_little():
     count = 100
     ids = np.arange(1, count + 1)
-    numbers = {"one": np.full(count, 0.1), "flag": np.arange(count) % 2.0, "dice": np.random.default_rng(0).random(count)}
+    numbers = {
+        "one": np.full(count, 0.1),
+        "flag": np.arange(count) % 2.0,
+        "dice": np.random.default_rng(0).random(count),
+    }
     slate = plain(ids=ids, scores=np.zeros(count), words={"kind": ["turn"] * count}, numbers=numbers)
     assert len(encode(slate)) < len(encode_2(slate)) - 8 * count - 4 * count - 5 * count + 50
 

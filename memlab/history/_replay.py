@@ -1,0 +1,280 @@
+"""A history lived again under another pack: what was put in, at the times at which it was put in.
+
+Inputs are what a person or an agent did: remembered, asked, judged, linked, corrected. What the lab's own pack made of
+them (edges, merged duplicates, labels, promotions, what was let go) is left out, and decided anew. Time is simulated:
+a year takes as long as its events, and upkeep runs when it is due in that time.
+"""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memlab.clock import DAY, ManualClock, Micros
+from memlab.errors import InputError
+from memlab.journal import Event
+from memlab.lab import Lab, open_lab
+from memlab.policies import Pack
+from memlab.progress import bar
+from memlab.recall import Filters, Hits
+from memlab.schema import FIELDS, RECALLABLE
+from memlab.slates import Slate, decode
+
+__all__ = ["Replay", "replay"]
+
+_CHANGED_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore")
+"""Events whose parts say what a person changed."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The lab that came of it, and how its inputs went.
+
+    ``frame``: one row a kind of input: kind, inputs, applied, left_out, why (of what was left out). ``ids`` gives for
+    each memory of the old lab the one that stands for it in the new, or null: memory_id, replayed_id.
+    """
+
+    lab: Lab
+    pack: str
+    pack_hash: str
+    seed: int
+    every_days: float
+    frame: pl.DataFrame = field(repr=False)
+    ids: pl.DataFrame = field(repr=False)
+
+    def __repr__(self) -> str:
+        applied, inputs = self.frame["applied"].sum(), self.frame["inputs"].sum()
+        return f"<Replay under {self.pack} [{self.pack_hash[:12]}]: {applied:,} of {inputs:,} inputs applied>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"
+
+
+def replay(
+    lab: Lab,
+    pack: str | Path | Pack,
+    *,
+    path: str | Path | None = None,
+    every_days: float = 1.0,
+    upto: int | None = None,
+    seed: int | None = None,
+    progress: bool = True,
+) -> Replay:
+    """Run the inputs of ``lab`` through a fresh lab under ``pack`` and a simulated clock.
+
+    ``path`` keeps the new lab on disk; without it, it lives in memory. Upkeep (``lab.maintain``) runs every
+    ``every_days`` of simulated time, 0 for never. ``upto`` is the last event to be replayed. ``seed`` is that of the
+    probes; the old lab's unless given.
+
+    Feedback counts only where the new lab showed the memory too: nobody judged what they did not see. A memory that the
+    new pack merged into another, or refused, is replaced by what stands for it, or its later inputs are left out. What
+    the old lab did not store (a duplicate that it merged) is not in its journal and cannot be replayed.
+
+    InputError for an unknown pack or a path that holds a lab already.
+
+    >>> memlab.replay(lab, "companion").frame                                              # doctest: +SKIP
+    """
+    if isinstance(every_days, bool) or not isinstance(every_days, int | float) or not every_days >= 0:
+        raise InputError(f"every_days is a number of days, or 0 for no upkeep, not {every_days!r}.")
+    if path is not None and Path(path).expanduser().exists():
+        raise InputError(f"{path} exists: a replay begins with an empty lab.")
+    journal = lab._store.journal
+    last = journal.head if upto is None else min(upto, journal.head)
+    began = next(iter(journal.events(upto=last)), None)
+    clock = ManualClock(0 if began is None else began.at)
+    chosen = lab._recalls.seed if seed is None else seed
+    fresh = open_lab(path, pack=pack, embedder=lab.embedder, clock=clock, seed=chosen)
+    try:
+        player = _Player(lab, fresh, clock, round(every_days * DAY))
+        with bar(progress and last > 500, last, unit="event", desc="replay") as step:
+            for event in journal.events(upto=last):
+                player.play(event)
+                step(1)
+    except BaseException:
+        fresh.close()
+        raise
+    live = fresh.pack
+    return Replay(fresh, live.name, live.hash, chosen, float(every_days), player.told(), player.pairs())
+
+
+class _Player:
+    """Applies events to a fresh lab, one at a time, and keeps what became of each memory and decision."""
+
+    def __init__(self, old: Lab, new: Lab, clock: ManualClock, every: Micros) -> None:
+        self._old, self._new, self._clock, self._every = old, new, clock, every
+        self._due: Micros | None = None
+        self._ids: dict[int, int | None] = {}
+        self._hits: dict[int, Hits] = {}
+        self._applied: Counter[str] = Counter()
+        self._left: Counter[tuple[str, str]] = Counter()
+        self._slates = _Slates(old)
+
+    def play(self, event: Event) -> None:
+        """Live through an event: upkeep that was due before it, then the input itself."""
+        self._pass_time(event.at)
+        act = getattr(self, f"_{event.kind}", None) if event.kind in _INPUTS else None
+        if event.kind in _CHANGED_BY_HAND:
+            act = self._by_hand
+        if act is None:
+            return
+        why = act(event)
+        if why is None:
+            self._applied[event.kind] += 1
+        else:
+            self._left[event.kind, why] += 1
+
+    def _pass_time(self, now: Micros) -> None:
+        if self._due is None:
+            self._due = now + self._every
+        while self._every and self._due <= now:
+            self._clock.set(self._due)
+            if len(self._new):
+                self._new.maintain(progress=False)
+            self._due += self._every
+        self._clock.set(max(now, self._clock.now))
+
+    # -- one method for each kind of input: why it was left out, or None ------------------------------------------
+
+    def _remember(self, event: Event) -> str | None:
+        body, count = event.body, event.body["count"]
+        ids = range(body["first"], body["first"] + count)
+        texts = self._old._store.journal.texts(ids)
+        columns = {name: _each(values, count) for name, values in body["columns"].items() if name in FIELDS}
+        created = _each(body["columns"].get("created", event.at), count)
+        rows = [
+            {
+                "text": text,
+                "at": at,
+                **{name: values[row] for name, values in columns.items() if values[row] is not None},
+            }
+            for row, (text, at) in enumerate(zip(texts, created, strict=True))
+        ]
+        kept = [row for row, text in enumerate(texts) if text]
+        edges = body.get("edges")
+        chain = isinstance(edges, dict) and "next" in _each(edges["relation"], len(edges["source"]))
+        found = self._new.remember_many([rows[row] for row in kept], chain=chain).standing if kept else []
+        self._ids.update(dict.fromkeys(ids))
+        self._ids.update(zip((ids[row] for row in kept), found, strict=True))
+        return None if any(id is not None for id in found) else "purged since" if not kept else "not stored by the pack"
+
+    def _recall(self, event: Event) -> str | None:
+        slate = self._slates.of(event.seq)
+        if slate is None:
+            return "no slate was logged"
+        try:
+            filters = Filters.read(slate.filters)
+        except InputError:
+            return "filtered by an expression that the log does not hold"
+        self._hits[event.seq] = self._new._recalls.ask(
+            slate.query,
+            limit=slate.limit,
+            project=slate.project,
+            session=slate.session,
+            filters=filters,
+            at=event.at,
+            log=True,
+        )
+        return None
+
+    def _feedback(self, event: Event) -> str | None:
+        body = event.body
+        memory = self._ids.get(body["memory"])
+        if memory is None:
+            return "the memory is not there"
+        judged: Any = memory
+        if body.get("decision") is not None:
+            hits = self._hits.get(body["decision"])
+            judged = next((hit for hit in hits or () if hit.id == memory), None)
+            if judged is None:
+                return "the new lab did not show it"
+        more = {name: body[name] for name in ("rating", "agent") if body.get(name) is not None}
+        self._new.feedback(
+            judged, body.get("outcome"), reward=body.get("reward"), source=body["source"], at=event.at, **more
+        )
+        return None
+
+    def _link(self, event: Event) -> str | None:
+        edges = event.body.get("edges")
+        if event.body.get("by") or not isinstance(edges, dict):
+            return None  # the old pack linked it
+        count, why = len(edges["source"]), None
+        relations, weights = _each(edges["relation"], count), _each(edges["weight"], count)
+        for source, target, relation, weight in zip(edges["source"], edges["target"], relations, weights, strict=True):
+            one, other = self._ids.get(source), self._ids.get(target)
+            if one is None or other is None or one == other:
+                why = "an end is not there"
+            else:
+                self._new.link(one, other, relation, weight=weight)
+        return why
+
+    def _by_hand(self, event: Event) -> str | None:
+        parts = []
+        for part in event.body.get("set", ()):
+            ids = [self._ids.get(id) for id in part["ids"]]
+            kept = [place for place, id in enumerate(ids) if id is not None and self._alive(id, part["columns"])]
+            columns = {
+                name: [values[place] for place in kept] if isinstance(values, list) else values
+                for name, values in part["columns"].items()
+            }
+            columns = {name: values for name, values in columns.items() if name != "superseded_by"}
+            if kept:
+                parts.append({"ids": [ids[place] for place in kept], "columns": columns})
+        if not parts:
+            return "the memory is not there"
+        said = {name: value for name, value in event.body.items() if name in ("reason", "project")}
+        with self._new._store.writing() as tx:
+            tx.event(event.kind, {**said, "set": parts}, at=event.at)
+        return None
+
+    def _alive(self, id: int, columns: dict[str, Any]) -> bool:
+        """Whether a change applies: what is back in use had to be out of it, and the other way round."""
+        status = columns.get("status")
+        if not isinstance(status, str):
+            return True
+        now = self._new._store.state.names["status"].at(id - 1)
+        return now != status and (now in RECALLABLE) != (status in RECALLABLE)
+
+    # -- what came of it -------------------------------------------------------------------------------------------
+
+    def told(self) -> pl.DataFrame:
+        kinds = sorted({*self._applied, *(kind for kind, _ in self._left)})
+        rows = []
+        for kind in kinds:
+            reasons = {why: count for (of, why), count in self._left.items() if of == kind}
+            left = sum(reasons.values())
+            why = "; ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
+            rows.append((kind, self._applied[kind] + left, self._applied[kind], left, why))
+        schema = {"kind": pl.String, "inputs": pl.Int64, "applied": pl.Int64, "left_out": pl.Int64, "why": pl.String}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def pairs(self) -> pl.DataFrame:
+        pairs = list(self._ids.items())
+        return pl.DataFrame(pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row")
+
+
+_INPUTS = ("remember", "recall", "feedback", "link")
+
+
+class _Slates:
+    """The slates of a lab by decision, asked for in ascending order."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._left: Iterator[tuple[int, bytes]] = iter(lab._store.journal.slates())
+        self._next: tuple[int, bytes] | None = next(self._left, None)
+
+    def of(self, decision: int) -> Slate | None:
+        while self._next is not None and self._next[0] < decision:
+            self._next = next(self._left, None)
+        if self._next is None or self._next[0] != decision:
+            return None
+        return decode(self._next[1], decision=decision)
+
+
+def _each(values: Any, count: int) -> list[Any]:
+    return values if isinstance(values, list) else [values] * count

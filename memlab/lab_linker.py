@@ -1,0 +1,90 @@
+"""The worker that links in the background what was remembered with linking "later"."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from memlab.errors import LabBusy, MemlabError
+from memlab.lab_linking import link_waiting, waiting_of
+from memlab.lab_recall import LabRecalls
+from memlab.store import Store
+
+__all__ = ["Linker"]
+
+_BREATH = 0.002
+"""Seconds between two blocks in which others get at the lab: the lock that they wait for is not fair."""
+
+_RETRY = 1.0
+"""Seconds until the next attempt where another process holds the lab."""
+
+
+class Linker:
+    """One daemon thread a lab, started when something waits for the first time.
+
+    What waits is in the journal, so nothing is handed to the thread: it is woken, and asks. What is left when the lab is
+    closed or the process dies is linked after the next opening.
+    """
+
+    def __init__(self, store: Store, recalls: LabRecalls) -> None:
+        self._store, self._recalls = store, recalls
+        self._work = threading.Event()
+        self._stopping = threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._error: MemlabError | None = None
+
+    def wake(self) -> None:
+        """Link what waits, soon; nothing happens where nothing waits or the lab cannot be written."""
+        if self._store.journal.read_only or self._stopping.is_set() or not waiting_of(self._store.state):
+            return
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"memlab links {self._store.where}", daemon=True)
+                self._thread.start()
+        self._work.set()
+
+    def settle(self, timeout: float | None) -> bool:
+        """Link here and now until nothing waits, for at most ``timeout`` seconds; whether nothing does."""
+        until = None if timeout is None else time.monotonic() + timeout
+        with self._store.mutex:
+            self._store.fold()
+            if not waiting_of(self._store.state):
+                return True
+        while until is None or time.monotonic() < until:
+            if not link_waiting(self._store, self._recalls):
+                self._error = None
+                return True
+        return False
+
+    @property
+    def error(self) -> MemlabError | None:
+        """Why the last block could not be linked in the background, None if it was."""
+        return self._error
+
+    def let_go(self) -> None:
+        """End without waiting."""
+        self._stopping.set()
+        self._work.set()
+
+    def stop(self) -> None:
+        """End after the block that is at hand."""
+        self.let_go()
+        if self._thread is not None and threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._work.wait()
+            self._work.clear()
+            try:
+                while not self._stopping.is_set() and link_waiting(self._store, self._recalls):
+                    self._error = None
+                    self._stopping.wait(_BREATH)
+            except LabBusy as error:
+                self._error = error
+                self._stopping.wait(_RETRY)
+                self._work.set()
+            except MemlabError as error:
+                # a policy that cannot be asked, a full disk: it stays waiting, and settle() raises the same
+                self._error = error

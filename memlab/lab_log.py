@@ -1,0 +1,73 @@
+"""Events as people read them: when, what, and whom it concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from memlab.journal import Event
+
+__all__ = ["concerned", "happened"]
+
+_SCHEMA: dict[str, Any] = {
+    "event": pl.Int64,
+    "at": pl.Int64,
+    "kind": pl.String,
+    "memories": pl.List(pl.Int64),
+    "edges": pl.Int64,
+    "what": pl.String,
+}
+
+
+def happened(events: Iterable[Event]) -> pl.DataFrame:
+    """One row an event: event, at (UTC), kind, memories, edges (made, changed or removed), what."""
+    rows = [(event.seq, event.at, event.kind, concerned(event), _edges(event.body), _what(event)) for event in events]
+    frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+
+
+def concerned(event: Event) -> list[int]:
+    """The ids of the memories that an event added, showed, judged, joined or changed; each once, ascending."""
+    body = event.body
+    found: set[int] = set()
+    if event.kind == "remember":
+        found.update(range(body["first"], body["first"] + body["count"]))
+    ids = body.get("ids")
+    if isinstance(ids, list):
+        found.update(ids)
+    if event.kind == "feedback":
+        found.add(body["memory"])
+    for part in body.get("set", ()):
+        found.update(part["ids"])
+    for part in body.get("join", ()):
+        found.update(part["source"])
+    edges = body.get("edges")
+    if isinstance(edges, dict):
+        found.update(edges["source"])
+        found.update(edges["target"])
+    return sorted(found)
+
+
+def _edges(body: dict[str, Any]) -> int:
+    edges = body.get("edges")
+    made = len(edges["source"]) if isinstance(edges, dict) else 0
+    changed = len(body["strengthen"]["edges"]) if "strengthen" in body else 0
+    joined = sum(len(part["source"]) for part in body.get("join", ()))
+    return made + changed + joined + len(body.get("unlink", ()))
+
+
+def _what(event: Event) -> str:
+    """A few words: what an event says besides whom it concerned."""
+    body = event.body
+    said = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
+    if body.get("reward") is not None:
+        said.append(f"reward {body['reward']:g}")
+    for part in body.get("set", ()):
+        said += [
+            f"{name} -> {value}" if isinstance(value, str) else name
+            for name, value in part["columns"].items()
+            if name != "changed"
+        ]
+    return ", ".join(dict.fromkeys(said))

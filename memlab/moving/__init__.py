@@ -1,0 +1,31 @@
+"""Moving memories: exports that read back exactly, imports from other labs and other tools, a mirror of files.
+
+A format is written from a ``Bundle`` and read into one; ``load_bundle`` puts one into a lab. Nothing in a file is ever
+run: sizes, nesting and types are checked, texts pass the privacy gate, and a file is taken whole or not at all.
+"""
+
+from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
+from memlab.moving._formats import EXPORTS, IMPORTS, format_of, read_bundle, write_bundle
+from memlab.moving._lab_folder import events_of, lab_id, read_lab
+from memlab.moving._load import Loaded, load_bundle
+from memlab.moving._mirror import Mirror
+from memlab.moving._policies import pack_of, policies_of
+
+__all__ = [
+    "EXPORTS",
+    "IMPORTS",
+    "SCHEMA",
+    "Bundle",
+    "Loaded",
+    "Mirror",
+    "bundle_of",
+    "events_of",
+    "format_of",
+    "lab_id",
+    "load_bundle",
+    "pack_of",
+    "policies_of",
+    "read_bundle",
+    "read_lab",
+    "write_bundle",
+]

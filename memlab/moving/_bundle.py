@@ -1,0 +1,203 @@
+"""What a lab holds, as tables: what every format is written from and read into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError
+from memlab.graph import NODE_KINDS, kind_of, number_of
+from memlab.memory import State
+from memlab.schema import MEMORY, NEVER, RELATIONS
+
+__all__ = ["EDGES", "ENGINE", "MEMORIES", "SCHEMA", "Bundle", "bundle_of", "node_name", "node_of"]
+
+SCHEMA = 1
+"""The version of what an export holds. A reader knows its own and the older ones."""
+
+_DTYPES: dict[str, Any] = {
+    "text": pl.String,
+    "word": pl.String,
+    "name": pl.String,
+    "note": pl.String,
+    "list": pl.List(pl.String),
+    "num": pl.Float64,
+    "bool": pl.Boolean,
+    "time": pl.Int64,
+}
+
+MEMORIES: dict[str, Any] = {
+    "id": pl.Int64,
+    **{name: _DTYPES[column.storage] for name, column in MEMORY.items()},
+    "uses": pl.List(pl.Int64),
+}
+"""A memory's columns. Times are microseconds UTC; ``uses`` are the latest times of its use, newest first."""
+
+EDGES: dict[str, Any] = {
+    "source": pl.Int64,
+    "source_node": pl.String,
+    "target": pl.Int64,
+    "target_node": pl.String,
+    "relation": pl.String,
+    "weight": pl.Float64,
+    "reinforcements": pl.Int64,
+    "created": pl.Int64,
+}
+"""An end is a memory by id, or another node as ``kind/name``."""
+
+_OF_A_JOURNAL = ("judged", "recalls")
+"""Registers that speak of the events of their own journal, and mean nothing beside another."""
+
+ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)
+"""The columns that nobody gives and an import restores."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Memories with their edges, and what belongs to them. ``source`` is what errors call it.
+
+    ``lab`` says where it comes from, for the column ``origin``; ``whole`` whether it is all of a lab. ``nodes`` are the
+    names of tags, clusters and entities by kind, in the order of their numbers. ``registers`` are what their ``dump``
+    gave. ``policies`` holds the live pack and its history, ``events`` the journal; both only to be read.
+    ``left_out`` counts, by name, what a foreign file says that has no place here.
+    """
+
+    lab: str
+    memories: pl.DataFrame
+    edges: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EDGES))
+    nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    registers: Mapping[str, Any] = field(default_factory=dict)
+    policies: Mapping[str, Any] | None = None
+    events: pl.DataFrame | None = None
+    whole: bool = False
+    exported: int = 0
+    source: str = ""
+    places: Sequence[str] = ()
+    """Where each memory stands in the file; empty where a frame says it all."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def where(self, row: int) -> str:
+        """What an error says of a memory's place."""
+        return f"{self.source}, {self.places[row]}" if self.places else f"{self.source}, memory {row + 1}"
+
+
+def node_name(kind: str, name: str) -> str:
+    """A node that is no memory, as an edge names it."""
+    return f"{kind}/{name}"
+
+
+def node_of(text: str) -> tuple[str, str]:
+    """Kind and name of such a node."""
+    kind, _, name = text.partition("/")
+    return kind, name
+
+
+def bundle_of(
+    state: State,
+    *,
+    lab: str,
+    now: int,
+    where: pl.Expr | None = None,
+    project: str | None = None,
+    policies: Mapping[str, Any] | None = None,
+    events: pl.DataFrame | None = None,
+) -> Bundle:
+    """The memories of a state that ``where`` and ``project`` admit, with the edges among them."""
+    frame = state.memories()
+    kept = _kept(frame, where, project)
+    whole = where is None and project is None
+    columns = [
+        pl.Series(name, np.array(state.numbers[name].values)).replace(NEVER, None)
+        if name in MEMORY and MEMORY[name].storage == "time"
+        else frame[name]
+        for name in MEMORIES
+        if name != "uses"
+    ]
+    memories = pl.DataFrame([*columns, _uses(state)]).filter(kept).cast(MEMORIES)
+    edges, nodes = _edges_of(state, kept.to_numpy(), whole)
+    registers = {
+        name: register.dump() for name, register in state.registers.items() if whole and name not in _OF_A_JOURNAL
+    }
+    return Bundle(
+        lab=lab,
+        memories=memories,
+        edges=edges,
+        nodes=nodes,
+        registers=registers,
+        policies=policies,
+        events=events if whole else None,
+        whole=whole,
+        exported=now,
+        source=lab,
+    )
+
+
+def _kept(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
+    kept = pl.Series("kept", [True]).new_from_index(0, len(frame))
+    if project is not None:
+        kept = kept & (frame["project"] == project).fill_null(False)
+    if where is not None:
+        if not isinstance(where, pl.Expr):
+            raise InputError(f"where is a Polars expression over the columns of lab.memories, not {where!r:.80}.")
+        try:
+            chosen = frame.select(where.alias("chosen")).to_series()
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"where cannot be asked of lab.memories: {error}") from None
+        if chosen.dtype != pl.Boolean or len(chosen) not in (1, len(frame)):
+            raise InputError(f"where gives true or false for each memory, not {len(chosen)} of {chosen.dtype}.")
+        kept = kept & (chosen if len(chosen) == len(frame) else chosen.new_from_index(0, len(frame))).fill_null(False)
+    return kept.alias("kept")
+
+
+def _uses(state: State) -> pl.Series:
+    values = state.uses.values
+    flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
+    lists = flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64)) if len(values) else None
+    return pl.Series("uses", [], dtype=pl.List(pl.Int64)) if lists is None else lists.list.drop_nulls()
+
+
+def _edges_of(state: State, kept: NDArray[np.bool_], whole: bool) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
+    edges = state.edges
+    alive = np.flatnonzero(edges.alive)
+    ends = {"source": edges.source[alive], "target": edges.target[alive]}
+    inside = np.ones(len(alive), dtype=np.bool_)
+    for nodes in ends.values():
+        memory = kind_of(nodes) == 0
+        inside &= ~memory | kept[np.where(memory, nodes, 0)] if len(kept) else ~memory
+    alive = alive[inside]
+    columns: dict[str, Any] = {}
+    used: dict[str, dict[str, None]] = {kind: {} for kind in NODE_KINDS[1:]}
+    for end, nodes in ends.items():
+        nodes = nodes[inside]
+        kinds = kind_of(nodes)
+        names = state.nodes.names(nodes)
+        columns[end] = pl.Series(end, np.where(kinds == 0, number_of(nodes) + 1, -1)).replace(-1, None)
+        told = [
+            None if name is None else node_name(NODE_KINDS[kind], name)
+            for kind, name in zip(kinds.tolist(), names, strict=True)
+        ]
+        columns[f"{end}_node"] = pl.Series(f"{end}_node", told, dtype=pl.String)
+        for kind, name in zip(kinds.tolist(), names, strict=True):
+            if name is not None:
+                used[NODE_KINDS[kind]][name] = None
+    relations = np.array(RELATIONS, dtype=object)
+    frame = pl.DataFrame(
+        [
+            *columns.values(),
+            pl.Series("relation", relations[edges.relation[alive]].tolist(), dtype=pl.String),
+            pl.Series("weight", edges.weight[alive]),
+            pl.Series("reinforcements", edges.reinforcements[alive].astype(np.int64)),
+            pl.Series("created", edges.created[alive]),
+        ]
+    ).cast(EDGES)
+    known = state.nodes.vocabularies()
+    nodes_told = {
+        kind: tuple(names) if whole else tuple(name for name in names if name in used[kind])
+        for kind, names in known.items()
+    }
+    return frame, {kind: names for kind, names in nodes_told.items() if names}

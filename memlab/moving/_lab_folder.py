@@ -1,0 +1,50 @@
+"""A lab as a bundle: what it is called, its journal as a table, and another lab's folder read without its embedder."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from memlab.journal import Journal
+from memlab.memory import State
+from memlab.moving._bundle import Bundle, bundle_of
+from memlab.moving._policies import policies_of
+from memlab.policies import POLICY_EVENTS, VersionLog
+
+__all__ = ["events_of", "lab_id", "read_lab"]
+
+
+def lab_id(journal: Journal) -> str:
+    """What tells a lab from others: the first two events of its journal, which say when it was made and with what.
+
+    It needs no write, so a read-only lab has one too. A copy of a lab has the same one, and two labs of one instant may:
+    so an import takes a memory for one that is here only if its text and its time agree as well.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for event in journal.events(upto=min(2, journal.head)):
+        digest.update(msgspec.msgpack.encode((event.at, event.kind, event.body)))
+    return digest.hexdigest()
+
+
+def events_of(journal: Journal) -> pl.DataFrame:
+    """``seq``, ``at`` (UTC), ``kind`` and ``body`` (JSON) of every event."""
+    rows = [(event.seq, event.at, event.kind, msgspec.json.encode(event.body).decode()) for event in journal.events()]
+    schema = {"seq": pl.Int64, "at": pl.Int64, "kind": pl.String, "body": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+
+
+def read_lab(folder: Path, *, now: int) -> Bundle:
+    """Everything in the lab at ``folder``, folded from its journal. Raises NotALab, NewerLab, DamagedLab."""
+    with Journal.open(folder, read_only=True, create=False) as journal:
+        state, versions = State(), VersionLog()
+        upto = journal.head
+        for event in journal.events(kinds=POLICY_EVENTS, upto=upto):
+            versions.fold(event, journal.source)
+        state.fold(journal.events(upto=upto), journal)
+        policies = None if versions.empty else policies_of(versions)
+        bundle = bundle_of(state, lab=lab_id(journal), now=now, policies=policies)
+    return replace(bundle, source=folder.name)

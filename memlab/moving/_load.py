@@ -1,0 +1,349 @@
+"""A bundle into a lab: everything checked first, then one transaction. What is there already is not added again."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
+from memlab.lab_remember import compact, refuse_names
+from memlab.life import tombstones_of
+from memlab.memory import Change, State, as_said, checked_columns, values_of
+from memlab.moving._bundle import ENGINE, Bundle, node_of
+from memlab.privacy import Finding, Screening, refuse, screen_many
+from memlab.schema import FIELDS, MEMORY, RELATIONS
+from memlab.store import Store
+
+__all__ = ["Loaded", "load_bundle"]
+
+_CHUNK = 10_000
+"""Memories of one event: some megabytes of columns."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What an import did. ``frame`` has a row for each memory of the file, in its order.
+
+    ``left_out`` counts by name what the file says and a lab has no place for. ``redacted`` lists what the privacy gate
+    replaced, by id here. ``registers`` are the tables beside memories that came along.
+    """
+
+    source: str
+    frame: pl.DataFrame = field(repr=False)
+    """``theirs`` (its id there), ``id`` (here, or null), ``what``: added, known, purged; ``origin``."""
+    edges: int = 0
+    registers: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    redacted: tuple[tuple[int, Finding], ...] = ()
+
+    def count(self, what: str) -> int:
+        """How many memories were ``added``, were ``known`` already, or had been ``purged`` here."""
+        return int((self.frame["what"] == what).sum())
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The memories that were added, by their ids here."""
+        return tuple(self.frame.filter(pl.col("what") == "added")["id"].to_list())
+
+    def __repr__(self) -> str:
+        parts = [f"{self.count('added'):,} memories and {self.edges:,} edges from {self.source}"]
+        if known := self.count("known"):
+            parts.append(f"{known:,} were here already")
+        if purged := self.count("purged"):
+            parts.append(f"{purged:,} had been purged here and stay away")
+        if self.registers:
+            parts.append(f"with {', '.join(self.registers)}")
+        if self.redacted:
+            parts.append(f"{len(self.redacted):,} secrets redacted")
+        if self.left_out:
+            parts.append("left out: " + ", ".join(f"{name} ({count:,})" for name, count in self.left_out.items()))
+        return "; ".join(parts)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """The rows of a bundle in the order of their ids, as events take them."""
+
+    ids: list[int]
+    columns: dict[str, list[Any]]
+    screenings: list[Screening]
+    told: list[int | None]
+    """When each was remembered, as far as the file says."""
+    accessed: list[int | None]
+    uses: list[list[int]]
+    superseded: list[int | None]
+    origins: list[str]
+    purged: list[bool]
+
+
+def load_bundle(
+    store: Store,
+    bundle: Bundle,
+    *,
+    own: Callable[[], str],
+    project: str | None = None,
+) -> Loaded:
+    """Add what is new in ``bundle``: all of it, or on any error nothing.
+
+    ``own`` tells what this lab is called, so that its own export adds nothing to it.
+    """
+    now = store.clock()
+    checked = _checked(bundle, project, now)
+    _check_names(bundle)
+    with store.mutex:
+        store.fold()
+        _check_registers(store.state, bundle)
+        fresh = [row for row, what in enumerate(_standing(store.state, bundle, checked, own())) if what is None]
+    speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
+    encoded = store.embedder.encode([as_said(checked.screenings[row].text, speakers[row]) for row in fresh])
+    vector_of = {row: place for place, row in enumerate(fresh)}
+    with store.writing() as tx:
+        state = store.state
+        standing = _standing(state, bundle, checked, own())
+        rows = [row for row, what in enumerate(standing) if what is None and row in vector_of]
+        first = len(state) + 1
+        id_of = {checked.ids[row]: first + place for place, row in enumerate(rows)}
+        known = {checked.ids[row]: what for row, what in enumerate(standing) if isinstance(what, int) and what > 0}
+        here = known | id_of
+        registers = _registers(state, bundle, complete=len(rows) == len(checked.ids))
+        graph, joined = _graph(state, bundle, id_of, known)
+        if rows:
+            ids = range(first, first + len(rows))
+            tx.payloads(ids, [checked.screenings[row].text for row in rows])
+            tx.vectors(first, store.embedder.fingerprint, encoded[[vector_of[row] for row in rows]])
+            for body in _bodies(checked, rows, first, here):
+                tx.event("import", {"lab": bundle.lab, **body}, at=now)
+        rest = ({"graph": graph} if joined or graph["nodes"] and rows else {}) | (
+            {"registers": registers} if registers else {}
+        )
+        if rest:
+            tx.event("import", {"lab": bundle.lab, **rest}, at=now)
+    store.snapshot_if_due()
+    left_out = Counter(bundle.left_out)
+    left_out.update({f"register {name}": 1 for name in bundle.registers if name not in registers and rows})
+    redacted = tuple(
+        (here[checked.ids[row]], finding) for row in rows for finding in checked.screenings[row].findings
+    )
+    whats = ["added" if id in id_of else "known" if id in known else "purged" for id in checked.ids]
+    frame = pl.DataFrame(
+        {"theirs": checked.ids, "id": [here.get(id) for id in checked.ids], "what": whats, "origin": checked.origins},
+        schema={"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String},
+    )
+    return Loaded(bundle.source, frame, joined, tuple(registers), dict(left_out), redacted)
+
+
+# -- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _checked(bundle: Bundle, project: str | None, now: int) -> _Checked:
+    order = bundle.memories["id"].arg_sort().to_list()
+    given = bundle.memories.to_dict(as_series=False)
+    rows = {name: [values[row] for row in order] for name, values in given.items()}
+    count = len(order)
+    purged = [status == "purged" for status in rows["status"]]
+    if project is not None:
+        rows["project"] = [project] * count
+    rows["origin"] = [
+        origin if origin is not None else f"{bundle.lab}:{id}"
+        for origin, id in zip(rows["origin"], rows["id"], strict=True)
+    ]
+    # Of what was purged the row alone is left; a stop stands for the text while the others are checked.
+    rows["text"] = ["." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)]
+    try:
+        columns = _checked_rows(rows, now)
+    except (MemlabError, OverflowError):
+        # Slow, and only where something is wrong: which row is it?
+        for row, place in enumerate(order):
+            try:
+                _checked_rows({name: [values[row]] for name, values in rows.items()}, now)
+            except (InputError, PolicyError, OverflowError) as error:
+                raise DatasetError(f"{bundle.where(place)}: {str(error).removeprefix('Row 0: ')}") from None
+            except PrivacyError as error:
+                raise PrivacyError(f"{bundle.where(place)}: {error}") from None
+        raise
+    texts = ["" if gone else text for gone, text in zip(purged, columns.pop("text"), strict=True)]
+    columns.pop("superseded_by")
+    accessed = columns.pop("accessed")
+    created = columns["created"]
+    uses = [some or [at] for some, at in zip(rows["uses"], created, strict=True)]
+    return _Checked(
+        ids=rows["id"],
+        columns=columns,
+        screenings=screen_many(texts),
+        told=rows["created"],
+        accessed=[None if at == made else at for at, made in zip(accessed, created, strict=True)],
+        uses=uses,
+        superseded=[None if id is None else int(id) for id in rows["superseded_by"]],
+        origins=columns["origin"],
+        purged=purged,
+    )
+
+
+def _checked_rows(rows: Mapping[str, list[Any]], now: int) -> dict[str, list[Any]]:
+    """Every column of MEMORY, checked; those that the engine keeps by their declared bounds."""
+    fields = {name: rows[name] for name in ("text", *FIELDS)}
+    columns = checked_columns({**fields, "at": rows["created"]}, now=now)
+    for name in ENGINE:
+        declared = MEMORY[name]
+        for row, value in enumerate(rows[name]):
+            if declared.storage == "num" and value is not None and not declared.low <= value <= declared.high:
+                raise InputError(f"Row {row}: {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}.")
+            if declared.storage == "name" and value is not None and not 0 < len(value) <= 1000:
+                raise InputError(f"Row {row}: {name} is a string of 1 to 1000 characters, not {value!r:.60}.")
+        default = declared.default if declared.storage == "num" else None
+        columns[name] = [default if value is None else value for value in rows[name]]
+    refuse_names({name: values for name, values in columns.items() if name != "text"})
+    return columns
+
+
+def _check_names(bundle: Bundle) -> None:
+    """No secret in the names of nodes, nor anywhere in a register."""
+    for kind, names in bundle.nodes.items():
+        for name in names:
+            refuse(name, f"name of a {kind}")
+    for name, dumped in bundle.registers.items():
+        for text in _texts_in(dumped):
+            refuse(text, f"register {name}")
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts_in(key)
+            yield from _texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)
+
+
+def _check_registers(state: State, bundle: Bundle) -> None:
+    """A register that this version does not know, or that does not read back, is refused with the file."""
+    for name, dumped in bundle.registers.items():
+        if name not in state.registers:
+            raise NewerLab(f"{bundle.source} holds a register \"{name}\", which this version of memlab does not know.")
+        trial = type(state.registers[name])()
+        try:
+            trial.load(dumped)
+            same = _packed(trial.dump()) == _packed(dumped)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, MemlabError) as error:
+            raise DatasetError(f'{bundle.source}: The register "{name}" cannot be read: {error}.') from None
+        if not same:
+            raise DatasetError(f'{bundle.source}: The register "{name}" does not read back as it is written.')
+
+
+def _packed(dumped: Any) -> Any:
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(dumped), strict=False)
+
+
+# -- what is new ------------------------------------------------------------------------------------------------------
+
+
+def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list[int | None]:
+    """Of each row: None where it is new, its id here where it is known, 0 where it was purged and stays away."""
+    origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
+    created, tombstones = state.numbers["created"].values, tombstones_of(state)
+    held: dict[str, list[int]] = {}
+    for row in np.flatnonzero(origins.codes >= 0).tolist():
+        held.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
+    found: list[int | None] = []
+    for origin, screening, at, gone in zip(
+        checked.origins, checked.screenings, checked.told, checked.purged, strict=True
+    ):
+        candidates = held.get(origin, [])
+        lab, _, number = origin.rpartition(":")
+        if lab == own and number.isdecimal() and 1 <= int(number) <= len(state):
+            candidates = [*candidates, int(number) - 1]
+        same = next(
+            (row for row in candidates if texts.at(row) == screening.text and at in (None, int(created[row]))), None
+        )
+        if same is not None:
+            found.append(same + 1)
+        elif gone:
+            # An empty row keeps the numbers of the others, where they can be kept.
+            found.append(0 if len(state) or not bundle.whole else None)
+        elif any(statuses.at(row) == "purged" for row in candidates):
+            found.append(0)
+        else:
+            found.append(0 if tombstones.is_purged(screening.text, origin=origin) else None)
+    return found
+
+
+def _registers(state: State, bundle: Bundle, *, complete: bool) -> dict[str, Any]:
+    """Tables beside memories speak of ids: they come along where the ids stay what they were."""
+    kept = complete and not len(state) and bundle.memories["id"].sort().to_list() == list(range(1, len(bundle.memories) + 1))
+    if not kept:
+        return {}
+    return {
+        name: dumped
+        for name, dumped in bundle.registers.items()
+        if _packed(type(state.registers[name])().dump()) != _packed(dumped)
+    }
+
+
+def _bodies(
+    checked: _Checked, rows: Sequence[int], first: int, here: Mapping[int, int]
+) -> Iterator[dict[str, Any]]:
+    for start in range(0, len(rows), _CHUNK):
+        some = rows[start : start + _CHUNK]
+        columns = {name: [values[row] for row in some] for name, values in checked.columns.items()}
+        columns["superseded_by"] = [here.get(checked.superseded[row] or 0) for row in some]
+        body: dict[str, Any] = {"first": first + start, "count": len(some), "columns": compact(columns)}
+        uses = [checked.uses[row] for row in some]
+        if any(one != [made] for one, made in zip(uses, columns["created"], strict=True)):
+            body["uses"] = uses
+        moved = [(first + start + place, checked.accessed[row]) for place, row in enumerate(some)]
+        moved = [(id, at) for id, at in moved if at is not None]
+        if moved:
+            change = Change(set=[values_of([id for id, _ in moved], accessed=[at for _, at in moved])])
+            body |= change.body()
+        yield body
+
+
+def _graph(
+    state: State, bundle: Bundle, id_of: Mapping[int, int], known: Mapping[int, int]
+) -> tuple[dict[str, Any], int]:
+    """The edges with an end that is new, and those among known memories that are not here yet."""
+    nodes: dict[tuple[str, str], int] = {}
+    if id_of:
+        for kind, names in bundle.nodes.items():
+            for name in names:
+                nodes.setdefault((kind, name), -len(nodes) - 1)
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("source", "target", "relation", "weight", "reinforcements", "created")
+    }
+    here = {**known, **id_of}
+    for row in bundle.edges.iter_rows(named=True):
+        ends = []
+        for end in ("source", "target"):
+            if row[end] is not None:
+                ends.append(here.get(row[end]))
+            else:
+                ends.append(nodes.setdefault(node_of(row[f"{end}_node"]), -len(nodes) - 1))
+        if None in ends or (not (row["source"] in id_of or row["target"] in id_of) and _joined(state, row, ends)):
+            continue
+        columns["source"].append(ends[0])
+        columns["target"].append(ends[1])
+        for name in ("relation", "weight", "reinforcements", "created"):
+            columns[name].append(row[name])
+    return {"nodes": [list(node) for node in nodes], **columns}, len(columns["source"])
+
+
+def _joined(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) -> bool:
+    """Whether memories that were here already have this edge, or had it and lost a tag since."""
+    source, target = ends
+    if source is None or target is None or source < 0 or target < 0:
+        return True
+    relation = RELATIONS.index(row["relation"])
+    return bool(state.edges.find([source - 1], [target - 1], relation)[0] >= 0)

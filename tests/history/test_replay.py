@@ -1,0 +1,103 @@
+"""The same inputs under another pack: nothing of what the old pack decided comes along."""
+
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import InputError, UnknownName
+
+
+@pytest.fixture
+def month(lab, clock):
+    """A month of a life: a talk, questions about it, what came of them, a correction."""
+    lab.remember_many(
+        [{"text": f"I like {what}", "session": "1", "ref": what} for what in ("tea", "hills", "chess", "rain")],
+        chain=True,
+    )
+    for _ in range(6):
+        clock.advance(days=5)
+        hits = lab.recall("what do I like? tea", limit=2)
+        lab.feedback(hits[0], "success")
+        lab.feedback(hits[1], "fail")
+    lab.forget(4)
+    lab.link(1, 2, "relates-to", weight=0.5)
+    return lab
+
+
+def test_under_its_own_pack_a_life_goes_as_it_went(month):
+    again = memlab.replay(month, "memlab")
+    assert again.frame["left_out"].sum() == 0
+    assert again.lab.memories.equals(month.memories)
+    assert again.lab.edges.drop("edge").equals(month.edges.drop("edge"))
+    assert again.ids.rows() == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def test_slates_are_those_that_the_pack_would_have_left(month):
+    again = memlab.replay(month, "memlab")
+    old, new = (lab.slates.candidates.collect().drop("decision") for lab in (month, again.lab))
+    assert new.equals(old)
+    assert again.lab.slates.decisions.collect()["query"].to_list() == ["what do I like? tea"] * 6
+
+
+def test_time_is_simulated(month, clock):
+    again = memlab.replay(month, "memlab")
+    assert again.lab.memories["accessed"].max() == month.memories["accessed"].max()
+    assert again.lab.log["at"].max() == month.log["at"].max()
+
+
+def test_another_pack_decides_anew(month):
+    again = memlab.replay(month, "companion")
+    assert again.pack == "companion"
+    # a recall adds 5 to the strength as it stands, which had lost 5 - .15 a day
+    assert again.lab.memories["strength"].max() < 100
+    assert month.memories["strength"].unique().to_list() == [100.0]
+
+
+def test_feedback_counts_only_where_the_memory_was_shown(month):
+    nothing = "(pack nothing)\n(defpolicy eligible [] false)"
+    frame = memlab.replay(month, nothing).frame
+    told = frame.filter(pl.col("kind") == "feedback").row(0, named=True)
+    assert (told["inputs"], told["applied"], told["left_out"]) == (12, 0, 12)
+    assert told["why"] == "12 the new lab did not show it"
+
+
+def test_what_was_corrected_by_hand_is_corrected_again(month):
+    again = memlab.replay(month, "memlab").lab
+    assert again[4].status == "forgotten"
+    assert again.edges.filter(pl.col("relation") == "relates-to")["weight"].to_list() == [0.5]
+
+
+def test_upkeep_runs_when_it_is_due_in_simulated_time(month):
+    with_upkeep = memlab.replay(month, "companion", every_days=1).lab.log
+    without = memlab.replay(month, "companion", every_days=0).lab.log
+    assert "maintain" in with_upkeep["kind"].to_list()
+    assert "maintain" not in without["kind"].to_list()
+
+
+def test_it_can_be_kept_on_disk_and_stopped_early(month, tmp_path):
+    event = month.log.filter(pl.col("kind") == "recall")["event"][0]
+    again = memlab.replay(month, "memlab", path=tmp_path / "again", upto=event)
+    assert again.frame.rows(named=True)[0]["inputs"] == 1
+    again.lab.close()
+    with pytest.raises(InputError, match="begins with an empty lab"):
+        memlab.replay(month, "memlab", path=tmp_path / "again")
+
+
+def test_a_recall_that_cannot_be_repeated_is_left_out_by_name(month):
+    month.recall("tea", where=pl.col("text").map_elements(len, return_dtype=pl.Int64) > 3)
+    told = memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
+    assert told["left_out"] == 1
+    assert "expression that the log does not hold" in told["why"]
+
+
+def test_bad_input(month):
+    with pytest.raises(UnknownName, match="companion"):
+        memlab.replay(month, "companoin")
+    with pytest.raises(InputError, match="every_days"):
+        memlab.replay(month, "memlab", every_days=-1)
+
+
+def test_it_shows_itself(month):
+    again = memlab.replay(month, "memlab")
+    assert "of 20 inputs applied" in repr(again)
+    assert "<table" in again._repr_html_()

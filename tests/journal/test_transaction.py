@@ -1,0 +1,66 @@
+"""What a write says it has stored is what a reader then finds: so nobody need read back what they wrote."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memlab.journal import Journal
+
+plain = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary()
+)
+bodies = st.dictionaries(st.text(), st.recursive(plain, lambda inner: st.lists(inner) | st.tuples(inner), max_leaves=8))
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
+
+
+@settings(deadline=None)
+@given(st.lists(bodies, max_size=4), st.lists(texts, max_size=5))
+def test_it_tells_what_is_read(written, said):
+    with Journal.open(None) as journal:
+        with journal.write() as before:
+            before.event("earlier", {}, at=1)
+        with journal.write() as tx:
+            tx.payloads(range(1, len(said) + 1), said)
+            for number, body in enumerate(written):
+                tx.event("told", body, at=number)
+        assert tx.events == list(journal.events(after=tx.head))
+        ids = range(1, len(said) + 1)
+        assert tx.texts(ids) == journal.texts(ids)
+
+
+def test_what_it_does_not_have_all_of_is_left_to_the_journal():
+    with Journal.open(None) as journal, journal.write() as tx:
+        tx.payloads([2, 3], ["b", "c"])
+        assert tx.texts(range(2, 4)) == ["b", "c"]
+        assert tx.texts(range(1, 4)) is None
+        assert tx.texts(range(5, 5)) == []
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "first", "found"), [("one", 4, True), ("one", 5, False), ("one", 3, False), ("two", 4, False)]
+)
+def test_vectors_are_told_from_their_first_id_only(fingerprint, first, found):
+    matrix = np.arange(6, dtype=np.int8).reshape(2, 3)
+    with Journal.open(None) as journal:
+        with journal.write() as tx:
+            tx.vectors(4, "one", matrix)
+        own = tx.vectors_from(fingerprint, first)
+        assert (own is not None) == found
+        if own is not None:
+            (read,) = journal.vectors("one", after_id=3)
+            assert (own[0][0], own[0][1].tolist()) == (read[0], read[1].tolist())
+
+
+def test_several_blocks_are_left_to_the_journal():
+    with Journal.open(None) as journal, journal.write() as tx:
+        for first in (1, 2):
+            tx.vectors(first, "one", np.ones((1, 3), dtype=np.int8))
+        assert tx.vectors_from("one", 1) is None
+
+
+def test_one_vector_among_large_blocks_finds_its_place_by_a_small_key(tmp_path):
+    """A table without rowids would read whole blocks to compare keys: 2 ms each among blocks of half a megabyte."""
+    with Journal.open(tmp_path / "lab") as journal:
+        plan = journal._rows("SELECT sql FROM sqlite_master WHERE name = 'vector'")[0][0]
+        assert "WITHOUT ROWID" not in plan

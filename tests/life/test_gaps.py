@@ -1,0 +1,78 @@
+"""Gaps: seeds but nothing verified."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+
+
+@pytest.fixture
+def cascade(trigrams, clock):
+    with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
+        lab.remember_many(["the bakery opens at six", "the bakery closes at noon"])
+        yield lab
+
+
+def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
+    clock.advance(days=2)
+    hits = cascade.recall("when does the bakery open?", session="s1", project="town")
+    clock.advance(hours=1)
+    verified = cascade.verify(hits, [])
+    (gap,) = cascade.gaps.to_dicts()
+    assert verified.gap == gap["gap"] == verified.event
+    assert (gap["decision"], gap["session"], gap["project"]) == (hits.decision, "s1", "town")
+    assert gap["snippet"] == "when does the bakery open?"
+    assert gap["at"] == memlab.clock.from_micros(clock())
+    assert np.array_equal(gap["vector"], cascade.embedder.encode(["when does the bakery open?"])[0])
+    assert gap["embedder"] == cascade.embedder.fingerprint
+    assert (gap["closed"], gap["reason"]) == (None, None)
+
+
+def test_one_that_passes_is_enough(cascade):
+    hits = cascade.recall("when does the bakery open?")
+    assert cascade.verify(hits, hits[0]).gap is None
+    assert cascade.gaps.height == 0
+
+
+def test_where_nothing_was_near_there_is_no_gap(cascade):
+    hits = cascade.recall("zzzz qqqq xxxx")
+    assert len(hits) == 0
+    assert cascade.verify(hits, []).gap is None
+
+
+def test_a_snippet_is_short_and_holds_no_secret(cascade):
+    secret = "the bakery password is 'hunter2swordfish' and opens at six " * 9
+    cascade.verify(cascade.recall(secret), [])
+    (snippet,) = cascade.gaps["snippet"]
+    assert "hunter2" not in snippet
+    assert len(snippet) <= 200 + len("[REDACTED: password]")
+    assert b"hunter2" not in b"".join(str(event.body).encode() for event in cascade._store.journal.events())
+
+
+def test_closing_one(cascade, clock):
+    gap = cascade.verify(cascade.recall("the bakery"), []).gap
+    clock.advance(hours=3)
+    cascade.close_gap(gap, "remembered the hours")
+    (row,) = cascade.gaps.to_dicts()
+    assert (row["closed"], row["reason"]) == (memlab.clock.from_micros(clock()), "remembered the hours")
+    with pytest.raises(memlab.InputError, match="was closed already: remembered the hours"):
+        cascade.close_gap(gap, "again")
+
+
+@pytest.mark.parametrize("bad", [0, 99, True, "7", None])
+def test_a_gap_that_is_not_there(cascade, bad):
+    gap = cascade.verify(cascade.recall("the bakery"), []).gap
+    head = cascade._store.journal.head
+    with pytest.raises(memlab.InputError, match=f"(?s)gap.*{gap}"):
+        cascade.close_gap(bad, "why")
+    with pytest.raises(memlab.InputError, match="empty"):
+        cascade.close_gap(gap, " ")
+    assert cascade._store.journal.head == head
+
+
+def test_the_frame_has_its_columns_before_there_is_a_gap(cascade):
+    empty = cascade.gaps
+    cascade.verify(cascade.recall("the bakery"), [])
+    assert empty.schema == cascade.gaps.schema
+    assert empty.schema["vector"] == pl.List(pl.Int8)

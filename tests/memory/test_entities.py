@@ -1,0 +1,228 @@
+"""Entities: names in any spelling, merges that can be undone, and a fold that may stop anywhere."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlab.errors import InputError
+from memlab.memory import Entities, entity_key, entity_name
+from memlab.schema import NEVER
+
+NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊", "王明"]
+
+
+@dataclass
+class Event:
+    seq: int
+    at: int
+    kind: str
+    body: dict[str, Any] = field(default_factory=dict)
+
+
+def mention(at, *names, first=1, **columns):
+    join = [{"source": [first + place for place in range(len(names))], "kind": "entity", "target": list(names)}]
+    join[0] |= {"relation": "mentions", "weight": [1.0] * len(names)}
+    return Event(at, at, "remember", {"first": first, "count": len(names), "columns": columns, "join": join})
+
+
+def nothing_moved(**ids):
+    return {"subject": [], "object": [], "edges": [], "shared": []} | ids
+
+
+def folded(events):
+    entities = Entities()
+    for event in events:
+        entities.fold(event)
+    return entities
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("Ada Lovelace", "  ada   LOVELACE "),
+            ("Zo\u00eb", "ZOE\u0308"),
+            ("Straße", "STRASSE"),
+            ("\u200f\u0646\u0648\u0631\u200e", "\u0646\u0648\u0631"),
+            ("🦊", "🦊 "),
+            ("ΟΔΟΣ", "οδος"),
+        ],
+    )
+    def test_two_spellings_of_one_name(self, one, other):
+        assert entity_key(one) == entity_key(other)
+
+    def test_what_is_no_spelling_of_it(self):
+        assert entity_key("Ada") != entity_key("Adá") != entity_key("Ad a")
+
+    @pytest.mark.parametrize("empty", ["", " ", "\n\t", "\u200e\u200f", "\u2067 \u2069"])
+    def test_a_name_of_nothing_is_refused(self, empty):
+        with pytest.raises(InputError, match="has a name"):
+            entity_name(empty)
+
+    @given(st.text(min_size=1, max_size=20))
+    def test_a_key_is_the_key_of_itself(self, text):
+        try:
+            key = entity_key(text)
+        except InputError:
+            return
+        assert entity_key(key) == key == entity_key(entity_name(text))
+
+
+class TestMentions:
+    def test_are_counted_under_any_case_and_dated_by_the_memory(self):
+        entities = folded([mention(5, "Ada", "Oslo"), mention(9, "ADA", "ada", created=[3, 7])])
+        ada, oslo = entities.listed()
+        assert (ada.name, ada.mentions, ada.last) == ("Ada", 3, 7)
+        assert (oslo.mentions, oslo.last) == (1, 5)
+
+    def test_a_declared_entity_has_none(self):
+        entities = folded([Event(1, 1, "entity", {"name": "Ada", "type": "person", "aliases": ["A. L."]})])
+        assert entities.listed()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
+
+    def test_other_relations_mention_nothing(self):
+        event = mention(1, "Ada")
+        event.body["join"][0]["relation"] = "relates-to"
+        assert len(folded([event])) == 0
+
+    def test_a_change_of_older_memories_is_dated_by_the_event(self):
+        event = mention(9, "Ada", first=1, created=[3])
+        event.body["first"] = 4
+        assert folded([event]).listed()[0].last == 9
+
+
+class TestMerging:
+    def test_all_names_stand_for_one_and_the_counts_add_up(self):
+        entities = folded(
+            [
+                mention(1, "Ada", "A. L.", "Countess"),
+                Event(2, 2, "merge-entity", {"entity": "A. L.", "into": "Ada", "moved": nothing_moved()}),
+                Event(3, 3, "merge-entity", {"entity": "Ada", "into": "Countess", "moved": nothing_moved()}),
+            ]
+        )
+        assert [entities.canonical(name) for name in ("ada", "a. l.", "countess")] == ["Countess"] * 3
+        ada, short, countess = entities.listed()
+        assert (countess.aliases, countess.mentions) == (("Ada", "A. L."), 3)
+        assert ada.merged_into == short.merged_into == "Countess"
+        assert countess.merged_into is None
+
+    def test_splitting_the_middle_of_a_chain_takes_its_own_along(self):
+        entities = folded(
+            [
+                mention(1, "a", "b", "c"),
+                Event(2, 2, "merge-entity", {"entity": "a", "into": "b", "moved": nothing_moved(edges=[1])}),
+                Event(3, 3, "merge-entity", {"entity": "b", "into": "c", "moved": nothing_moved(edges=[1, 2])}),
+                Event(4, 4, "split-entity", {"entity": "b"}),
+            ]
+        )
+        assert [entities.canonical(name) for name in "abc"] == ["b", "b", "c"]
+
+    def test_splitting_the_first_of_a_chain_is_remembered_by_the_next(self):
+        entities = folded(
+            [
+                mention(1, "a", "b", "c"),
+                Event(2, 2, "merge-entity", {"entity": "a", "into": "b", "moved": nothing_moved(edges=[1])}),
+                Event(3, 3, "merge-entity", {"entity": "b", "into": "c", "moved": nothing_moved(edges=[1, 2])}),
+                Event(4, 4, "split-entity", {"entity": "a"}),
+            ]
+        )
+        assert [entities.canonical(name) for name in "abc"] == ["a", "c", "c"]
+        assert entities.entries[1].moved["edges"] == [2]
+
+    def test_a_part_takes_names_and_mentions(self):
+        body = {"entity": "Al", "from": "Alex", "aliases": ["Alex B."], "mentions": 1, "last": 1}
+        entities = folded(
+            [
+                mention(1, "Alex", "Alex"),
+                Event(2, 2, "entity", {"name": "Alex", "type": "person", "aliases": ["Al"]}),
+                Event(3, 3, "split-entity", body),
+            ]
+        )
+        alex, al = entities.listed()
+        assert (alex.name, alex.mentions, alex.aliases) == ("Alex", 1, ())
+        assert (al.name, al.mentions, al.aliases, al.type) == ("Al", 1, ("Alex B.",), "person")
+
+    def test_ten_thousand_aliases(self):
+        names = [f"alias {number}" for number in range(10_000)]
+        entities = folded([Event(1, 1, "entity", {"name": "Ada", "type": None, "aliases": names})])
+        assert entities.canonical("ALIAS 9999") == "Ada"
+        assert entities.listed()[0].aliases == tuple(names)
+
+
+@st.composite
+def lives(draw):
+    """Events that a lab could have written: names resolved, merges between roots."""
+    events, entities = [], Entities()
+
+    def happen(kind, body):
+        events.append(Event(len(events) + 1, len(events) + 1, kind, body))
+        entities.fold(events[-1])
+
+    for _ in range(draw(st.integers(0, 12))):
+        roots = [entry for entry in entities.entries if entry.into is None]
+        merged = [entry for entry in entities.entries if entry.into is not None]
+        what = draw(st.sampled_from(["mention", "mention", "entity", "merge", "undo", "part"]))
+        one = draw(st.sampled_from(NAMES))
+        name = entities.canonical(one) or one
+        if what == "mention":
+            happen("remember", mention(0, name, first=draw(st.integers(1, 9))).body)
+        elif what == "entity":
+            alias = draw(st.sampled_from(NAMES))
+            if entities.number(alias) in (None, entities.number(one)):
+                happen("entity", {"name": name, "type": draw(st.sampled_from([None, "person"])), "aliases": [alias]})
+        elif what == "merge" and len(roots) > 1:
+            pair = draw(st.lists(st.sampled_from(roots), min_size=2, max_size=2, unique_by=id))
+            ids = draw(st.lists(st.integers(1, 9), unique=True, max_size=4))
+            moved = nothing_moved(subject=ids, edges=ids)
+            happen("merge-entity", {"entity": pair[0].name, "into": pair[1].name, "moved": moved})
+        elif what == "undo" and merged:
+            happen("split-entity", {"entity": draw(st.sampled_from(merged)).name})
+        elif what == "part" and roots and entities.number("part") is None:
+            source = draw(st.sampled_from(roots)).name
+            happen("split-entity", {"entity": "part", "from": source, "aliases": [], "mentions": 1, "last": 3})
+    return events
+
+
+@given(lives(), st.data())
+def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
+    cut = data.draw(st.integers(0, len(events)))
+    whole, before = folded(events), folded(events[:cut])
+    restored = Entities()
+    restored.load(msgspec.msgpack.decode(msgspec.msgpack.encode(before.dump())))
+    for entities in (before, restored):
+        for event in events[cut:]:
+            entities.fold(event)
+        assert entities.dump() == whole.dump()
+        assert entities.listed() == whole.listed()
+        assert [entities.canonical(name) for name in NAMES] == [whole.canonical(name) for name in NAMES]
+
+
+@given(lives())
+def test_every_name_has_one_entity_and_mentions_are_never_lost(events):
+    entities = folded(events)
+    listed = entities.listed()
+    own = [one for one in listed if one.merged_into is None]
+    assert len({entity_key(name) for name in entities.names}) == len(entities.names)
+    assert {entities.canonical(name) for name in entities.names} <= {one.name for one in own}
+    assert all(one.mentions >= 0 for one in listed)
+    told = {name for one in own for name in (one.name, *one.aliases)}
+    assert told == set(entities.names), "every name is told by one entity"
+    roots = entities.roots().tolist()
+    assert roots == [entities.root(number) for number in range(len(entities))]
+
+
+@given(lives(), st.data())
+def test_a_merge_and_its_split_change_nothing(events, data):
+    entities = folded(events)
+    roots = [entry.name for entry in entities.entries if entry.into is None]
+    if len(roots) < 2:
+        return
+    one, other = data.draw(st.permutations(roots))[:2]
+    before = entities.dump()
+    entities.fold(Event(90, 90, "merge-entity", {"entity": one, "into": other, "moved": nothing_moved(edges=[1])}))
+    assert entities.canonical(one) == other
+    entities.fold(Event(91, 91, "split-entity", {"entity": one}))
+    assert entities.dump() == before

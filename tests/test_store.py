@@ -1,0 +1,50 @@
+"""A store takes in its own writes from memory, and those of others from the journal: both are the same state."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memlab
+
+steps = st.tuples(st.integers(0, 1), st.sampled_from(["remember", "several", "recall", "forget", "feedback", "use"]))
+
+
+def do(lab, what, number):
+    if what == "remember":
+        lab.remember(f"note {number}: what about tabs?", session="s", chain=True, tags=["style"], speaker="Ana")
+    elif what == "several":
+        lab.remember_many([{"text": f"turn {number} {part}", "session": "s"} for part in "ab"], chain=True)
+    elif what == "recall":
+        lab.recall("tabs in a note", limit=3)
+    elif what == "use":
+        lab.use("workbench" if number % 2 else "memlab")
+    elif len(lab):
+        (lab.forget if what == "forget" else lambda memory: lab.feedback(memory, "success"))(1 + number % len(lab))
+
+
+def told(lab):
+    state = lab._store.state
+    words = state.words
+    return {
+        "memories": lab.memories.to_dicts(),
+        "edges": lab.edges.to_dicts(),
+        "vectors": state.vectors.take().tolist(),
+        "lengths": words.lengths.tolist(),
+        "hits": [rows.tolist() for rows in words.hits(words.query("tabs about note turn")).rows],
+        "uses": state.uses.values.tolist(),
+        "last": state.last_of(None, "s"),
+        "seq": state.seq,
+        "pack": lab.pack.hash,
+    }
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(steps, max_size=12))
+def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_path_factory, story):
+    folder = tmp_path_factory.mktemp("store") / "lab"
+    embed = {"embedder": lambda texts: [[1.0, len(text), text.count("a")] for text in texts]}
+    with memlab.open(folder, **embed) as one, memlab.open(folder, **embed) as other:
+        for number, (which, what) in enumerate(story):
+            do((one, other)[which], what, number)
+        first, second = told(one), told(other)
+    with memlab.open(folder, **embed) as afresh:
+        assert first == second == told(afresh)
