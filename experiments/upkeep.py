@@ -4,9 +4,9 @@
     python experiments/upkeep.py --memories 1000000 --edges 10000000
 
 Memories were made over the last year and recalled now and then, so that a pack finds all sorts of ages. For each pack:
-the first pass, in which every memory gets its first label; a second at the same instant, which finds nothing to do;
-and one four hours later, as the scheduler makes it. Prints CPU time (nothing here uses a second core), so that what else
-runs on the machine counts less than in wall time.
+the first pass, in which every memory gets its first label; a second at the same instant, which finds nothing to do; and
+one four hours later, as the scheduler makes it. Prints CPU time, since nothing here uses a second core: what else runs
+on the machine counts less than in wall time.
 """
 
 from __future__ import annotations

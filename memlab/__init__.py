@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from memlab import ingest as ingest
     from memlab import simulation as simulation
+    from memlab import verifiers as verifiers
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import InputError as InputError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
     from memlab.lab import open_lab
+    from memlab.lab_moving import load_lab
     from memlab.lab_results import Memory as Memory
     from memlab.notebook import load_ipython_extension as load_ipython_extension
     from memlab.notebook import unload_ipython_extension as unload_ipython_extension
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from memlab.schema import KINDS as KINDS
     from memlab.slates import Slates as Slates
 
+    load = load_lab
     open = open_lab
     packs = pack_names
 
@@ -68,6 +71,7 @@ _WHERE = {
     "bench_locomo": "evaluation",
     "compare": "history",
     "evaluate": "evaluation",
+    "load": ("lab_moving", "load_lab"),
     "load_ipython_extension": "notebook",
     "load_pack": "policies",
     "open": ("lab", "open_lab"),
@@ -82,12 +86,13 @@ __all__ = [
     *_WHERE,
     "ingest",
     "simulation",
+    "verifiers",
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("ingest", "simulation"):
+    if name in ("ingest", "simulation", "verifiers"):
         return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'memlab' has no attribute {name!r}")

@@ -12,7 +12,9 @@ import polars as pl
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
+from memlab.lab_backup import LabBackup, back_up_if_due
 from memlab.lab_base import MemoryLike
+from memlab.lab_clusters import LabClusters
 from memlab.lab_correcting import LabCorrecting
 from memlab.lab_facts import LabFacts
 from memlab.lab_graph import LabTrace, activated, traced
@@ -41,6 +43,7 @@ def open_lab(
     read_only: bool = False,
     reembed: bool = False,
     index: str = "annoy",
+    backups: bool = False,
 ) -> Lab:
     """Open the lab in the directory ``path``, or a new one there; without a path, a lab in memory.
 
@@ -50,6 +53,10 @@ def open_lab(
 
     ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
     more than 100,000 memories: "annoy", or "graph" (an extra).
+
+    ``backups=True`` keeps three backups in the lab's folder: one is made on opening if the newest is a day old, and one
+    on closing if anything happened since; ``lab.backup()`` makes one at any time. Each reads every page of the journal,
+    so that damage is noticed (DamagedLab) while there is a sound copy.
 
     Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch, MissingExtra.
 
@@ -67,11 +74,14 @@ def open_lab(
         read_only=read_only,
         reembed=reembed,
         index=index,
+        backups=backups,
     )
 
 
-class Lab(LabFacts, LabTurns, LabCorrecting, LabLiving, LabHistory, LabMoving):
+class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, LabHistory, LabMoving):
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``."""
+
+    _backs_up = False
 
     def __init__(
         self,
@@ -84,16 +94,22 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabLiving, LabHistory, LabMoving):
         read_only: bool = False,
         reembed: bool = False,
         index: str = "annoy",
+        backups: bool = False,
     ) -> None:
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
             raise InputError(f"A seed is a whole number of at least 0, not {seed!r}.")
+        if backups and (folder is None or read_only):
+            raise InputError("backups=True needs a lab in a directory that is opened for writing.")
         options: dict[str, Any] = {"read_only": read_only, "reembed": reembed, "index": index}
         self._begin(Store(folder, load_embedder(embedder), clock, **options), seed)
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
+            if backups:
+                self._backs_up = True
+                back_up_if_due(self._store, closing=False)
         except BaseException:
             self._store.journal.close()
             raise
@@ -204,8 +220,13 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabLiving, LabHistory, LabMoving):
         """End every watch, the schedule and all turns, write a snapshot if that will save time, and let the journal go."""
         self._watches.stop()
         self._scheduler.stop()
+        self._linker.stop()
         self._end_turns()
-        self._store.close()
+        try:
+            if self._backs_up and not self._store.journal.closed:
+                back_up_if_due(self._store, closing=True)
+        finally:
+            self._store.close()
 
     def __enter__(self) -> Lab:
         return self

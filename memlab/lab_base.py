@@ -11,6 +11,7 @@ import polars as pl
 
 from memlab.clock import Micros, When, to_micros
 from memlab.errors import UnknownName
+from memlab.lab_linker import Linker
 from memlab.lab_recall import LabRecalls
 from memlab.lab_results import Memory
 from memlab.lab_schedule import Scheduler
@@ -34,6 +35,7 @@ class LabBase:
     _recalls: LabRecalls
     _watches: Watches
     _scheduler: Scheduler
+    _linker: Linker
 
     def _begin(self, store: Store, seed: int) -> None:
         """Stand on ``store``. ``seed`` decides, with what the lab has seen, which probes are drawn."""
@@ -41,6 +43,9 @@ class LabBase:
         weakref.finalize(self, self._watches.let_go)
         self._scheduler = Scheduler(store)
         weakref.finalize(self, self._scheduler.let_go)
+        self._linker = Linker(store, self._recalls)
+        weakref.finalize(self, self._linker.let_go)
+        self._linker.wake()
 
     @contextmanager
     def _reading(self) -> Iterator[State]:

@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.journal import Journal, Scrub
 from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_remember import compact, refuse_names
+from memlab.lab_remember import refuse_names, remembering
 from memlab.lab_results import Memory
 from memlab.life import (
     due_for_purge,
@@ -124,6 +124,8 @@ class LabCorrecting(LabBase):
             raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
         if "at" in fields:
             raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
+        if "status" in fields:
+            raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
         store = self._store
         now = store.clock()
         given = checked_columns(
@@ -141,20 +143,19 @@ class LabCorrecting(LabBase):
             same_text = text is None or said == state.texts.at(row)
             if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
                 rest = {name: value for name, value in columns.items() if name not in FIXED}
-                change = edited(state, pack, row, rest, now)
+                change = edited(state, row, rest, now)
                 tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
                 id = row + 1
             else:
                 id = len(state) + 1
                 kept = {"provenance": "user-corrected", "source": "user-edit", **kept_fields(state, row), **columns}
-                listed = {name: [value] for name, value in kept.items() if value is not None}
-                called, mentions = named(state, pack, listed, range(id, id + 1))
+                listed = named(state, pack, {name: [value] for name, value in kept.items() if value is not None})
                 words = said if text is not None else screen(state.texts.at(row) or "").text
                 vector = store.embedder.encode([as_said(words, kept.get("speaker"))])
                 tx.payloads([id], [words])
                 tx.vectors(id, store.embedder.fingerprint, vector)
-                change = superseding(row + 1, id, now) + mentions
-                body = {"first": id, "count": 1, "columns": compact(called), "edit": row + 1, **change.body()}
+                body = remembering(state, listed, id, 1, chain=False)
+                body |= {"edit": row + 1, **superseding(row + 1, id, now).body()}
                 tx.event("remember", body, at=now)
         return self[id]
 
@@ -237,8 +238,8 @@ class LabCorrecting(LabBase):
 
         It is done or not begun: what a killed process leaves is ended by whoever opens the lab next. Every process
         that has the lab open folds it anew. LabBusy where one is in the way for a minute; the next opening then goes
-        on. It costs about as much as opening the lab without a snapshot, writing the database once, and again a second
-        for 10,000 logged recalls.
+        on. Of 100,000 memories with 2,000 logged recalls it took five seconds of processor time, one memory or a
+        thousand: half of it to fold the journal anew, the rest to read it, to write the database once and a snapshot.
         """
         if sum((memory is not None, project is not None, overdue)) != 1:
             raise InputError("purge takes memories, or project=..., or overdue=True: exactly one of them.")
@@ -278,7 +279,7 @@ class LabCorrecting(LabBase):
                 store.neighbours.forget()
                 end_purge(journal, now=now)
         if rows:
-            store.snapshot_if_due(after=0)
+            store.snapshot_if_due()
         return Purged(tuple(row + 1 for row in rows), len(scrub.bodies), len(scrub.slates), review, reason)
 
     # -- within -----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,8 +35,9 @@ from memlab.life import (
     retracted,
     split,
     undone,
+    with_status,
 )
-from memlab.memory import ENTITY_TYPES, Listed, State, checked_text, entity_key, stamps
+from memlab.memory import ENTITY_TYPES, PLACEHOLDER, Listed, State, checked_text, entity_key, stamps
 from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, Question
 from memlab.schema import NEVER, STATUSES
@@ -101,13 +103,13 @@ class LabFacts(LabWriting):
             raise InputError(
                 "A fact has either a value or an object: a value is a text or a number, an object an entity."
             )
-        if isinstance(value, bool):
-            value = "true" if value else "false"
-        elif isinstance(value, int | float):
-            value = f"{value:.17g}" if isinstance(value, float) else str(value)
+        if isinstance(value, bool | int | float):
+            if not math.isfinite(value):
+                raise InputError(f"A value is a text or a finite number, not {value!r}.")
+            value = str(value).lower() if isinstance(value, bool) else str(value)
         names = {"subject": subject, "predicate": predicate, "value": value, "object": object}
         for what, name in names.items():
-            if name is not None:
+            if name is not None or what in ("subject", "predicate"):
                 _checked_name(what, name)
         start, stop = (to_micros(fields[name]) if fields.get(name) is not None else None for name in _INTERVAL)
         began = start if start is not None else self._instant(at)
@@ -155,15 +157,16 @@ class LabFacts(LabWriting):
             if predicate is not None:
                 rows = rows[state.names["predicate"].codes[rows] == state.names["predicate"].code(predicate)]
             if statuses is not None:
-                rows = rows[np.isin(state.names["status"].objects(rows), statuses)]
+                rows = rows[with_status(state, rows, statuses)]
             if instant is not None:
                 rows = rows[held_at(state, rows, instant)]
             return facts_frame(state, self._store.versions.pack, rows, self._store.clock())
 
     def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
-        """Say that a fact was never true: it takes part in nothing from now on, and ``restore`` brings it back.
+        """Say that a fact was never true: it takes part in nothing from now on, and only ``facts`` shows it.
 
-        What it superseded stays superseded. InputError for a memory that is no fact.
+        Told again, it is a new fact. What it superseded stays superseded. InputError for a memory that is no fact, or
+        that is deleted or purged.
         """
         if reason is not None:
             refuse(checked_text(reason, where="reason"), "the reason")
@@ -180,7 +183,9 @@ class LabFacts(LabWriting):
         ``merged_into`` (null for one of its own).
         """
         with self._reading() as state:
-            listed = entities_of(state).listed()
+            every = entities_of(state).listed()
+        # what stands for a name that was purged keeps its number, and is nobody
+        listed = [entity for entity in every if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
             [
                 pl.Series("id", [one.id for one in listed], dtype=pl.Int64),
@@ -325,7 +330,7 @@ class LabFacts(LabWriting):
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
         entities = entities_of(state)
-        return Entity.of(entities.listed()[entity_named(entities, name)])
+        return Entity.of(entities.listed_one(entity_named(entities, name)))
 
 
 _INTERVAL = ("valid_from", "valid_until")

@@ -12,7 +12,11 @@ from memlab.store import Store
 
 __all__ = ["Linker"]
 
-_BREATH = 0.002
+_GATHER = 0.2
+"""Seconds that pass before what waits is linked: together, memories cost a quarter of what they cost one by one (5 ms
+of processor time each beside 100,000, against 20)."""
+
+_BREATH = 0.01
 """Seconds between two blocks in which others get at the lab: the lock that they wait for is not fair."""
 
 _RETRY = 1.0
@@ -22,8 +26,8 @@ _RETRY = 1.0
 class Linker:
     """One daemon thread a lab, started when something waits for the first time.
 
-    What waits is in the journal, so nothing is handed to the thread: it is woken, and asks. What is left when the lab is
-    closed or the process dies is linked after the next opening.
+    What waits is in the journal, so nothing is handed to the thread: it is woken, and asks. What is left when the lab
+    is closed or the process dies is linked after the next opening.
     """
 
     def __init__(self, store: Store, recalls: LabRecalls) -> None:
@@ -76,6 +80,7 @@ class Linker:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._work.wait()
+            self._stopping.wait(_GATHER)
             self._work.clear()
             try:
                 while not self._stopping.is_set() and link_waiting(self._store, self._recalls):

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.errors import UnknownName
 from memlab.journal import Event
 from memlab.lab_recall import LabRecalls
 from memlab.life import Joint, Linked, linked
 from memlab.memory import State, Waiting
 from memlab.policies import Pack
-from memlab.recall import Filters, Question
-from memlab.recall._population import Population
+from memlab.recall import Filters, Population, Question
 from memlab.schema import RECALLABLE
 from memlab.store import Store
 
-__all__ = ["LINKING", "Comparing", "link_waiting", "linking_of", "waiting_of"]
+__all__ = ["LINKING", "Comparing", "check_linking", "link_waiting", "linking_of", "waiting_of"]
 
 LINKING = ("off", "now", "later")
 
-_AT_ONCE = 64
+_AT_ONCE = 32
 """Memories linked in one transaction, in which nobody else writes: some 0.2 s beside 100,000 others."""
 
 
@@ -33,9 +33,7 @@ class Comparing:
         store.refresh_index()
         self._store, self._recaller = store, recalls.recaller
 
-    def before(
-        self, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int
-    ) -> Linked:
+    def before(self, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int) -> Linked:
         """Of what is not stored yet: the body of the ``remember`` event that would store all of it at ``now``."""
         state, first = self._store.state, int(body["first"])
         fresh = _fresh(state, body, texts, vectors, now=now)
@@ -97,7 +95,9 @@ class _Held:
         yield after_id + 1, self._vectors[after_id:]
 
 
-def _fresh(state: State, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int) -> State:
+def _fresh(
+    state: State, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int
+) -> State:
     """What the event will amount to, in a state of its own: one definition of what is remembered, the fold's."""
     embedder = {"fingerprint": state.fingerprint, "name": state.embedder_name, "dim": state.vectors.dim}
     alone = {"first": 1, "count": body["count"], "columns": body["columns"]}
@@ -128,6 +128,14 @@ def link_waiting(store: Store, recalls: LabRecalls) -> bool:
     return True
 
 
-def linking_of(pack: Pack, given: str | None) -> str:
-    """When new memories are linked: as the caller says, or the pack."""
-    return str(pack.settings["linking"]) if given is None else given
+def check_linking(given: object) -> None:
+    """UnknownName for what is no way of linking; None is the pack's."""
+    if given is not None and given not in LINKING:
+        raise UnknownName("way of linking", given, LINKING)
+
+
+def linking_of(pack: Pack, given: str | None, columns: Mapping[str, list[Any]]) -> str:
+    """When new memories are linked: as the caller says, or the pack. Turns alone are not linked at all."""
+    how = str(pack.settings["linking"]) if given is None else given
+    kinds = columns.get("kind")
+    return "off" if kinds is not None and all(kind == "turn" for kind in kinds) else how

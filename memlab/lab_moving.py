@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from memlab.errors import InputError, UnknownName
-from memlab.lab_base import LabBase
+from memlab.clock import Clock, system_clock
+from memlab.embedding import EmbedderSpec
+from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.lab_base import LabBase, MemoryLike
 
 if TYPE_CHECKING:
+    from memlab.lab import Lab
     from memlab.moving import Bundle, Loaded, Mirror
+    from memlab.operations import Fuel, Proposal, Ran
 
-__all__ = ["LabMoving"]
+__all__ = ["LabMoving", "load_lab"]
+
+
+def load_lab(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    embedder: EmbedderSpec = None,
+    clock: Clock = system_clock,
+    policies: bool = True,
+) -> Lab:
+    """A lab in memory with what is at ``path``: an export, another lab's folder, a file of another tool.
+
+    See ``lab.load`` for formats and errors. ``policies=False`` leaves the file's pack aside.
+
+    >>> lab = memlab.load("agent.jsonl")                                                   # doctest: +SKIP
+    """
+    from memlab.lab import Lab
+
+    lab = Lab(embedder=embedder, clock=clock)
+    lab.load(path, format=format, policies=policies)
+    return lab
 
 
 class LabMoving(LabBase):
@@ -66,8 +92,8 @@ class LabMoving(LabBase):
         ``format`` is one of ``export``'s, "lab", "mem0" or "langgraph"; mostly the path says it. Every memory keeps its
         times, counts and status, and where it comes from in the column ``origin``, so a second import of the same adds
         nothing. Ids are those of the file where this lab is empty and the file holds a whole lab. ``project`` is given
-        to all of them; ``policies=True`` also uses the pack of the file. Texts pass the privacy gate, and nothing in the
-        file is run.
+        to all of them; ``policies=True`` also uses the pack of the file. Texts pass the privacy gate, and nothing in
+        the file is run.
 
         It is one transaction: a DatasetError names line, column or field, and nothing was added. InputError where there
         is no file; PrivacyError for a secret that stands in a name; NotALab, NewerLab, DamagedLab.
@@ -84,15 +110,15 @@ class LabMoving(LabBase):
         pack = pack_of(bundle.policies, bundle.source) if policies and bundle.policies is not None else None
         loaded = load_bundle(self._store, bundle, own=lambda: lab_id(self._store.journal), project=project)
         if pack is not None:
-            self.policies.use(pack, reason=f"came with {bundle.source}")
+            cast("Lab", self).policies.use(pack, reason=f"came with {bundle.source}")
         return loaded
 
     def mirror(self, folder: str | Path, *, every: float | None = None) -> Mirror:
         """Keep a readable copy in ``folder``: one Markdown file a memory and ``index.json``.
 
-        ``update()`` of what is returned brings it up to date; with ``every``, a thread does, so many seconds apart, until
-        ``stop`` or the lab is closed. Only what has changed is written, and the files of deleted and purged memories go.
-        Raises InputError for a folder that holds other things, is a link or mirrors another lab.
+        ``update()`` of what is returned brings it up to date; with ``every``, a thread does, so many seconds apart,
+        until ``stop`` or the lab is closed. Only what has changed is written, and the files of deleted and purged
+        memories go. Raises InputError for a folder that holds other things, is a link or mirrors another lab.
 
         >>> mirror = lab.mirror("memories", every=5)                                       # doctest: +SKIP
         """
@@ -112,3 +138,61 @@ class LabMoving(LabBase):
 
         lab = lab_id(store.journal)
         return Mirror(Path(folder).expanduser(), bundle, head, store.clock, lab=lab, every=every)
+
+    def run(
+        self, operations: str | Path | MemoryLike | Proposal, *, consent: bool = False, fuel: Fuel | None = None
+    ) -> Ran:
+        """Run operations such as ``(remember "tabs" "preference" 0.8 "30d")``: a text, a file, or what a memory holds.
+
+        All of them are checked before the first is run: names, arity, types, limits and ids. A memory's operations run
+        only with ``consent=True``; a proposal runs as it was shown, whatever the memory holds by now. Those of memories
+        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there
+        may be and how many memories they touch. The run is an event, and so is whatever it does.
+
+        Raises a PolicyError with line and caret; InputError without consent.
+
+        >>> lab.run('(recall "how should I indent?" 3) (stats)')                           # doctest: +SKIP
+        """
+        from memlab.operations import Fuel, Proposal, read_program, run_program
+
+        lab = cast("Lab", self)
+        fuel = Fuel() if fuel is None else fuel
+        if isinstance(operations, str):
+            return run_program(lab, read_program(operations), fuel=fuel)
+        if isinstance(operations, Path):
+            try:
+                source = operations.expanduser().read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"Cannot read the operations in {operations}: {error}.") from None
+            return run_program(lab, read_program(source, file=str(operations)), fuel=fuel)
+        if isinstance(operations, Proposal):
+            proposal = operations
+        else:
+            proposals = self.proposals(operations)
+            if not proposals:
+                raise InputError(f"{operations!r} holds no operations: there is nothing to run.")
+            proposal = proposals[0]
+        if proposal.program is None:
+            raise InputError(f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}")
+        if consent is not True:
+            raise InputError(f"{proposal}\nTo run this, consent: lab.run({proposal.memory}, consent=True).")
+        return run_program(lab, proposal.program, fuel=fuel, memory=proposal.memory)
+
+    def proposals(self, memories: MemoryLike | Iterable[MemoryLike]) -> tuple[Proposal, ...]:
+        """What these memories would do: hits of a recall, say, of which some hold operations. Nothing is run.
+
+        >>> lab.proposals(lab.recall("release day"))                                       # doctest: +SKIP
+        """
+        from memlab.operations import Proposal, read_program
+
+        found = []
+        with self._reading() as state:
+            held = [(row + 1, state.notes["operations"].at(row)) for row in self._rows(memories)]
+        for memory, text in held:
+            if text is None:
+                continue
+            try:
+                found.append(Proposal(memory, text, read_program(text, file=f"memory {memory}")))
+            except PolicyError as error:
+                found.append(Proposal(memory, text, None, str(error)))
+        return tuple(found)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
 from memlab.errors import ReadOnlyLab
+from memlab.lab_clustering import clusters_kept
 from memlab.life import Transitions, due_for_purge, edges_told, may_prune, pruned, reads_degrees, transitions
 from memlab.memory import Change
 from memlab.progress import Step, bar
@@ -30,6 +31,9 @@ _BLOCK = 1 << 16
 _EDGES = 1 << 18
 """Edges at a time."""
 
+_NODES = 1 << 14
+"""Nodes at a time, whose edges are asked about once more."""
+
 _SLOW = 500_000
 """Memories beyond which a pass takes a second, and a bar is drawn."""
 
@@ -43,7 +47,7 @@ class Upkeep:
     ``frame``: one row for each memory's change (id, what: status or label, from, to, at). ``pruned``: the edges that
     were removed (edge, relation, weight, from_kind, source, to_kind, target). ``due``: what was deleted so long ago
     that it may be purged (id, deleted, due). ``events`` are the places in the journal of what was written, none where
-    nothing changed. ``complete`` is false if it was stopped; the next pass goes on.
+    nothing changed; one may have refined clusters. ``complete`` is false if it was stopped; the next pass goes on.
     """
 
     at: datetime
@@ -117,6 +121,7 @@ def upkept(store: Store, now: Micros, *, progress: bool = False, stopped: Callab
         work.over_memories(memories, step)
         if edges:
             work.over_edges(edges, step)
+    work.events += [] if work.ended else clusters_kept(store, now)
     with store.mutex:
         store.fold()
         waiting = due_for_purge(store.state, store.versions.pack, now)
@@ -171,12 +176,16 @@ class _Pass:
             edges = np.arange(start, min(start + _EDGES, count))
             near.append(self._edges(edges, again))
             step(len(edges))
-        ends = np.unique(np.concatenate(near))
-        while len(ends) and not self._ended():
-            with self.store.mutex:
-                met = np.unique(self.store.state.edges.crossings(ends[:_EDGES]).edge)
-            fresh = [self._edges(met[start : start + _EDGES], again) for start in range(0, len(met), _EDGES)]
-            ends = np.unique(np.concatenate([ends[_EDGES:], *fresh]))
+        ends = _distinct(np.concatenate(near))
+        while len(ends):
+            near = []
+            for start in range(0, len(ends), _NODES):
+                if self._ended():
+                    return
+                with self.store.mutex:
+                    met = _distinct(self.store.state.edges.crossings(ends[start : start + _NODES]).edge)
+                near += [self._edges(met[at : at + _EDGES], again) for at in range(0, len(met), _EDGES)]
+            ends = _distinct(np.concatenate(near))
 
     def _edges(self, edges: Ints, again: bool) -> Ints:
         """Prune among ``edges``; the nodes at the ends of what went, if they matter."""
@@ -184,7 +193,7 @@ class _Pass:
         def decide() -> tuple[tuple[pl.DataFrame, Ints], Change]:
             state = self.store.state
             gone = pruned(state, self.store.versions.pack, edges, self.now)
-            ends = np.unique(np.concatenate(state.edges.ends(gone))) if again else gone[:0]
+            ends = _distinct(np.concatenate(state.edges.ends(gone))) if again else gone[:0]
             return (edges_told(state, gone), ends), Change(unlink=gone.tolist())
 
         found = self._written(decide)
@@ -217,3 +226,9 @@ class _Pass:
     def _ended(self) -> bool:
         self.ended = self.ended or self.stopped()
         return self.ended
+
+
+def _distinct(numbers: Ints) -> Ints:
+    """Each number once, ascending: by sorting, which is ten times as quick as a set of millions."""
+    ordered = np.sort(numbers)
+    return np.asarray(ordered[np.diff(ordered, prepend=-1) > 0])

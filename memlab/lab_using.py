@@ -24,6 +24,7 @@ from memlab.life import (
     pairs_with,
     reinforced,
     relationship_of,
+    remaining,
     talked,
     trusted,
 )
@@ -239,7 +240,7 @@ def _of_outcome(
     state: State, pack: Pack, row: int, now: Micros, *, hit: MemoryLike, outcome: str | None, rating: int | None
 ) -> Change:
     """What feedback changes: in the memory, and in the edges to what succeeded with it."""
-    if outcome is None:
+    if outcome is None or not remaining(state, [row + 1]):
         return Change()
     rows = np.array([row])
     used = hit._hits.slate.at if isinstance(hit, Hit) else None
@@ -256,7 +257,7 @@ def _of_outcome(
     if outcome == "success" and decision is not None:
         kept = state.registers["judged"]
         assert isinstance(kept, Judged)
-        others = kept.successes(decision)
+        others = remaining(state, kept.successes(decision))
         if row + 1 not in others:
             change += joined(state, pack, pairs_with(row + 1, others, pack.count("edge-pairs")))
     return change

@@ -82,6 +82,7 @@ class Store:
         self.versions = VersionLog()
         try:
             self._end_purge()
+            self._purged = last_purge(self.journal)
             self.state = self._restored()
             self._snapshot_at = len(self.state)
             for event in self.journal.events(kinds=POLICY_EVENTS, upto=self.state.seq):
@@ -107,6 +108,8 @@ class Store:
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
         with self.mutex:
+            if isinstance(self.journal, Until) and last_purge(self.journal) != self._purged:
+                self._fold_anew()  # the past has changed, and no event of it tells
             if self.journal.head == self.state.seq:
                 return
             self._take_in(list(self.journal.events(after=self.state.seq)), self.journal)
@@ -128,7 +131,7 @@ class Store:
         # whoever keeps something by these numbers must not take the new state for the old
         fresh.generation += old.generation + 1
         fresh.changes += old.changes + 1
-        self.state = fresh
+        self.state, self._snapshot_at, self._purged = fresh, 0, last_purge(self.journal)
 
     def _end_purge(self) -> None:
         """Go on with a purge that another process did not live to end."""
@@ -191,8 +194,9 @@ class Store:
         except DamagedLab as error:
             warnings.warn(f"{error} It is rebuilt from the journal, which takes longer.", stacklevel=5)
             return State()
-        # A journal restored from an older copy is the truth; what a later snapshot knew is not, nor what was purged since.
-        return state if last_purge(self.journal) <= state.seq <= self.journal.head else State()
+        # A journal restored from an older copy is the truth; what a later snapshot knew is not. (What one from before a
+        # purge knew goes when that event is folded.)
+        return state if state.seq <= self.journal.head else State()
 
     # -- slates -----------------------------------------------------------------------------------------------
 

@@ -17,10 +17,16 @@
 (setting trust-gain 1)
 (setting trust-loss 2)
 
-(defn strength-now [strength emotional-weight days]
-  "Strength at the last recall, less max(2, 5 - 0.03 feeling) a day since."
-  (let [loss (* (max 2 (- 5 (* 0.03 emotional-weight))) days)]
-    (clamp (- strength loss) 0 100)))
+; Strength is what an agent's memories have. What is known of the user (personal, preference, goal, trait) has none that
+; could fade: it stays as vivid as it was told, and is not deleted for being left alone.
+
+(defn daily-loss [kind emotional-weight]
+  "max(2, 5 - 0.03 feeling) a day; nothing of a user fact."
+  (if (in kind ["personal" "preference" "goal" "trait"]) 0 (max 2 (- 5 (* 0.03 emotional-weight)))))
+
+(defn strength-now [kind strength emotional-weight days]
+  "Strength at the last recall, less what was lost since."
+  (clamp (- strength (* (daily-loss kind emotional-weight) days)) 0 100))
 
 (defpolicy eligible [closeness hops]
   "Near enough, or linked within two hops to what is."
@@ -33,31 +39,31 @@
   "Linked memories within two hops come along; a common tag is no link."
   (if (and (<= depth 2) (!= relation "has-tag")) (* 0.5 activation) 0))
 
-(defpolicy recall-score [closeness strength emotional-weight idle-days]
+(defpolicy recall-score [closeness kind strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
   (+ (* 0.6 closeness)
-     (* 0.4 (/ (strength-now strength emotional-weight idle-days) 100))))
+     (* 0.4 (/ (strength-now kind strength emotional-weight idle-days) 100))))
 
-(defpolicy retention [strength emotional-weight elapsed-days]
+(defpolicy retention [kind strength emotional-weight elapsed-days]
   "Strength as it stands, as a share."
-  (/ (strength-now strength emotional-weight elapsed-days) 100))
+  (/ (strength-now kind strength emotional-weight elapsed-days) 100))
 
-(defpolicy reinforce [outcome strength emotional-weight elapsed-days]
+(defpolicy reinforce [outcome kind strength emotional-weight elapsed-days]
   "A recall adds 5 to the strength as it stands."
   (if (= outcome "recalled")
-      (update :strength (min 100 (+ 5 (strength-now strength emotional-weight elapsed-days))))
+      (update :strength (min 100 (+ 5 (strength-now kind strength emotional-weight elapsed-days))))
       (update)))
 
-(defpolicy label [strength emotional-weight elapsed-days]
-  (let [now (strength-now strength emotional-weight elapsed-days)]
+(defpolicy label [kind strength emotional-weight elapsed-days]
+  (let [now (strength-now kind strength emotional-weight elapsed-days)]
     (cond (>= now 80) "vivid"
           (>= now 50) "clear"
           (>= now 20) "hazy"
           else "fragment")))
 
-(defpolicy forget [strength emotional-weight elapsed-days]
+(defpolicy forget [kind strength emotional-weight elapsed-days]
   "What has no strength left."
-  (<= (strength-now strength emotional-weight elapsed-days) 0))
+  (<= (strength-now kind strength emotional-weight elapsed-days) 0))
 
 (defpolicy admit [tells-identity tells-preference tells-goal tells-event greets holds-code commands asks-plainly]
   "What someone says about themselves, at the confidence of a user fact, 80 of 100: a reason to extract wins over every

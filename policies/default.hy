@@ -77,7 +77,7 @@
 (setting edge-gain 0)
 (setting edge-pairs 45)  ; all pairs of ten
 (setting tag-share 1)
-(setting verify-coverage 0.3)
+(setting verify-coverage 0.25)
 (setting admit-threshold 0.25)
 (setting initial-confidence 0.8)
 (setting session-writes 0)
@@ -87,6 +87,12 @@
 (setting tier-3-tokens 30)
 (setting topic-closeness 0.3)
 (setting refine-every 0)
+(setting cluster-closeness 0)
+(setting cluster-merge 0.5)
+(setting consolidate-days 90)
+(setting consolidate-least 5)
+(setting consolidate-keep 0)
+(setting summary-tokens 120)
 (setting familiarity-start 0)
 (setting familiarity-gain 0)
 (setting trust-start 50)  ; neither trusted nor distrusted
@@ -141,6 +147,17 @@
         (>= retention 0.5) "clear"
         (>= retention 0.2) "hazy"
         else "fragment"))
+
+(defpolicy consolidate [kind pinned importance access idle-days older-than]
+  "What merely happened, was hardly ever used, and not for long; not what holds, nor what someone marked."
+  (and (not pinned)
+       (< importance 0.8)
+       (<= access 2)
+       (>= idle-days older-than)
+       (case kind
+         ["turn" "observation" "event" "feeling" "context" "session-insight" "task-outcome" "codebase-discovery"
+          "pr-review" "pr-finding"] true
+         else false)))
 
 (defpolicy prune []
   "What was joined stays joined."

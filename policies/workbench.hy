@@ -54,12 +54,20 @@
     ["fail" "rejected"] (update :confidence (* 0.5 confidence))
     else (update)))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers]
-  "A near-duplicate, of the three nearest; a contradiction and a change need less, as their words differ. What differs
-   in a number (a port, a date, a version) is no duplicate, however near it is."
-  (cond (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
-        pair/update-words "updates"
-        pair/negates "contradicts"
+; The original names no threshold for a contradiction. These need less nearness, as the words differ that matter: what
+; is left of two sentences when one word was exchanged is that they share half of their words.
+
+(defn one-word-changed [closeness overlap]
+  (or (> closeness (param :near 0.8 :low -1 :high 1))
+      (and (>= overlap (param :shared 0.5 :low 0 :high 1))
+           (>= closeness (param :about 0.35 :low -1 :high 1)))))
+
+(defpolicy link [pair/closeness pair/overlap pair/negates pair/update-words pair/same-numbers]
+  "A near-duplicate, of the three nearest; or what contradicts or updates it. What differs in a number (a port, a date,
+   a version) is no duplicate, however near it is."
+  (cond (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
+        (and pair/negates (one-word-changed pair/closeness pair/overlap)) "contradicts"
+        (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
         (and (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) pair/same-numbers) "duplicate"
         else "related"))
 

@@ -114,17 +114,6 @@ def forget(lab: Path, memory: int, as_json: bool) -> None:
 
 @main.command()
 @LAB
-@click.argument("memory", type=int)
-@as_json_option
-def restore(lab: Path, memory: int, as_json: bool) -> None:
-    """Undo forget."""
-    with existing(lab) as opened:
-        opened.restore(memory)
-    tell({"id": memory, "status": "active"}, as_json=as_json, text=lambda: f"#{memory} is active")
-
-
-@main.command()
-@LAB
 @as_json_option
 def stats(lab: Path, as_json: bool) -> None:
     """What LAB holds."""

@@ -47,7 +47,8 @@ class Fingerprints:
                 continue
             held = {given.get(name) for given in self.logged}
             if None in held:
-                found.append(f"some recalls were logged by an older schema, without a fingerprint of {name}")
+                unread = "under a pack that does not read it, or " if FEATURES[name].dear else ""
+                found.append(f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}")
             elif len(held) > 1:
                 found.append(f"it reads {name}, which means different things in different recalls ({_short(held)})")
             elif name in wanted and held != {wanted[name]}:

@@ -9,11 +9,13 @@ order of the query's terms, whatever the postings' layout, so scores are equal t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.index._segments import ranges
 from memlab.index._select import compact
 from memlab.index._words import TermHits
 
@@ -35,6 +37,9 @@ Scores = NDArray[np.float64]
 
 _CELLS = 65_536
 """Pairs of term and group that are cheaper to count than to sort out, however few the hits."""
+
+_AT_ONCE = 8192
+"""Hits that are counted in one pass over all terms; of more, the terms are better counted one by one."""
 
 K1, B = 0.9, 0.4
 """Better than 1.5 and 0.75 on turns of conversation: recall@10 .579 against .552."""
@@ -169,17 +174,38 @@ def group_scores(
     inside = np.flatnonzero((wanted >= 0) & (wanted < width - 1))
     asked = wanted[inside]
     norm = k1 * (1.0 - b + b * documents.total[asked] / (documents.mean or 1.0))
-    frequency, held = np.empty(hits.size, dtype=np.int64), np.empty((hits.size, len(asked)))
-    for term, (rows, tf) in enumerate(zip(hits.rows, hits.tfs, strict=True)):
-        # the first cell is that of rows without a group
-        cells = np.bincount(groups[rows] + 1, weights=tf, minlength=width)[1:]
-        frequency[term], held[term] = np.count_nonzero(cells), cells[asked]
-    total = np.zeros(len(asked))
-    for counts, weight in zip(held, idf(frequency, documents.count), strict=True):
-        total += weight * np.divide(counts, counts + norm, out=np.zeros(len(asked)), where=counts > 0)
+    held: NDArray[Any]
+    if len(hits) <= _AT_ONCE:
+        # the first cell of each term is that of rows without a group
+        keys = hits.term * width + groups[hits.row] + 1
+        cells = np.bincount(keys, weights=hits.tf, minlength=hits.size * width).reshape(hits.size, width)[:, 1:]
+        frequency, held = np.asarray(np.count_nonzero(cells, axis=1)), cells[:, asked]
+    else:
+        frequency, held = np.empty(hits.size, dtype=np.int64), np.empty((hits.size, len(asked)))
+        for term, (rows, tf) in enumerate(zip(hits.rows, hits.tfs, strict=True)):
+            frequency[term], held[term] = _counted(groups.take(rows), tf, asked, width)
+    shares = np.divide(held, held + norm, out=np.zeros(held.shape), where=held > 0)
+    shares *= idf(frequency, documents.count)[:, None]
     found = np.zeros(len(wanted))
-    found[inside] = total
+    if hits.size:
+        found[inside] = np.cumsum(shares, axis=0)[-1]  # term by term: a sum may be taken in another order
     return found
+
+
+def _counted(
+    codes: NDArray[np.integer], tf: NDArray[np.integer], asked: NDArray[np.integer], width: int
+) -> tuple[int, NDArray[Any]]:
+    """How many groups hold a term that is posted with these codes, and how often each of those asked for does."""
+    if (codes[1:] >= codes[:-1]).all():
+        # sessions that follow one another: counted without a cell for each
+        some = codes[np.searchsorted(codes, 0) :]
+        start, stop = np.searchsorted(codes, asked), np.searchsorted(codes, asked, side="right")
+        place = np.repeat(np.arange(len(asked)), stop - start)
+        held = np.bincount(place, weights=tf.take(ranges(start, stop - start)), minlength=len(asked))
+        return int(np.count_nonzero(some[1:] != some[:-1])) + bool(len(some)), held
+    # the first cell is that of rows without a group
+    cells = np.bincount(codes + 1, weights=tf, minlength=width)[1:]
+    return int(np.count_nonzero(cells)), cells[asked]
 
 
 def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -> tuple[Ints, Scores]:

@@ -27,6 +27,9 @@ _FEW = 8192
 _WORTH = 16_384
 """Postings of a word from which it is worth finding out whether they must be read."""
 
+_APART = 16
+"""Rows are looked up one by one in the postings of a word that are as many times more: that is quicker from there."""
+
 _SAFE = 1.0 - 1e-9
 """Sums that bound a score are added up in another order, and may differ from it in the last bits."""
 
@@ -131,34 +134,51 @@ class Matches:
         most = np.array([int(hits.tfs[term].max()) for term in order])
         floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
 
-        def given(term: int, rows: Rows, tf: NDArray[np.int32]) -> Scores:
-            return np.asarray(self._weight[term] * (tf / (tf + (floor + slope * self._lengths[rows]))))
+        def given(term: int, rows: NDArray[Any], tf: NDArray[np.int32]) -> Scores:
+            worth = np.asarray(self._lengths.take(rows) * slope, dtype=np.float64)
+            worth += floor
+            worth += tf
+            np.divide(tf, worth, out=worth)
+            worth *= self._weight[term]
+            return worth
 
         # what the terms from a place on can add at most
         rest = np.append(np.cumsum((self._weight[order] * most / (most + floor))[::-1])[::-1], 0.0)
         rows, partial, size, least = np.empty(len(hits), np.int64), np.empty(len(hits)), 0, 0.0
+        leading: Rows | None = None
         with zeros(len(self._lengths), np.int32) as place:
             for read, term in enumerate(order):
-                if len(hits.rows[term]) >= _WORTH and size >= n and rest[read] >= least:
+                posted, tf = hits.rows[term], hits.tfs[term]
+                if len(posted) >= _WORTH and size >= n:
                     # what leads so far, scored with the words that are not read yet, tells what the best will have
                     least = max(least, self._nth(rows[:size], partial[:size], n))
-                posted, tf = hits.rows[term].astype(np.int64), hits.tfs[term]
-                at = place[posted]
-                known = np.flatnonzero(at)
                 if rest[read] < least:
                     # no row that holds nothing but this and commoner words is among the best
+                    able = np.flatnonzero(partial[:size] >= least * _SAFE - rest[read])
+                    if len(able) <= max(4 * n, len(posted) // _APART):
+                        leading = rows[able]
+                        break
+                    at = place.take(posted)
+                    known = np.flatnonzero(at > 0)
                     partial[at[known] - 1] += given(term, posted[known], tf[known])
                     continue
                 worth = given(term, posted, tf)
-                partial[at[known] - 1] += worth[known]
-                fresh = np.flatnonzero((at == 0) & (worth + rest[read + 1] >= least))
-                stop = size + len(fresh)
+                fresh = worth >= least - rest[read + 1]
+                if size:
+                    at = place.take(posted)
+                    held = at > 0
+                    known = np.flatnonzero(held)
+                    partial[at[known] - 1] += worth[known]
+                    fresh &= ~held
+                stop = size + int(np.count_nonzero(fresh))
                 rows[size:stop], partial[size:stop] = posted[fresh], worth[fresh]
-                place[posted[fresh]] = np.arange(size + 1, stop + 1)
+                place[rows[size:stop]] = np.arange(size + 1, stop + 1, dtype=np.int32)
                 size = stop
             place[rows[:size]] = 0
-        rows, partial = rows[:size], partial[:size]
-        return np.sort(rows[partial >= max(least * _SAFE, _nth(partial[_leading(partial, n)], n))])
+        if leading is None:
+            rows, partial = rows[:size], partial[:size]
+            leading = rows[partial >= max(least * _SAFE, _nth(partial[_leading(partial, n)], n))]
+        return np.sort(leading)
 
     def _nth(self, rows: Rows, partial: Scores, n: int) -> float:
         """What the ``n``-th best score is at least, found by scoring the rows that promise most."""

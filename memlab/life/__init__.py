@@ -1,6 +1,27 @@
 """What happens to memories between recalls: decided by policies, returned as changes that an event carries."""
 
 from memlab.life._bond import relationship_of, talked, trusted
+from memlab.life._clustering import (
+    Clustering,
+    centroids_of,
+    clustered,
+    clusters_frame,
+    current,
+    in_use,
+    near_clusters,
+    refined,
+)
+from memlab.life._consolidating import (
+    Group,
+    Grouping,
+    candidates,
+    consolidated,
+    groups,
+    labelled,
+    said_of,
+    summaries_of,
+    unconsolidated,
+)
 from memlab.life._correcting import (
     LET_GO,
     edited,
@@ -13,7 +34,18 @@ from memlab.life._correcting import (
     superseding,
 )
 from memlab.life._entities import Decided, declared, entities_of, entity_named, merged, split, undone
-from memlab.life._facts import fact_text, facts_frame, facts_of, held_at, named, renamed, retracted
+from memlab.life._extracting import chosen, cut, sentences, tokens
+from memlab.life._facts import (
+    fact_text,
+    facts_frame,
+    facts_of,
+    held_at,
+    mentioned,
+    named,
+    renamed,
+    retracted,
+    with_status,
+)
 from memlab.life._forecast import Forecast, forecast
 from memlab.life._joint import Joint
 from memlab.life._linking import OUTCOME, Linked, linked
@@ -22,7 +54,7 @@ from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
 from memlab.life._purge import Gone, gone_of, purging, rewritten, rewritten_slate, tombstones_of
 from memlab.life._reinforce import Outcome, days_before, reinforced
 from memlab.life._tags import common_tag, tagged
-from memlab.life._together import NAMEABLE, joined, pairs_of, pairs_with
+from memlab.life._together import NAMEABLE, joined, pairs_of, pairs_with, remaining
 from memlab.life._transitions import Transitions, due_for_purge, transitions
 from memlab.life._upkeep import refine_due, spanned
 from memlab.life._utterances import DETECTORS, Utterance, kind_of, provenance_of, utterance
@@ -34,9 +66,12 @@ __all__ = [
     "NAMEABLE",
     "OUTCOME",
     "USER",
+    "Clustering",
     "Decided",
     "Forecast",
     "Gone",
+    "Group",
+    "Grouping",
     "Joint",
     "Judgement",
     "Linked",
@@ -45,7 +80,15 @@ __all__ = [
     "Transitions",
     "Utterance",
     "about",
+    "candidates",
+    "centroids_of",
+    "chosen",
+    "clustered",
+    "clusters_frame",
     "common_tag",
+    "consolidated",
+    "current",
+    "cut",
     "days_before",
     "declared",
     "due_for_purge",
@@ -59,19 +102,24 @@ __all__ = [
     "forecast",
     "gap_of",
     "gone_of",
+    "groups",
     "held_at",
     "in_place_of",
+    "in_use",
     "joined",
     "joined_by_succession",
     "judged",
     "kept_fields",
     "kind_of",
+    "labelled",
     "let_go",
     "linked",
     "may_prune",
+    "mentioned",
     "merged",
     "named",
     "narrative",
+    "near_clusters",
     "pairs_of",
     "pairs_with",
     "profile",
@@ -80,22 +128,30 @@ __all__ = [
     "purging",
     "reads_degrees",
     "refine_due",
+    "refined",
     "reinforced",
     "relationship_of",
+    "remaining",
     "renamed",
     "restored",
     "retracted",
     "rewritten",
     "rewritten_slate",
+    "said_of",
+    "sentences",
     "spanned",
     "split",
     "statuses_of",
+    "summaries_of",
     "superseding",
     "tagged",
     "talked",
+    "tokens",
     "tombstones_of",
     "transitions",
     "trusted",
+    "unconsolidated",
     "undone",
     "utterance",
+    "with_status",
 ]

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from memlab.index import best
 from memlab.life._joint import Joint
 from memlab.memory import State
-from memlab.recall import Filters
-from memlab.recall._population import Population
+from memlab.recall import Filters, Population
 
 __all__ = ["Candidates", "Places", "Populate", "candidates"]
 
@@ -187,10 +186,15 @@ def _nearest_old(
         return _none()
     own, local = joint.vectors(rows)
     queries, vectors = own.take(local), joint.state.vectors
+    if len(vectors) <= vectors.exact_up_to and 2 * len(known) >= len(vectors):
+        # the matrix of all rows is kept whatever becomes of them; that of a population is made anew when one goes
+        out = np.ones(len(vectors), dtype=np.bool_)
+        out[known if fits is None else known[fits[known]]] = False
+        among = np.arange(len(vectors))
+        return _block(rows, queries, vectors.similarity, among, count, out=out)
     if len(rows) > _FEW and (len(known) <= vectors.exact_up_to or vectors.attached is None):
         among = known if fits is None else known[fits[known]]
-        chosen = None if len(among) == len(vectors) else among
-        return _block(rows, queries, lambda block: vectors.similarity(block, chosen), among, count)
+        return _block(rows, queries, lambda block: vectors.similarity(block, among), among, count)
     wide = max(count, _AMONG) if fits is not None else count
     late = len(population.rows) - len(known)
     found = [_none()]
@@ -226,13 +230,21 @@ def _block(
     count: int,
     *,
     before: bool = False,
+    out: Flags | None = None,
 ) -> tuple[Ints, Ints, Floats]:
-    """The nearest of ``among`` for each row, by blocks of products; ``before``: only rows before it."""
+    """The nearest of ``among`` for each row, by blocks of products.
+
+    ``before``: only rows before it. ``out``: which of ``among`` do not count.
+    """
     new, old, near = [], [], []
-    step = max(1, _BATCH // max(1, len(among)))
+    # one by one a few are as quick, and wait for no threads of a matrix product
+    step = 1 if len(rows) <= _FEW else max(1, _BATCH // max(1, len(among)))
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
-        cosines = similarities(queries[start : start + step])
+        asked = queries[start : start + step]
+        cosines = similarities(asked) if step > 1 else similarities(asked[0])[None, :]
+        if out is not None:
+            cosines[:, out] = -np.inf
         if before:
             cosines = np.where(among[None, :] < block[:, None], cosines, -np.inf)
         for row, cosine in zip(block.tolist(), cosines, strict=True):
@@ -285,7 +297,7 @@ def _with(joint: Joint, rows: Ints, column: str, name: str) -> Ints:
     """Those of some rows (ascending) that have this name in a column."""
     cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
-    found = rows[:cut][names.codes[rows[:cut]] == names.code(name)]
+    found: Ints = rows[:cut][names.codes[rows[:cut]] == names.code(name)]
     if joint.fresh is None or cut == len(rows):
         return found
     late = joint.fresh.names[column]

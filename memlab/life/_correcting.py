@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.journal import Event
-from memlab.life._facts import named
+from memlab.life._facts import renamed
 from memlab.memory import Change, State, edges_of, values_of
-from memlab.policies import Pack
 from memlab.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
 
 __all__ = [
@@ -33,7 +32,6 @@ LET_GO = ("forgotten", "deprecated", "expired", "deleted", "consolidated")
 
 _SUCCEEDS = RELATIONS.index("supersedes")
 _DERIVED = RELATIONS.index("derived-from")
-_MENTIONS = RELATIONS.index("mentions")
 _NEWER, _OLDER, _FROM = "supersedes it", "superseded by it", "derived from it"
 _OF_A_SUCCESSOR = ("staged", "confirmed", "forgotten", "consolidated", "superseded", "retracted")
 """The statuses that a corrected memory takes over; a correction of what was flagged or ran out is active."""
@@ -45,7 +43,7 @@ Rows = NDArray[np.int64]
 
 
 def in_place_of(state: State, row: int) -> int:
-    """The row that stands for this one since it was edited: edits of one memory follow one another, and the last counts.
+    """The row that stands for this one since it was edited: edits follow one another, and the last one counts.
 
     What was superseded by a newer fact stands for itself: it is the past that is corrected.
     """
@@ -57,38 +55,18 @@ def in_place_of(state: State, row: int) -> int:
     return row
 
 
-def edited(state: State, pack: Pack, row: int, columns: Mapping[str, Any], now: int) -> Change:
+def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
     """Other values for fields of a memory that are not ``FIXED``; ``columns`` are checked. Its entities follow."""
-    columns, join = _with_entities(state, pack, row, columns)
+    columns, joins = renamed(state, row, columns)
     listed = {name: [value] if MEMORY[name].storage == "list" else value for name, value in columns.items()}
-    return Change(set=[values_of([row + 1], **listed, changed=now)]) + join
-
-
-def _with_entities(state: State, pack: Pack, row: int, columns: Mapping[str, Any]) -> tuple[dict[str, Any], Change]:
-    ends = ("subject", "object")
-    if not columns.keys() & set(ends):
-        return dict(columns), Change()
-    before = {state.names[name].at(row) for name in ends} - {None}
-    given = {name: [columns.get(name, state.names[name].at(row))] for name in ends}
-    after, _ = named(state, pack, {**given, "status": [state.names["status"].at(row)]}, range(row + 1, row + 2))
-    called = {name: after[name][0] for name in ends}
-    wanted = [name for name in dict.fromkeys(called.values()) if name is not None]
-    met = state.edges.crossings(np.array([row]))
-    mine = met.outgoing & (state.edges.relation[met.edge] == _MENTIONS)
-    joined = dict(zip(state.nodes.names(met.neighbour[mine]), met.edge[mine].tolist(), strict=True))
-    fresh = [name for name in wanted if name not in joined]
-    change = Change(unlink=[edge for name, edge in joined.items() if name in before and name not in wanted])
-    if fresh:
-        part = {"source": [row + 1] * len(fresh), "kind": "entity", "target": fresh, "relation": "mentions"}
-        change += Change(join=[{**part, "weight": [1.0] * len(fresh)}])
-    return {**columns, **{name: called[name] for name in ends if name in columns}}, change
+    return Change(set=[values_of([row + 1], **listed, changed=now)]) + joins
 
 
 def kept_fields(state: State, row: int) -> dict[str, Any]:
     """What a corrected memory has of the one that it stands for: every field that was given, and its status."""
     kept: dict[str, Any] = {}
     for name in FIELDS:
-        if name in ("text", "origin", "provenance", "source"):
+        if name in ("text", "status", "origin", "provenance", "source"):
             continue
         if name == "ref":
             kept[name] = state.refs.at(row)
@@ -169,16 +147,20 @@ def let_go(state: State, rows: Sequence[int], status: str, now: int, reason: str
 def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: int) -> Change:
     """These memories back to the status ``before`` (by row); those in use are left as they are.
 
+    Bringing back is a use, and a time to live that ran out is over: else the next upkeep would let them go again.
+
     InputError for what cannot be restored: superseded, retracted, purged.
     """
     back: dict[str, list[int]] = {}
+    lasting = [row + 1 for row in rows if state.names["status"].at(row) == "expired"]
     for row in rows:
         status = state.names["status"].at(row) or ""
         if status in LET_GO:
             back.setdefault(before[row], []).append(row + 1)
         elif status not in RECALLABLE:
             raise InputError(f"Memory {row + 1} is {status}: only {', '.join(LET_GO)} can be restored.")
-    return Change(set=[values_of(ids, status=status, changed=now) for status, ids in back.items()])
+    parts = [values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()]
+    return Change(set=[*parts, values_of(lasting, ttl_days=None)] if lasting else parts)
 
 
 def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:

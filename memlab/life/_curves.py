@@ -37,7 +37,7 @@ def figure(found: Forecast) -> Figure:
     alone = len(memories) == 1 and len(packs) > 1
     shown = packs[:_MOST_LINES] if alone else [str(id) for id in memories[:_MOST_LINES]]
     panels = [""] if alone else packs
-    across = min(_ACROSS, len(panels))
+    across = 2 if len(panels) == 4 else min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
 
     def draw(axes: Axes) -> None:
@@ -52,7 +52,7 @@ def figure(found: Forecast) -> Figure:
             _draw(panel, found, shown, packs[place], alone)
             panel.set_title(f"Memory {memories[0]}" if alone else panels[place], pad=8)
             if place + across >= len(panels):
-                panel.set_xlabel("days from now")
+                panel.set_xlabel("days")
                 panel.tick_params(labelbottom=True)
             if place % across == 0:
                 panel.set_ylabel("what is left")

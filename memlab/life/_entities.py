@@ -75,10 +75,11 @@ def merged(state: State, name: str, into: str) -> Decided:
     subjects, objects = _rows_with(state, "subject", gone), _rows_with(state, "object", gone)
     edges, rows = _mentions(state, gone)
     both = mention_edges(state, rows, kept) >= 0
-    weights = state.edges.weight[edges]
     change = _renamed(subjects, "subject", kept) + _renamed(objects, "object", kept)
-    change += Change(unlink=edges.tolist()) + _join(rows[~both], kept, weights[~both])
-    moved = {"subject": _ids(subjects), "object": _ids(objects), "edges": _ids(rows[~both]), "shared": _ids(rows[both])}
+    change += Change(unlink=edges.tolist()) + _join(rows[~both], kept, state.edges.weight[edges[~both]])
+    named = np.concatenate([_rows_with(state, column, kept) for column in ("subject", "object")])
+    own = rows[both & ~np.isin(rows, np.concatenate([named, _unnamed(entities, other)]))]
+    moved = {"subject": _ids(subjects), "object": _ids(objects), "edges": _ids(rows), "shared": _ids(own)}
     return Decided("merge-entity", {"entity": gone, "into": kept, "moved": moved}, change)
 
 
@@ -99,15 +100,14 @@ def undone(state: State, name: str) -> Decided:
         for column in ("subject", "object")
     }
     back = np.array(entry.moved["edges"], dtype=np.int64) - 1
-    stays = np.isin(back, _still(state, kept, taken))
     edges = mention_edges(state, back, kept)
     there = edges >= 0  # what was unlinked since stays unlinked
-    shared = np.array(entry.moved["shared"], dtype=np.int64) - 1
-    shared = shared[mention_edges(state, shared, kept) >= 0]
+    named = [np.setdiff1d(_rows_with(state, column, kept), rows) for column, rows in taken.items()]
+    own = np.array(entry.moved["shared"], dtype=np.int64) - 1
+    stays = np.isin(back, np.concatenate([*named, own, _unnamed(entities, entities.root(owner), without=owner)]))
     change = _renamed(taken["subject"], "subject", entry.name) + _renamed(taken["object"], "object", entry.name)
     change += Change(unlink=edges[there & ~stays].tolist())
     change += _join(back[there], entry.name, state.edges.weight[edges[there]])
-    change += _join(shared, entry.name, np.ones(len(shared)))
     return Decided("split-entity", {"entity": entry.name}, change)
 
 
@@ -173,9 +173,15 @@ def mention_edges(state: State, rows: Rows, name: str) -> Rows:
     return state.edges.find(rows, np.full(len(rows), node), np.full(len(rows), _MENTIONS))
 
 
-def _still(state: State, kept: str, taken: dict[str, Rows]) -> Rows:
-    """The rows that name an entity as subject or object even after some of them no longer do."""
-    return np.concatenate([np.setdiff1d(_rows_with(state, column, kept), rows) for column, rows in taken.items()])
+def _unnamed(entities: Entities, root: int, *, without: int | None = None) -> Rows:
+    """The rows that mention what was merged into ``root`` without naming it as subject or object."""
+    roots = entities.roots()
+    found: set[int] = set()
+    for number in np.flatnonzero((roots == root) & (np.arange(len(roots)) != root)).tolist():
+        if without is None or without not in entities.line(number):
+            moved = entities.entries[number].moved
+            found |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(moved["shared"])
+    return np.array(sorted(found), dtype=np.int64) - 1
 
 
 def _renamed(rows: Rows, column: str, name: str) -> Change:

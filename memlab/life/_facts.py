@@ -7,7 +7,7 @@ Two times belong to a fact. *When it holds*: from ``valid_from`` (else its creat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,13 @@ __all__ = [
     "facts_of",
     "held_at",
     "intervals",
+    "mentioned",
     "named",
     "phrase",
     "relevance",
     "renamed",
     "retracted",
+    "with_status",
 ]
 
 Rows = NDArray[np.int64]
@@ -40,6 +42,7 @@ Flags = NDArray[np.bool_]
 _TOOK_PART = (*RECALLABLE, "superseded")
 """The statuses of what was true at some time; what was retracted or flagged never was."""
 
+_NAMING = ("subject", "object")
 _LINKS = frozenset(["about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"])
 _NO_VERBS = ("us", "ss", "is")
 _PARTS = re.compile(r"[-_\s]+")
@@ -78,43 +81,45 @@ def _is_verb(words: Sequence[str]) -> bool:
     return first.endswith("ed") or (first.endswith("s") and not first.endswith(_NO_VERBS)) or last in _LINKS
 
 
-def named(
-    state: State, pack: Pack, columns: Mapping[str, list[Any]], ids: range
-) -> tuple[dict[str, list[Any]], Change]:
-    """What is about to be remembered, with each subject and object called by its entity's name, and its mentions.
+def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """What is about to be remembered, with each subject and object called by its entity's name.
 
     A fact (a subject and a predicate) for which no status is given begins as the setting ``fact-status`` says.
     """
-    if "subject" not in columns and "object" not in columns:
-        return dict(columns), Change()
-    entities, after = entities_of(state), dict(columns)
+    after = dict(columns)
+    entities = entities_of(state)
     called: dict[str, str] = {}
-    source: list[int] = []
-    target: list[str] = []
-    given = {column: columns[column] for column in ("subject", "object") if column in columns}
-    for column, names in given.items():
-        for name in filter(None, dict.fromkeys(names)):
-            key = entity_key(name)
-            if key not in called:
-                called[key] = entities.canonical(name) or entity_name(name)
-        after[column] = [None if name is None else called[entity_key(name)] for name in names]
-    for row, id in enumerate(ids):
-        for name in dict.fromkeys(after[column][row] for column in given):
+    given = [column for column in _NAMING if column in columns]
+    for column in given:
+        for name in dict.fromkeys(columns[column]):
             if name is not None:
-                source.append(id)
-                target.append(name)
+                called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
+    for column in given:
+        after[column] = [None if name is None else called[entity_key(name)] for name in columns[column]]
     first = str(pack.settings["fact-status"])
     if "status" not in columns and first != "active" and {"subject", "predicate"} <= columns.keys():
         pairs = zip(columns["subject"], columns["predicate"], strict=True)
         after["status"] = ["active" if None in pair else first for pair in pairs]
-    return after, Change(join=[join_of(source, "entity", target, "mentions")]) if source else Change()
+    return after
+
+
+def mentioned(columns: Mapping[str, Sequence[str | None]], ids: Sequence[int]) -> Change:
+    """The edges from memories with these ids to the entities that they name as subject or object."""
+    given = [columns[column] for column in _NAMING if column in columns]
+    pairs = [
+        (id, name) for id, *names in zip(ids, *given, strict=True) for name in dict.fromkeys(names) if name is not None
+    ]
+    if not pairs:
+        return Change()
+    source, target = zip(*pairs, strict=True)
+    return Change(join=[join_of(source, "entity", target, "mentions")])
 
 
 def renamed(state: State, row: int, given: Mapping[str, Any]) -> tuple[dict[str, Any], Change]:
     """Another ``subject`` or ``object`` for a memory: called by their entities' names, and the mentions that follow."""
     entities, after = entities_of(state), dict(given)
-    before = {column: state.names[column].at(row) for column in ("subject", "object")}
-    for column in before.keys() & given.keys():
+    before = {column: state.names[column].at(row) for column in _NAMING}
+    for column in (column for column in _NAMING if column in given):
         name = given[column]
         after[column] = None if name is None else entities.canonical(name) or entity_name(name)
     now = {name for column in before if (name := after.get(column, before[column])) is not None}
@@ -134,10 +139,16 @@ def facts_of(state: State, *, subject: str | None = None) -> Rows:
     return np.flatnonzero(found)
 
 
+def with_status(state: State, rows: Rows, words: Iterable[str]) -> Flags:
+    """Which of these rows have one of these statuses."""
+    names = state.names["status"]
+    return np.isin(names.codes[rows], [names.code(word) for word in words])
+
+
 def held_at(state: State, rows: Rows, at: int) -> Flags:
     """Which facts held at an instant: were true for a time, and this is within it."""
     start, stop = intervals(state, rows)
-    true = np.isin(state.names["status"].objects(rows), _TOOK_PART)
+    true = with_status(state, rows, _TOOK_PART)
     return np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
 
 
@@ -146,9 +157,10 @@ def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
     numbers = state.numbers
     start, stop = (np.array(numbers[name].values[rows]) for name in ("valid_from", "valid_until"))
     start = np.where(start == NEVER, numbers["created"].values[rows], start)
-    # what was superseded without a word on its end held until then
-    past = (stop == NEVER) & (state.names["status"].objects(rows) == "superseded")
-    return start, np.where(past, numbers["changed"].values[rows], stop)
+    # what was superseded without a word on its end held until then, and not at all if it began so
+    past = (stop == NEVER) & with_status(state, rows, ("superseded",))
+    changed = numbers["changed"].values[rows]
+    return start, np.where(past, np.where(changed == NEVER, start, changed), stop)
 
 
 def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
 from memlab.errors import InputError
-from memlab.life._transitions import Standing, spelled, standing, status_of
+from memlab.life._transitions import spelled, standing, status_of
 from memlab.memory import State, stamps
 from memlab.policies import Pack
 from memlab.recall import Moment
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Forecast", "forecast"]
 
 Rows = NDArray[np.int64]
+Instants = NDArray[np.int64]
 
 _MOST_POINTS = 10_000
 _MOST_VALUES = 5_000_000
@@ -32,6 +33,9 @@ _MOST_VALUES = 5_000_000
 
 _FINEST: Micros = 1_000_000
 """A transition is told to the second."""
+
+_MOST_MOVES = 16
+"""Transitions of one memory between two points; a policy that gives more of them is told at the second point."""
 
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 
@@ -127,8 +131,39 @@ class _Held:
     def at(self, places: NDArray[Any]) -> _Held:
         return _Held(self.rows[places], self.status[places], self.label[places])
 
+    def where(self, mask: NDArray[np.bool_], other: _Held) -> _Held:
+        """This one where ``mask`` holds, and else the other."""
+        return _Held(self.rows, np.where(mask, self.status, other.status), np.where(mask, self.label, other.label))
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Held]) -> _Held:
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.status for part in parts]),
+            np.concatenate([part.label for part in parts]),
+        )
+
     def differs(self, other: _Held) -> NDArray[np.bool_]:
         return np.asarray((self.status != other.status) | (self.label != other.label))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What some memories were just after ``since``, and are by ``until``: an instant for each."""
+
+    old: _Held
+    new: _Held
+    since: Instants
+    until: Instants
+
+    @classmethod
+    def joined(cls, steps: Sequence[_Step]) -> _Step:
+        return cls(
+            _Held.joined([step.old for step in steps]),
+            _Held.joined([step.new for step in steps]),
+            np.concatenate([step.since for step in steps]),
+            np.concatenate([step.until for step in steps]),
+        )
 
 
 class _Walk:
@@ -144,12 +179,13 @@ class _Walk:
         self.words = list(labels.vocabulary)
         return _Held(rows, status_of(self.state, rows), labels.codes[rows].astype(np.int64))
 
-    def on(self, held: _Held, now: Micros) -> _Held:
-        """What becomes of it by ``now``."""
+    def on(self, held: _Held, now: Micros | Instants) -> _Held:
+        """What becomes of it by ``now``, one instant or one for each row."""
         inside = np.flatnonzero(_IN_RECALL[held.status])
         if not len(inside):
             return held
-        found: Standing = standing(self.state, self.pack, held.rows[inside], now, status=held.status[inside])
+        at = now if isinstance(now, int) else now[inside]
+        found = standing(self.state, self.pack, held.rows[inside], at, status=held.status[inside])
         for word in found.words:
             if word not in self.words:
                 self.words.append(word)
@@ -157,7 +193,7 @@ class _Walk:
         status, label = held.status.copy(), held.label.copy()
         status[inside] = found.status
         label[inside] = np.where(found.label >= 0, codes[found.label], label[inside])
-        return replace(held, status=status, label=label)
+        return _Held(held.rows, status, label)
 
 
 def _walked(
@@ -167,11 +203,15 @@ def _walked(
     walk, count = _Walk(state, pack), len(rows)
     held, before = walk.begun(rows), instants[0] - 1
     numbers: list[tuple[NDArray[Any], NDArray[Any], _Held]] = []
-    moved: list[tuple[Micros, _Held, _Held]] = []
+    steps: list[_Step] = []
     for now in instants:
-        held, before = _through(walk, held, before, now, moved), now
+        after = walk.on(held, now)
+        places = np.flatnonzero(after.differs(held))
+        steps.append(_Step(held.at(places), after.at(places), np.full(len(places), before), np.full(len(places), now)))
+        held, before = after, now
         moment = Moment(state, pack, rows, now)
         numbers.append((moment.retention(), moment.half_life(), held))
+    moved = _located(walk, steps)
     words = walk.words
     frame = pl.DataFrame(
         [
@@ -185,18 +225,18 @@ def _walked(
         ]
     )
     parts = [pl.DataFrame(schema=_MOVED)]
-    for at, old, new in moved:
+    for step in moved:
         for what, ours, theirs, known in (
-            ("status", old.status, new.status, STATUSES),
-            ("label", old.label, new.label, words),
+            ("status", step.old.status, step.new.status, STATUSES),
+            ("label", step.old.label, step.new.label, words),
         ):
             places = np.flatnonzero(ours != theirs)
             parts.append(
                 pl.DataFrame(
                     [
                         pl.Series("pack", [name], dtype=pl.String).new_from_index(0, len(places)),
-                        pl.Series("memory_id", old.rows[places] + 1, dtype=pl.Int64),
-                        stamps("at", np.full(len(places), at)),
+                        pl.Series("memory_id", step.old.rows[places] + 1, dtype=pl.Int64),
+                        stamps("at", step.until[places]),
                         pl.Series("what", [what], dtype=pl.String).new_from_index(0, len(places)),
                         spelled(ours[places], known).alias("from"),
                         spelled(theirs[places], known).alias("to"),
@@ -217,18 +257,22 @@ _MOVED: dict[str, Any] = {
 }
 
 
-def _through(walk: _Walk, held: _Held, before: Micros, now: Micros, moved: list[tuple[Micros, _Held, _Held]]) -> _Held:
-    """What is ``held`` just after ``before`` on its way to ``now``; each transition is found by halving the time."""
-    after = walk.on(held, now)
-    places = np.flatnonzero(after.differs(held))
-    if not len(places):
-        return held
-    if now - before <= _FINEST:
-        moved.append((now, held.at(places), after.at(places)))
-        return after
-    middle = before + (now - before) // 2
-    some = _through(walk, held.at(places), before, middle, moved)
-    some = _through(walk, some, middle, now, moved)
-    status, label = held.status.copy(), held.label.copy()
-    status[places], label[places] = some.status, some.label
-    return replace(held, status=status, label=label)
+def _located(walk: _Walk, steps: Sequence[_Step]) -> list[_Step]:
+    """The transitions within these steps, each with the instant of ``until``: by halving the time, all at once."""
+    found: list[_Step] = []
+    left = _Step.joined(steps)
+    for _ in range(_MOST_MOVES):
+        if not len(left.old.rows):
+            return found
+        low, high = left.since.copy(), left.until.copy()
+        # where nothing happens until the end although the end is another, it happens there
+        while (wide := np.flatnonzero(high - low > _FINEST)).size:
+            middle = low[wide] + (high[wide] - low[wide]) // 2
+            moved = walk.on(left.old.at(wide), middle).differs(left.old.at(wide))
+            high[wide[moved]], low[wide[~moved]] = middle[moved], middle[~moved]
+        last = high == left.until
+        new = walk.on(left.old, high).where(~last, left.new)
+        found.append(_Step(left.old, new, low, high))
+        rest = np.flatnonzero(new.differs(left.new))
+        left = _Step(new.at(rest), left.new.at(rest), high[rest], left.until[rest])
+    return [*found, left]

@@ -1,8 +1,8 @@
 """Linking: what new memories are to those that a lab holds, and what becomes of both.
 
-``link`` is asked for all pairs of a block at once, ``resolve`` where it says duplicate, updates or contradicts. Then the
-conflicts alone are gone through in the order of the new rows and of their nearness, because what is decided of one may
-settle the next: what was merged away is met as what stands for it, and what was superseded is met no more.
+``link`` is asked for all pairs of a block at once, ``resolve`` where it says duplicate, updates or contradicts. Then
+the conflicts alone are gone through in the order of the new rows and of their nearness, because what is decided of one
+may settle the next: what was merged away is met as what stands for it, and what was superseded is met no more.
 
 A memory takes the place of another only where both reach equally far: the same project, scope, branch, season and
 visibility (and session or creator where these bind it). Otherwise both stay, joined by an edge: what one branch taught
@@ -140,8 +140,8 @@ def linked(
 ) -> Linked:
     """Decide of the new ``rows`` (ascending; all of ``joint.fresh``, or rows of its state) by the pack's policies.
 
-    ``count`` is how many nearest are looked at, ``gain`` what a merge adds to a strength, ``most`` how many edges of one
-    relation a memory has at most (0: any number). Nothing is written.
+    ``count`` is how many nearest are looked at, ``gain`` what a merge adds to a strength, ``most`` how many edges of
+    one relation a memory has at most (0: any number). Nothing is written.
     """
     return _Decision(joint, rows, populate, closeness, count=count).made(gain=gain, most=most)
 
@@ -232,15 +232,13 @@ class _Decision:
         return self.root.get(row, row)
 
     def _leave(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """The new one goes and the other stands for it; False where that would close a circle."""
+        """The new one goes and the other stands for it; False where that would close a circle.
+
+        Nothing stands on the new one yet: only later rows can.
+        """
         if self._leads(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
-        for row, root in self.root.items():
-            if root == fresh:
-                self.root[row] = other
-        if self.merges.get(fresh):
-            self.merges.setdefault(other, []).extend(self.merges.pop(fresh))
         self.gone[fresh] = True
         return True
 
@@ -272,13 +270,15 @@ class _Decision:
     # -- what the fold is told --------------------------------------------------------------------------------
 
     def made(self, *, gain: float, most: int) -> Linked:
-        rows = self.rows.tolist()
+        # turns among the fresh were compared with nothing, and are stored as well
+        whole = self.rows if self.stored else np.arange(self.joint.size, len(self.joint))
+        rows = whole.tolist()
         outcomes: tuple[Outcome, ...] = tuple(self.outcome.get(row, "added") for row in rows)
         ids = np.arange(1, len(self.joint) + 1)
         if not self.stored:
             # ids are given to what is stored only
             held = np.array([outcome == "added" for outcome in outcomes], dtype=np.bool_)
-            ids[self.rows[held]] = self.joint.size + 1 + np.arange(int(held.sum()))
+            ids[whole[held]] = self.joint.size + 1 + np.arange(int(held.sum()))
         place_of = {row: place for place, row in enumerate(rows)}
         source, target, relation, weight = self._joined()
         change = self._changed(ids, gain) + Change(
@@ -308,7 +308,7 @@ class _Decision:
         for row, root in self.root.items():
             stands[row] = root
         left = np.zeros(len(self.joint), dtype=np.bool_)
-        left[[row for row in self.root]] = True
+        left[list(self.root)] = True
         conflicts = self.edges
         if self.stored:
             conflicts = [*conflicts, *((root, row, "supersedes", 1.0) for row, root in self.root.items())]
@@ -382,7 +382,9 @@ class _Decision:
         for column in _UNITED:
             before = {row: self._list(column, row) for row in roots.tolist()}
             united = {
-                row: list(dict.fromkeys([*held, *(item for one in self.merges[row] for item in self._list(column, one))]))
+                row: list(
+                    dict.fromkeys([*held, *(item for one in self.merges[row] for item in self._list(column, one))])
+                )
                 for row, held in before.items()
             }
             grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]

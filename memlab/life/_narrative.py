@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.life._facts import facts_of, held_at, phrase, relevance
+from memlab.life._extracting import tokens
+from memlab.life._facts import facts_of, held_at, phrase, relevance, with_status
 from memlab.life._third_person import of_oneself, third_person
 from memlab.memory import State, entity_key
 from memlab.policies import Pack
@@ -31,9 +32,6 @@ USER = "user"
 
 OF_THE_USER = ("personal", "preference", "goal", "trait")
 """The kinds that say something of the user, whoever remembers it."""
-
-_BYTES_A_TOKEN = 4
-"""Of UTF-8: tokenisers of language models take 3.5 to 4.5 of English, and 3 a sign of Chinese."""
 
 _NOUN = re.compile(r"is (?:a|an|the) ")
 
@@ -81,8 +79,7 @@ def narrative(state: State, rows: Rows, now: int, *, budget: int) -> Narrative:
     What no longer takes part in recall or does not hold now is left out, and what is staged is marked. An entity stands
     where its best memory does; what is no fact is told last. A memory that does not fit is passed over for the next.
     """
-    status = state.names["status"].objects(rows)
-    current = rows[np.isin(status, RECALLABLE) & held_at(state, rows, now)]
+    current = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
     return _fitted([_told(state, row) for row in current.tolist()], _lines, budget)
 
 
@@ -107,15 +104,15 @@ def about(state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.
     The order is the pack's: by ``recall-score`` if that needs no question, else by ``retention``; then the surer first,
     then the newer.
     """
-    wanted = np.isin(np.arange(len(state)), facts_of(state, subject=entity))
+    wanted = np.zeros(len(state), dtype=np.bool_)
+    wanted[facts_of(state, subject=entity)] = True
     if entity_key(entity) == USER:
         kinds = state.names["kind"]
         wanted |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (state.names["subject"].codes < 0)
-    wanted &= np.isin(state.names["status"].objects(np.arange(len(state))), RECALLABLE)
     if among is not None:
         wanted &= among
     rows = np.flatnonzero(wanted)
-    rows = rows[held_at(state, rows, now)]
+    rows = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
     score = relevance(state, pack, rows, now)
     if np.isnan(score).all():
         score = Moment(state, pack, rows, now).retention()
@@ -133,7 +130,7 @@ def _told(state: State, row: int, *, of: str | None = None) -> _Told:
     value = names["object"].at(row) or names["value"].at(row)
     staged = names["status"].at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
-        verb, said = phrase(predicate, value)
+        verb, said = phrase(predicate, " ".join(value.split()))
         return _Told(subject, row + 1, said if verb or of is None else f"has {said}", True, staged)
     text = " ".join((state.texts.at(row) or "").split())
     if of is None:
@@ -147,12 +144,14 @@ def _fitted(told: Sequence[_Told], written: Callable[[Sequence[_Told]], str], bu
     kept: list[_Told] = []
     text = ""
     for one in told:
+        if tokens(text + one.words) > budget:
+            continue  # the quick answer where there is much to tell
         longer = written([*kept, one])
-        if _tokens(longer) <= budget:
+        if tokens(longer) <= budget:
             kept, text = [*kept, one], longer
     return Narrative(
         text,
-        _tokens(text),
+        tokens(text),
         budget,
         len(told) - len(kept),
         pl.DataFrame(
@@ -165,10 +164,6 @@ def _fitted(told: Sequence[_Told], written: Callable[[Sequence[_Told]], str], bu
             schema={"entity": pl.String, "memory_id": pl.Int64, "told": pl.String, "staged": pl.Boolean},
         ),
     )
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text.encode()) // _BYTES_A_TOKEN)
 
 
 def _lines(told: Sequence[_Told]) -> str:

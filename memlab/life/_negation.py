@@ -199,6 +199,11 @@ class Said:
         """Whether a word that it denies stands undenied in the other."""
         return not self.denied.isdisjoint(other.content - other.denied)
 
+    def overlap(self, other: Said) -> float:
+        """The share of the content of either that both have: Jaccard's index, 0 where neither has any."""
+        either = len(self.content | other.content)
+        return len(self.content & other.content) / either if either else 0.0
+
     def updates(self, old: Said) -> bool:
         """Whether it says that something changed, beside an older text that says something else."""
         return self.changes and self.content != old.content

@@ -137,6 +137,11 @@ class Pairs:
         return found
 
     @cached_property
+    def overlap(self) -> Floats:
+        pairs = zip(self.new.said[self.first], self.old.said[self.second], strict=True)
+        return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
+
+    @cached_property
     def same_numbers(self) -> Flags:
         numbers: dict[frozenset[str], int] = {}
         new, old = (
@@ -162,6 +167,7 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/closeness": lambda pairs: pairs.closeness,
     "pair/negates": lambda pairs: pairs.negates,
     "pair/update-words": lambda pairs: pairs.update_words,
+    "pair/overlap": lambda pairs: pairs.overlap,
     "pair/same-numbers": lambda pairs: pairs.same_numbers,
     "pair/same-subject": lambda pairs: pairs._known_same("subject"),
     "pair/same-predicate": lambda pairs: pairs._known_same("predicate"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.journal import Event
-from memlab.memory import Change, State, Tombstones, as_said, plain, values_of
+from memlab.memory import PLACEHOLDER, Change, State, Tombstones, as_said, plain, values_of
 from memlab.schema import MEMORY
 from memlab.slates import decode, encode
 
@@ -34,6 +34,9 @@ _BY_HAND = frozenset({"entity", "merge-entity", "split-entity"})
 """Names that a person declared are not those of the memories that bear them."""
 
 _PARTS = frozenset({"first", "count", "columns", "edges", "strengthen", "unlink", "join", "set", "uses", "graph"})
+
+_NAMING = frozenset({"name", "label", "of", "subject", "object", "speaker", "project", "session", "branch"})
+"""Fields of events whose values are names, whatever they look like."""
 
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
 """What may be a word that the code of a register knows; its place is not known here, so it stays."""
@@ -59,9 +62,9 @@ class Gone:
 
     def alias(self, name: str) -> str:
         """What stands for a name from now on: the same for the same, so that what was joined by it stays joined."""
-        if name.startswith("[purged "):
+        if name.startswith(PLACEHOLDER):
             return name
-        return self._aliases.setdefault(name, f"[purged {self.mark}-{len(self._aliases) + 1}]")
+        return self._aliases.setdefault(name, f"{PLACEHOLDER}{self.mark}-{len(self._aliases) + 1}]")
 
     def within(self, ids: Sequence[int]) -> list[int]:
         """The places of purged memories among ``ids``."""
@@ -102,7 +105,18 @@ def gone_of(state: State, events: Iterable[Event], rows: NDArray[np.int64], *, s
     for text in sorted({text for text in texts if len(text) >= _PIECE}, key=len, reverse=True):
         pieces[text[:_PIECE]] = (*pieces.get(text[:_PIECE], ()), text)
     exact = frozenset(map(plain, (*texts, *said)))
-    return Gone(ids, frozenset(own - others), exact, pieces, str(seq), project)
+    names = frozenset((own - others) | _telling(state, rows))
+    return Gone(ids, names, exact, pieces, str(seq), project)
+
+
+def _telling(state: State, rows: NDArray[np.int64]) -> set[str]:
+    """The names of clusters in which a word stands that only the memories in ``rows`` have said."""
+    found = set()
+    for name in state.nodes.vocabularies()["cluster"]:
+        posted = state.words.hits(state.words.query(name)).rows
+        if any(len(holders) and np.isin(holders, rows).all() for holders in posted):
+            found.add(name)
+    return found
 
 
 def purging(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, dict[str, Any]]:
@@ -140,6 +154,7 @@ def _held(events: Iterable[Event], ids: NDArray[np.int64]) -> tuple[set[str], se
         body = event.body
         if event.kind in _BY_HAND:
             others.update(_strings(body))
+        others.update(_strings([body.get("agent"), body.get("relationship")]))
         if "columns" in body:
             listed = range(body["first"], body["first"] + body["count"])
             _gather(listed, body["columns"], ids, own, others)
@@ -198,7 +213,7 @@ def rewritten(event: Event, gone: Gone) -> dict[str, Any] | None:
         elif name == "graph":
             body[name] = _graph(value, gone)
         else:
-            body[name] = value if name in _PARTS else _walked(value, gone)
+            body[name] = value if name in _PARTS else _walked(value, gone, name)
     return None if body == event.body else body
 
 
@@ -255,7 +270,11 @@ def _cut(note: str | None, gone: Gone) -> str | None:
 
 def _join(part: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     places = frozenset(gone.within(part["source"]))
-    targets = [gone.alias(name) if place in places else name for place, name in enumerate(part["target"])]
+    # the name of a cluster is aliased for all of its members
+    also = gone.names if part["kind"] == "cluster" else frozenset()
+    targets = [
+        gone.alias(name) if place in places or name in also else name for place, name in enumerate(part["target"])
+    ]
     return {**part, "target": targets}
 
 
@@ -281,18 +300,18 @@ def _graph(graph: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     return {**graph, "nodes": nodes, "source": source, "target": target}
 
 
-def _walked(value: Any, gone: Gone) -> Any:
+def _walked(value: Any, gone: Gone, field: str = "") -> Any:
     """An event's own fields: texts are cut out, names that are gone have placeholders, and a vector beside a text that
     was cut is zero. Keys and what may be a word of a vocabulary stay.
     """
     if isinstance(value, str):
-        if value in gone.names and not _VOCABULARY.fullmatch(value):
+        if value in gone.names and (field in _NAMING or not _VOCABULARY.fullmatch(value)):
             return gone.alias(value)
         return gone.cut(value)
     if isinstance(value, list):
-        return [_walked(item, gone) for item in value]
+        return [_walked(item, gone, field) for item in value]
     if isinstance(value, dict):
-        found = {name: _walked(item, gone) for name, item in value.items()}
+        found = {name: _walked(item, gone, name) for name, item in value.items()}
         emptied = any(isinstance(item, str) and item and not found[name] for name, item in value.items())
         return {name: bytes(len(item)) if emptied and isinstance(item, bytes) else item for name, item in found.items()}
     return value

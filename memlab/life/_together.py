@@ -11,7 +11,7 @@ from memlab.memory import Change, State, edges_of
 from memlab.policies import Pack
 from memlab.schema import RELATIONS
 
-__all__ = ["NAMEABLE", "joined", "pairs_of", "pairs_with"]
+__all__ = ["NAMEABLE", "joined", "pairs_of", "pairs_with", "remaining"]
 
 NAMEABLE = tuple(name for name in RELATIONS if name not in ("has-tag", "in-cluster", "mentions"))
 """The relations between two memories; the others lead to tags, clusters and entities."""
@@ -40,6 +40,12 @@ def pairs_with(id: int, others: Sequence[int], most: int) -> list[tuple[int, int
     return [_ordered((id, other)) for other in chosen]
 
 
+def remaining(state: State, ids: Sequence[int]) -> list[int]:
+    """Those of ``ids`` that were not deleted since: use changes nothing in what is on its way out."""
+    statuses = state.names["status"].objects(np.array(ids, dtype=np.int64) - 1).tolist()
+    return [id for id, status in zip(ids, statuses, strict=True) if status not in _GONE]
+
+
 def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[int, int], str] | None = None) -> Change:
     """What shared use does to the edges of these pairs of ids: ``edge-gain`` more weight, at most 1, and one
     reinforcement more; a new edge weighs the gain.
@@ -60,7 +66,6 @@ def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[i
     if not gain or not wanted:
         return Change()
     ends = np.array(wanted, dtype=np.int64).T - 1
-    alive = ~np.isin(state.names["status"].objects(ends.ravel()), _GONE).reshape(ends.shape).any(axis=0)
     words = np.array([*[_SHARED] * len(plain), *named.values()], dtype=object)
     codes = np.array([RELATIONS.index(word) for word in words], dtype=np.int64)
     edges = np.concatenate(
@@ -69,7 +74,7 @@ def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[i
             _found(state, ends[:, len(plain) :], codes[len(plain) :], either=False),
         ]
     )
-    old, new = edges[alive & (edges >= 0)], alive & (edges < 0)
+    old, new = edges[edges >= 0], edges < 0
     weight = np.minimum(1.0, state.edges.weight[old] + gain)
     ids = ends[:, new] + 1
     return Change(

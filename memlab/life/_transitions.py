@@ -66,18 +66,19 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     return np.asarray(rows[wanted])
 
 
-def standing(state: State, pack: Pack, rows: Rows, now: Micros, *, status: Codes | None = None) -> Standing:
+def standing(state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None) -> Standing:
     """What the pack makes of ``rows`` (ascending): their status by ``promote``, then by ``forget``, and their label.
 
-    ``status`` stands in for the one that the state has. ``promote`` and ``label`` are asked of what takes part in
-    recall. A status that ``promote`` gives is asked about again until it stays, so that whoever asks a second time
-    finds nothing new; InputError if it never does. Null leaves a status, and a label, as they are.
+    ``now`` is one instant, or one for each row. ``status`` stands in for the one that the state has. ``promote`` and
+    ``label`` are asked of what takes part in recall. A status that ``promote`` gives is asked about again until it
+    stays, so that whoever asks a second time finds nothing new; InputError if it never does. Null leaves a status,
+    and a label, as they are.
     """
     before = status_of(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)
     if status is not None:
         moment.give("status", _WORDS[before])
-    moment, after = _promoted(moment, before)
+    moment, after = _promoted(moment, before, now)
     gone, nulls = moment.ask(pack.policies["forget"])
     gone = gone if nulls is None else gone & ~nulls
     # what has only now become retracted waits for the next time, and is seen as such until then
@@ -138,7 +139,7 @@ def status_of(state: State, rows: Rows) -> Codes:
     return np.array([STATUSES.index(word) for word in status.vocabulary])[status.codes[rows]]
 
 
-def _promoted(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
+def _promoted(moment: Moment, before: Codes, now: Micros | Rows) -> tuple[Moment, Codes]:
     """The status that ``promote`` gives and keeps giving, and a moment that knows it."""
     policy, after = moment.pack.policies["promote"], before
     for _ in STATUSES:
@@ -149,7 +150,7 @@ def _promoted(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
         if not moved.any():
             return moment, after
         # anew, since other features may follow from the status
-        after, moment = new, Moment(moment.state, moment.pack, moment.rows, moment.now)
+        after, moment = new, Moment(moment.state, moment.pack, moment.rows, now)
         moment.give("status", _WORDS[after])
     place = int(np.argmax(moved))
     raise InputError(

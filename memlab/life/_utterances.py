@@ -22,6 +22,7 @@ _IDENTITY = phrases("""
     | i was born | i grew up | i come from | i study | my job is | my birthday is | my birthday's | my wife | my husband
     | my partner | my son | my daughter | my mother | my father | my brother | my sister | my dog | my cat | i have two
     | i have a wife | i have a husband | i have a son | i have a daughter | i have kids | i have children | years old
+    | i'm working as | i am working as | i'm working at | i am working at
     | my pronouns | my native language | i speak | i'm from | i am from | the user is | the user's name | the user works
     | the user lives
 """)
@@ -82,7 +83,6 @@ _NOT_IDENTITY = frozenset(
         "excited",
     ]
 )
-_BE_AND_LIVE = frozenset(("living", "working"))
 _PREFERENCE = phrases("""
     i like | i love | i prefer | i hate | i dislike | i enjoy | i adore | i can't stand | i cannot stand
     | i don't like | i do not like | i don't enjoy | i never liked | i usually | i always | i never | i'd rather
@@ -278,11 +278,13 @@ _QUESTIONS = phrases("""
 """)
 _CODE_LINE = re.compile(
     r"\s{0,64}(?:```|>>> |\$ |#!|#include\b|</?[a-zA-Z][\w-]{0,40}[ />]"
-    r"|(?:async )?def \w{1,80}\(|class \w{1,80}\s?[:({]|from [\w.]{1,120} import\b|import [\w.]{1,120}\s{0,8}(?:;|as\b|$)"
+    r"|(?:async )?def \w{1,80}\(|class \w{1,80}\s?[:({]"
+    r"|from [\w.]{1,120} import\b|import [\w.]{1,120}\s{0,8}(?:;|as\b|$)"
     r"|(?:export |public |private |static ){0,3}(?:function|fn|func) ?\w{0,80}\("
     r"|(?:const|let|var) \w{1,80} ?=|(?:if|for|while|switch) ?\(.{0,200}\) ?\{|return\b[^.]{0,80};$"
     r"|(?:SELECT|select) .{1,200} (?:FROM|from) |(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE) \w"
-    r"|Traceback \(most recent call last\)|[\w.\[\]]{1,80} ?(?:=|\+=) ?[^=\s].{0,200};$|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
+    r"|Traceback \(most recent call last\)|[\w.\[\]]{1,80} ?(?:=|\+=) ?[^=\s].{0,200};$"
+    r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
 )
 
 DETECTORS = (
@@ -368,7 +370,7 @@ def _tells_identity(said: str) -> bool:
         at = said.find(start)
         while at >= 0:
             following = said[at + len(start) : at + len(start) + 40].split(" ", 1)[0]
-            activity = following.endswith("ing") and following not in _BE_AND_LIVE
+            activity = following.endswith("ing") and following != "living"
             if following and not activity and following not in _NOT_IDENTITY:
                 return True
             at = said.find(start, at + 1)

@@ -11,7 +11,7 @@ import numpy as np
 from memlab.clock import Micros
 from memlab.life._reinforce import Outcome, days_before, reinforced
 from memlab.life._tags import common_tag, tagged
-from memlab.life._together import joined, pairs_of
+from memlab.life._together import joined, pairs_of, remaining
 from memlab.memory import SNIPPET, Change, State
 from memlab.policies import Pack
 from memlab.privacy import screen
@@ -41,8 +41,10 @@ def judged(
     """Ids that a verifier let pass (best first) and ids that it did not, of a logged recall at the instant ``used``.
 
     Both are put to the ``reinforce`` policy. Those that passed are joined to one another, best pairs first and at most
-    ``edge-pairs`` of them, and share the tag that most of them have.
+    ``edge-pairs`` of them, and share the tag that most of them have. What was deleted meanwhile is left alone.
     """
+    accepted, rejected = remaining(state, accepted), remaining(state, rejected)
+    relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}
     change = _reinforced(state, pack, now, used, accepted, "verified")
     change += _reinforced(state, pack, now, used, rejected, "rejected")
     change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)

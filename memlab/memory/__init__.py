@@ -1,22 +1,27 @@
 """The state of a lab: frames folded from the journal, the checks before a write, and snapshots."""
 
 from memlab.memory._change import Change, edges_of, join_of, values_of
+from memlab.memory._clusters import Centroids, Cluster
 from memlab.memory._entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.memory._fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
 from memlab.memory._gaps import SNIPPET, Gaps
 from memlab.memory._judged import Judged
-from memlab.memory._purged import Tombstones, plain
+from memlab.memory._purged import PLACEHOLDER, Tombstones, plain
 from memlab.memory._recalls import Recalls
 from memlab.memory._relationships import Relationship, Relationships
 from memlab.memory._snapshot import latest_snapshot, load_snapshot, save_snapshot
-from memlab.memory._waiting import Waiting
 from memlab.memory._state import Contents, Happened, State, as_said, stamps
+from memlab.memory._summaries import Stands, Summaries
+from memlab.memory._waiting import Waiting
 
 __all__ = [
     "ENTITY_TYPES",
     "MAX_TEXT_BYTES",
+    "PLACEHOLDER",
     "SNIPPET",
+    "Centroids",
     "Change",
+    "Cluster",
     "Contents",
     "Entities",
     "Gaps",
@@ -26,7 +31,9 @@ __all__ = [
     "Recalls",
     "Relationship",
     "Relationships",
+    "Stands",
     "State",
+    "Summaries",
     "Tombstones",
     "Waiting",
     "as_said",

@@ -35,7 +35,9 @@ def entity_name(name: str) -> str:
     >>> entity_name("  Ada  Lovelace ")
     'Ada Lovelace'
     """
-    kept = " ".join(unicodedata.normalize("NFC", name).translate(_UNSEEN).split())
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name).translate(_UNSEEN)
+    kept = " ".join(name.split())
     if not kept:
         raise InputError(f"An entity has a name, not {name!r}.")
     return kept
@@ -47,8 +49,10 @@ def entity_key(name: str) -> str:
     >>> entity_key("STRASSE") == entity_key("stra\\u00dfe"), entity_key("Zoe\\u0308") == entity_key("zo\\u00eb")
     (True, True)
     """
-    folded = unicodedata.normalize("NFD", entity_name(name)).casefold()
-    return unicodedata.normalize("NFC", folded)
+    kept = entity_name(name)
+    if kept.isascii():
+        return kept.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", kept).casefold())
 
 
 @dataclass(slots=True)
@@ -56,8 +60,8 @@ class Entry:
     """One entity by itself, without what was merged into it.
 
     ``mentions`` counts the memories that were joined to it, ``last`` is the instant of the newest (``NEVER``: none).
-    While it is merged ``into`` another, ``moved`` lists by id the memories whose ``subject``, ``object`` or edge
-    (``edges``) it gave away, and those that mentioned both (``shared``).
+    While it is merged ``into`` another, ``moved`` lists by id the memories that had it as ``subject`` or ``object``,
+    all that mentioned it (``edges``), and those that mentioned the other too without naming it (``shared``).
     """
 
     name: str
@@ -100,8 +104,9 @@ class Entities:
         self.owners: list[int] = []
         """The entity that each of ``names`` belongs to, by number from 0, merged or not."""
         self.version = 0
-        """Changes with whatever changes names or merges."""
+        """Changes where names that were known come to stand for another entity."""
         self._known: dict[str, int] = {}
+        self._merged: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -123,47 +128,55 @@ class Entities:
         number = self.number(name)
         return None if number is None else self.entries[number].name
 
+    def line(self, number: int) -> list[int]:
+        """An entity, what it was merged into, what that was merged into, and so on."""
+        found = [number]
+        while (into := self.entries[found[-1]].into) is not None:
+            found.append(into)
+        return found
+
     def root(self, number: int) -> int:
         """The entity into which this one was merged in the end; itself if it was not."""
-        while (into := self.entries[number].into) is not None:
-            number = into
-        return number
+        return self.line(number)[-1]
 
     def roots(self) -> NDArray[np.int64]:
         """``root`` of every entity, by number."""
         found = np.arange(len(self.entries), dtype=np.int64)
-        merged = [number for number, entry in enumerate(self.entries) if entry.into is not None]
-        for number in merged:
+        for number in self._merged:
             found[number] = self.root(number)
         return found
 
     def listed(self) -> list[Listed]:
         """Every entity as it stands, merged ones too, by number: one pass over all names."""
         roots = self.roots().tolist()
-        own = [self._known[entity_key(entry.name)] for entry in self.entries]
         names: list[list[str]] = [[] for _ in self.entries]
-        for place, (name, owner) in enumerate(zip(self.names, self.owners, strict=True)):
-            for number in {owner, roots[owner]}:
-                if place != own[number]:
-                    names[number].append(name)
-        counts = [entry.mentions for entry in self.entries]
-        lasts = [entry.last for entry in self.entries]
-        for number, root in enumerate(roots):
-            if root != number:
-                counts[root] += self.entries[number].mentions
-                lasts[root] = max(lasts[root], self.entries[number].last)
-        return [
-            Listed(
-                number + 1,
-                entry.name,
-                entry.type,
-                tuple(names[number]),
-                counts[number],
-                lasts[number],
-                None if roots[number] == number else self.entries[roots[number]].name,
-            )
-            for number, entry in enumerate(self.entries)
-        ]
+        for name, owner in zip(self.names, self.owners, strict=True):
+            names[owner].append(name)
+            if roots[owner] != owner:
+                names[roots[owner]].append(name)
+        families = [[entry] for entry in self.entries]
+        for number in self._merged:
+            families[roots[number]].append(self.entries[number])
+        return [self._as_listed(number, roots[number], families[number], names[number]) for number in range(len(self))]
+
+    def listed_one(self, number: int) -> Listed:
+        """One entity as it stands."""
+        family = {number, *(merged for merged in self._merged if self.root(merged) == number)}
+        names = [name for name, owner in zip(self.names, self.owners, strict=True) if owner in family]
+        return self._as_listed(number, self.root(number), [self.entries[member] for member in family], names)
+
+    def _as_listed(self, number: int, root: int, family: Sequence[Entry], names: Sequence[str]) -> Listed:
+        entry = self.entries[number]
+        own = self.names[self._known[entity_key(entry.name)]]
+        return Listed(
+            number + 1,
+            entry.name,
+            entry.type,
+            tuple(name for name in names if name != own),
+            sum(member.mentions for member in family),
+            max(member.last for member in family),
+            None if root == number else self.entries[root].name,
+        )
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
@@ -176,6 +189,8 @@ class Entities:
         elif event.kind == "split-entity":
             self._part(body) if "from" in body else self._undo(body["entity"])
         else:
+            if "graph" in body and "entities" not in body.get("registers", ()):
+                self._import(body["graph"])
             for part in body.get("join", ()):
                 if part["kind"] == "entity" and part["relation"] == "mentions":
                     self._mention(part["source"], part["target"], event)
@@ -199,9 +214,9 @@ class Entities:
             self._known[key] = len(self.names)
             self.names.append(name)
             self.owners.append(owner)
-        else:
+        elif self.owners[place] != owner:
             self.owners[place] = owner
-        self.version += 1
+            self.version += 1
 
     def _declare(self, name: str, type: str | None, aliases: Iterable[str]) -> None:
         number = self._numbered(name)
@@ -217,22 +232,41 @@ class Entities:
             when = created
             if isinstance(created, list):
                 when = created[id - first] if 0 <= id - first < len(created) else event.at
-            entry = self.entries[self._numbered(name)]
-            entry.mentions, entry.last = entry.mentions + 1, max(entry.last, when)
+            self._count(name, when)
+
+    def _count(self, name: str, when: int) -> None:
+        entry = self.entries[self._numbered(name)]
+        entry.mentions, entry.last = entry.mentions + 1, max(entry.last, when)
+
+    def _import(self, graph: Mapping[str, Any]) -> None:
+        """Mentions from another lab, dated by their edges: ends below zero are places among ``nodes``, from 1."""
+        for target, relation, when in zip(graph["target"], graph["relation"], graph["created"], strict=True):
+            if relation == "mentions" and target < 0:
+                kind, name = graph["nodes"][-target - 1]
+                if kind == "entity":
+                    self._count(name, when)
 
     def _merge(self, name: str, into: str, moved: Mapping[str, Sequence[int]]) -> None:
-        entry = self.entries[self._numbered(name)]
+        number = self._numbered(name)
+        entry = self.entries[number]
         entry.into, entry.moved = self._numbered(into), {what: list(moved[what]) for what in MOVED}
+        self._merged.add(number)
         self.version += 1
 
     def _undo(self, name: str) -> None:
         """Split off what was merged. Those between it and the last in the chain no longer gave away what goes back."""
-        entry = self.entries[self._numbered(name)]
-        above, gone = entry.into, {what: set(ids) for what, ids in entry.moved.items()}
+        number = self._numbered(name)
+        entry = self.entries[number]
+        gone = {what: set(ids) for what, ids in entry.moved.items()}
+        between = [self.entries[above] for above in self.line(number)[1:-1]]
         entry.into, entry.moved = None, {}
-        while above is not None and (between := self.entries[above]).into is not None:
-            between.moved = {what: [id for id in ids if id not in gone[what]] for what, ids in between.moved.items()}
-            above = between.into
+        self._merged.discard(number)
+        for above in between:
+            moved = {what: [id for id in above.moved[what] if id not in gone[what]] for what in ("subject", "object")}
+            named = gone["shared"].union(*moved.values())  # what mentions the one above for another reason
+            for what in ("edges", "shared"):
+                moved[what] = [id for id in above.moved[what] if id not in gone["edges"] or id in named]
+            above.moved = moved
         self.version += 1
 
     def _part(self, body: Mapping[str, Any]) -> None:
@@ -256,4 +290,5 @@ class Entities:
         self.entries = [Entry(*fields) for fields in dumped["entries"]]
         self.names, self.owners = list(dumped["names"]), list(dumped["owners"])
         self._known = {entity_key(name): place for place, name in enumerate(self.names)}
-        self.version = 1
+        self._merged = {number for number, entry in enumerate(self.entries) if entry.into is not None}
+        self.version += 1

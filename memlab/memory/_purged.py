@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memlab.memory._registers import Happened
 
-__all__ = ["Tombstones", "plain"]
+__all__ = ["PLACEHOLDER", "Tombstones", "plain"]
+
+PLACEHOLDER = "[purged "
+"""How the names begin that a purge puts in the place of others."""
 
 _KEY_BYTES, _HASH_BYTES = 32, 16
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from memlab.memory._clusters import Centroids
 from memlab.memory._entities import Entities
 from memlab.memory._gaps import Gaps
 from memlab.memory._judged import Judged
 from memlab.memory._purged import Tombstones
 from memlab.memory._recalls import Recalls
 from memlab.memory._relationships import Relationships
+from memlab.memory._summaries import Summaries
 from memlab.memory._waiting import Waiting
 
 __all__ = ["REGISTERS", "Happened", "Register"]
@@ -40,12 +42,14 @@ class Register(Protocol):
 
 
 REGISTERS: dict[str, type[Register]] = {
+    "clusters": Centroids,
     "entities": Entities,
     "gaps": Gaps,
     "judged": Judged,
     "purged": Tombstones,
     "recalls": Recalls,
     "relationships": Relationships,
+    "summaries": Summaries,
     "waiting": Waiting,
 }
 """By name, which is that of the attribute on disk; the fold asks each for the events of its ``kinds``."""

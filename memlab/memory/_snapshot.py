@@ -28,10 +28,13 @@ _PREFIX = "snapshot-"
 
 
 def save_snapshot(state: State, folder: Path) -> Path:
-    """Write ``state`` below ``folder`` and remove the snapshots before it."""
+    """Write ``state`` below ``folder`` and remove all other snapshots.
+
+    One of the same event is kept if it can be read. One of a later event is of another journal: ``state`` has seen all.
+    """
     folder.mkdir(exist_ok=True)
     final = folder / f"{_PREFIX}{state.seq:012d}"
-    if final.exists():
+    if final.exists() and _readable(final):
         return final
     draft = folder / f".draft-{os.getpid()}-{state.seq:012d}"
     shutil.rmtree(draft, ignore_errors=True)
@@ -72,13 +75,22 @@ def save_snapshot(state: State, folder: Path) -> Path:
     for item in draft.iterdir():
         sync(item)
     sync(draft)
+    shutil.rmtree(final, ignore_errors=True)
     draft.rename(final)
     sync(final)
     sync(folder)
-    for older in folder.glob(f"{_PREFIX}*"):
-        if older.name < final.name:
-            shutil.rmtree(older, ignore_errors=True)
+    for other in folder.glob(f"{_PREFIX}*"):
+        if other.name != final.name:
+            shutil.rmtree(other, ignore_errors=True)
     return final
+
+
+def _readable(path: Path) -> bool:
+    try:
+        load_snapshot(path)
+    except DamagedLab:
+        return False
+    return True
 
 
 def latest_snapshot(folder: Path) -> Path | None:

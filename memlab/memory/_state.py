@@ -27,6 +27,9 @@ __all__ = ["Contents", "Happened", "State", "as_said", "stamps"]
 _BLOCK = 1 << 14
 """Texts that are posted at a time where all of them are."""
 
+_ADDING = ("remember", "consolidate")
+"""Events that add memories, with the edges of these."""
+
 _STAMP = pl.Datetime("us", "UTC")
 _DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
 
@@ -121,7 +124,7 @@ class State:
     def _change(self, event: Happened) -> None:
         """The parts that any event may carry: see ``Change``."""
         body = event.body
-        if "edges" in body and event.kind != "remember":
+        if "edges" in body and event.kind not in _ADDING:
             self._link(event)
         if "strengthen" in body:
             self.edges.reinforce(body["strengthen"]["edges"], body["strengthen"]["weight"])
@@ -225,7 +228,7 @@ class State:
         self.nodes.grow(len(self))
         if "edges" in body:
             self._link(event)
-        if event.kind == "remember":
+        if event.kind in _ADDING:
             self._tag(len(self) - count, column_of("tags"), event.at)
         self.generation += 1
 
@@ -427,6 +430,7 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
 _APPLY: dict[str, Callable[[State, Happened], None]] = {
     "embedder": State._embedder,
     "remember": State._remember,
+    "consolidate": State._remember,
     "import": State._import,
     "recall": State._recall,
     "feedback": State._feedback,
@@ -434,7 +438,7 @@ _APPLY: dict[str, Callable[[State, Happened], None]] = {
     **dict.fromkeys(
         (
             *("link", "unlink", "strengthen"),
-            *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "consolidate", "reinforce"),
+            *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "reinforce", "unconsolidate"),
             *("run", "purge"),
             "retract",
             *("use", "install", "rollback", "rollback-pack", "pin", "unpin"),

@@ -15,7 +15,7 @@ from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.memory import State
 from memlab.schema import MEMORY, NEVER, RELATIONS
 
-__all__ = ["EDGES", "ENGINE", "MEMORIES", "SCHEMA", "Bundle", "bundle_of", "node_name", "node_of"]
+__all__ = ["EDGES", "ENGINE", "MEMORIES", "SCHEMA", "Bundle", "bundle_of", "memory_frame", "node_name", "node_of"]
 
 SCHEMA = 1
 """The version of what an export holds. A reader knows its own and the older ones."""
@@ -31,23 +31,27 @@ _DTYPES: dict[str, Any] = {
     "time": pl.Int64,
 }
 
-MEMORIES: dict[str, Any] = {
-    "id": pl.Int64,
-    **{name: _DTYPES[column.storage] for name, column in MEMORY.items()},
-    "uses": pl.List(pl.Int64),
-}
+MEMORIES = pl.Schema(
+    {
+        "id": pl.Int64,
+        **{name: _DTYPES[column.storage] for name, column in MEMORY.items()},
+        "uses": pl.List(pl.Int64),
+    }
+)
 """A memory's columns. Times are microseconds UTC; ``uses`` are the latest times of its use, newest first."""
 
-EDGES: dict[str, Any] = {
-    "source": pl.Int64,
-    "source_node": pl.String,
-    "target": pl.Int64,
-    "target_node": pl.String,
-    "relation": pl.String,
-    "weight": pl.Float64,
-    "reinforcements": pl.Int64,
-    "created": pl.Int64,
-}
+EDGES = pl.Schema(
+    {
+        "source": pl.Int64,
+        "source_node": pl.String,
+        "target": pl.Int64,
+        "target_node": pl.String,
+        "relation": pl.String,
+        "weight": pl.Float64,
+        "reinforcements": pl.Int64,
+        "created": pl.Int64,
+    }
+)
 """An end is a memory by id, or another node as ``kind/name``."""
 
 _OF_A_JOURNAL = ("judged", "recalls")
@@ -84,6 +88,29 @@ class Bundle:
     def where(self, row: int) -> str:
         """What an error says of a memory's place."""
         return f"{self.source}, {self.places[row]}" if self.places else f"{self.source}, memory {row + 1}"
+
+
+def memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """A frame of MEMORIES from lists of values."""
+    return pl.DataFrame(
+        [
+            _lists(name, columns[name], dtype.inner)
+            if isinstance(dtype, pl.List)
+            else pl.Series(name, columns[name], dtype=dtype)
+            for name, dtype in MEMORIES.items()
+        ]
+    )
+
+
+def _lists(name: str, rows: Sequence[Sequence[Any] | None], inner: Any) -> pl.Series:
+    """A column of lists, none of them null. Polars takes lists of lists one by one: flat, 20,000 rows cost a tenth."""
+    lengths = np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
+    flat = pl.Series(name, [value for row in rows if row for value in row], dtype=inner)
+    places = pl.Series("row", np.repeat(np.arange(len(rows)), lengths), dtype=pl.Int64)
+    grouped = pl.DataFrame([places, flat]).group_by("row", maintain_order=True).agg(name)
+    every = pl.DataFrame({"row": np.arange(len(rows), dtype=np.int64)})
+    joined = every.join(grouped, on="row", how="left", maintain_order="left").to_series(1)
+    return joined.fill_null(pl.Series([[]], dtype=pl.List(inner)))
 
 
 def node_name(kind: str, name: str) -> str:

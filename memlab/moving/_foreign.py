@@ -3,8 +3,8 @@
 Shapes as their packages give them. mem0 2.2.1, ``Memory.get_all``: ``{"results": [{"id", "memory", "hash",
 "created_at", "updated_at", "metadata", "user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to",
 "expiration_date"}]}``; its platform adds ``categories``, ``count``, ``next``, ``previous``. LangGraph 1.2.22,
-``Item.dict()``: ``{"namespace": [...], "key", "value": {...}, "created_at", "updated_at"}``, and ``{"items": [...]}`` as
-its server answers.
+``Item.dict()``: ``{"namespace": [...], "key", "value": {...}, "created_at", "updated_at"}``, and ``{"items":
+[...]}`` as its server answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import DatasetError, InputError
-from memlab.moving._bundle import MEMORIES, Bundle
+from memlab.moving._bundle import MEMORIES, Bundle, memory_frame
 from memlab.moving._records import time_of
 from memlab.moving._text import json_of, lines_of, text_of
 from memlab.schema import KINDS
@@ -200,7 +200,7 @@ def read_foreign(path: Path, format: str | None = None) -> Bundle:
     columns = {name: [row[name] for row in rows] for name in MEMORIES}
     return Bundle(
         lab=shape,
-        memories=pl.DataFrame(columns, schema=MEMORIES),
+        memories=memory_frame(columns),
         source=path.name,
         places=tuple(place for place, _ in entries),
         left_out=dict(left_out),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import polars as pl
 
-from memlab.journal import Journal
+from memlab.journal import Event, Journal
 from memlab.memory import State
 from memlab.moving._bundle import Bundle, bundle_of
 from memlab.moving._policies import policies_of
@@ -18,11 +20,19 @@ from memlab.policies import POLICY_EVENTS, VersionLog
 __all__ = ["events_of", "lab_id", "read_lab"]
 
 
-def lab_id(journal: Journal) -> str:
+class Chronicle(Protocol):
+    """A journal, or as much of one as a past has."""
+
+    @property
+    def head(self) -> int: ...
+    def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]: ...
+
+
+def lab_id(journal: Chronicle) -> str:
     """What tells a lab from others: the first two events of its journal, which say when it was made and with what.
 
-    It needs no write, so a read-only lab has one too. A copy of a lab has the same one, and two labs of one instant may:
-    so an import takes a memory for one that is here only if its text and its time agree as well.
+    It needs no write, so a read-only lab has one too. A copy of a lab has the same one, and two labs of one instant
+    may: so an import takes a memory for one that is here only if its text and its time agree as well.
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):
@@ -30,7 +40,7 @@ def lab_id(journal: Journal) -> str:
     return digest.hexdigest()
 
 
-def events_of(journal: Journal) -> pl.DataFrame:
+def events_of(journal: Chronicle) -> pl.DataFrame:
     """``seq``, ``at`` (UTC), ``kind`` and ``body`` (JSON) of every event."""
     rows = [(event.seq, event.at, event.kind, msgspec.json.encode(event.body).decode()) for event in journal.events()]
     schema = {"seq": pl.Int64, "at": pl.Int64, "kind": pl.String, "body": pl.String}

@@ -115,7 +115,8 @@ def load_bundle(
         id_of = {checked.ids[row]: first + place for place, row in enumerate(rows)}
         known = {checked.ids[row]: what for row, what in enumerate(standing) if isinstance(what, int) and what > 0}
         here = known | id_of
-        registers = _registers(state, bundle, complete=len(rows) == len(checked.ids))
+        told = _told(state, bundle)
+        registers = told if _keeps_ids(state, bundle, rows) else {}
         graph, joined = _graph(state, bundle, id_of, known)
         if rows:
             ids = range(first, first + len(rows))
@@ -123,17 +124,15 @@ def load_bundle(
             tx.vectors(first, store.embedder.fingerprint, encoded[[vector_of[row] for row in rows]])
             for body in _bodies(checked, rows, first, here):
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
-        rest = ({"graph": graph} if joined or graph["nodes"] and rows else {}) | (
-            {"registers": registers} if registers else {}
-        )
+        rest: dict[str, Any] = {"graph": graph} if joined or (graph["nodes"] and rows) else {}
+        if registers:
+            rest["registers"] = registers
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
     left_out = Counter(bundle.left_out)
-    left_out.update({f"register {name}": 1 for name in bundle.registers if name not in registers and rows})
-    redacted = tuple(
-        (here[checked.ids[row]], finding) for row in rows for finding in checked.screenings[row].findings
-    )
+    left_out.update({f"register {name}": 1 for name in told if name not in registers and rows})
+    redacted = tuple((here[checked.ids[row]], finding) for row in rows for finding in checked.screenings[row].findings)
     whats = ["added" if id in id_of else "known" if id in known else "purged" for id in checked.ids]
     frame = pl.DataFrame(
         {"theirs": checked.ids, "id": [here.get(id) for id in checked.ids], "what": whats, "origin": checked.origins},
@@ -232,7 +231,7 @@ def _check_registers(state: State, bundle: Bundle) -> None:
     """A register that this version does not know, or that does not read back, is refused with the file."""
     for name, dumped in bundle.registers.items():
         if name not in state.registers:
-            raise NewerLab(f"{bundle.source} holds a register \"{name}\", which this version of memlab does not know.")
+            raise NewerLab(f'{bundle.source} holds a register "{name}", which this version of memlab does not know.')
         trial = type(state.registers[name])()
         try:
             trial.load(dumped)
@@ -280,11 +279,8 @@ def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list
     return found
 
 
-def _registers(state: State, bundle: Bundle, *, complete: bool) -> dict[str, Any]:
-    """Tables beside memories speak of ids: they come along where the ids stay what they were."""
-    kept = complete and not len(state) and bundle.memories["id"].sort().to_list() == list(range(1, len(bundle.memories) + 1))
-    if not kept:
-        return {}
+def _told(state: State, bundle: Bundle) -> dict[str, Any]:
+    """The registers of the file in which anything is written."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
@@ -292,9 +288,13 @@ def _registers(state: State, bundle: Bundle, *, complete: bool) -> dict[str, Any
     }
 
 
-def _bodies(
-    checked: _Checked, rows: Sequence[int], first: int, here: Mapping[int, int]
-) -> Iterator[dict[str, Any]]:
+def _keeps_ids(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
+    """Whether every id stays what it was: registers speak of ids, and come along only then."""
+    ids = bundle.memories["id"].sort().to_list()
+    return not len(state) and len(rows) == len(ids) and ids == list(range(1, len(ids) + 1))
+
+
+def _bodies(checked: _Checked, rows: Sequence[int], first: int, here: Mapping[int, int]) -> Iterator[dict[str, Any]]:
     for start in range(0, len(rows), _CHUNK):
         some = rows[start : start + _CHUNK]
         columns = {name: [values[row] for row in some] for name, values in checked.columns.items()}

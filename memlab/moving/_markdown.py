@@ -1,7 +1,7 @@
 """Markdown that a person reads and a program reads back: a heading, its fields and its text for each memory.
 
-Whatever is data stands in a fence of more backticks than the data has in a row, so no content can end its own fence; what
-stands outside of fences is for people and is not read. Fields are JSON scalars, which are YAML.
+Whatever is data stands in a fence of more backticks than the data has in a row, so no content can end its own fence;
+what stands outside of fences is for people and is not read. Fields are JSON scalars, which are YAML.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A readable copy of a lab beside it: one Markdown file a memory and an index, kept in step with the journal.
 
-Only files of the mirror's own are ever written or removed, each by renaming a draft, so that a reader sees the old one or
-the new one. A name begins with the memory's number, which no system reserves, and holds ASCII only. A link in the folder
-is replaced, never followed.
+Only files of the mirror's own are ever written or removed, each by renaming a draft, so that a reader sees the old
+one or the new one. A name begins with the memory's number, which no system reserves, and holds ASCII only. A link in
+the folder is replaced, never followed.
 """
 
 from __future__ import annotations
@@ -96,6 +96,14 @@ class Mirror:
             self._seq = head
             return changed
 
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until it is stopped; whether it was."""
+        return self._ended.wait(seconds)
+
+    def __len__(self) -> int:
+        """How many memories the folder holds."""
+        return len(self._files)
+
     def stop(self) -> None:
         """End the thread. The files stay. Raises what the last update raised, if it failed."""
         self._ended.set()
@@ -154,7 +162,7 @@ class Mirror:
         memories = bundle.memories.filter(~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null())
         links = _links(bundle, memories["id"])
         joined = memories.join(links, on="id", how="left", maintain_order="left")
-        digests = joined.hash_rows(0, 1, 2, 3).to_list()
+        digests = joined.hash_rows().to_list()
         wanted = {
             file_name(id, text): (id, digest)
             for id, text, digest in zip(memories["id"].to_list(), memories["text"].to_list(), digests, strict=True)

@@ -1,4 +1,5 @@
-"""Parquet: a folder with one file a table and a manifest, or one file in which each row is a memory, an edge or an event.
+"""Parquet: a folder with one file a table and a manifest, or one file in which each row is a memory, an edge or an
+event.
 
 Whatever is no table (nodes, registers, policies) stands in the manifest, which every file carries in its metadata too.
 """
@@ -56,9 +57,7 @@ def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
 
 
 def _about(bundle: Bundle) -> str:
-    records = [
-        {record.kind: record.fields} for record in records_of(bundle) if record.kind not in ("memory", "edge")
-    ]
+    records = [{record.kind: record.fields} for record in records_of(bundle) if record.kind not in ("memory", "edge")]
     return msgspec.json.encode(records).decode()
 
 
@@ -89,7 +88,9 @@ def _table(path: Path) -> pl.DataFrame:
 
 def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
     if "table" not in frame.columns:
-        raise DatasetError(f'{source}: A file of a lab has a column "table"; this one has {", ".join(frame.columns[:8])}.')
+        raise DatasetError(
+            f'{source}: A file of a lab has a column "table"; this one has {", ".join(frame.columns[:8])}.'
+        )
     rows = frame.filter(pl.col("table") == kind)
     if kind not in frame.columns:
         return pl.DataFrame()

@@ -65,9 +65,7 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
             params = told.get("params") or {}
             if not isinstance(params, dict) or not all(isinstance(value, int | float) for value in params.values()):
                 raise DatasetError(f"{source}, policies, field {slot}: params are numbers by name.")
-            policy = compile_policy(
-                told["source"], signature, name=slot, params=params, helpers=tuple(told["helpers"])
-            )
+            policy = compile_policy(told["source"], signature, name=slot, params=params, helpers=tuple(told["helpers"]))
             pack = pack.with_policy(slot, policy)
     except DatasetError:
         raise

@@ -20,7 +20,7 @@ import polars as pl
 from memlab.clock import from_micros, to_micros
 from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.graph import NODE_KINDS
-from memlab.moving._bundle import EDGES, MEMORIES, SCHEMA, Bundle, node_of
+from memlab.moving._bundle import EDGES, MEMORIES, SCHEMA, Bundle, memory_frame, node_of
 from memlab.schema import MEMORY, RELATIONS
 
 __all__ = ["Record", "bundle_from", "records_of", "time_of", "time_text"]
@@ -60,6 +60,7 @@ def time_of(value: object) -> int:
 
 # -- to records -------------------------------------------------------------------------------------------------------
 
+_LISTS = (*(name for name, column in MEMORY.items() if column.storage == "list"), "uses")
 _TIMES = tuple(name for name, column in MEMORY.items() if column.storage == "time")
 
 
@@ -158,7 +159,7 @@ class _Reading:
 
     def _value(self, record: Record, name: str, value: Any) -> Any:
         if value is None:
-            return [] if name == "uses" else None
+            return [] if name in _LISTS else None
         if name == "id":
             return self._whole(record, name, value)
         if name == "uses":
@@ -307,7 +308,7 @@ def bundle_from(records: Iterable[Record], source: str) -> Bundle:
                 raise reading.error(where, f"No memory of the file has the id {id}.", end)
     return Bundle(
         lab=str(header.fields.get("lab", "")),
-        memories=pl.DataFrame(reading.memories, schema=MEMORIES),
+        memories=memory_frame(reading.memories),
         edges=pl.DataFrame(reading.edges, schema=EDGES),
         nodes={kind: tuple(names) for kind, names in reading.nodes.items()},
         registers=reading.registers,

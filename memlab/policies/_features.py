@@ -26,7 +26,8 @@ class Feature:
     after spreading. ``depends`` names what, besides the formula, decides the value: the embedder, settings or slots.
 
     A number may be null where ``nullable``; arrays hold it as NaN. A slate keeps every feature, of a set the tests that
-    the pack's policies of ranking make of it.
+    the pack's policies of ranking make of it. What is ``dear`` it keeps only where a policy of the pack reads it: to
+    have it costs a tenth of a recall or more, and a log without it says so by leaving out its fingerprint.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Feature:
     words: tuple[str, ...] = ()
     version: int = 1
     nullable: bool = False
+    dear: bool = False
 
     def fingerprint(self, given: dict[str, str]) -> str:
         """A hash of the definition and of what it depends on, ``given`` by name."""
@@ -102,6 +104,7 @@ FEATURES: dict[str, Feature] = {
             "share",
             "0..1",
             _WORDS,
+            dear=True,
         ),
         Feature(
             "date-gap",

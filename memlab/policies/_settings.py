@@ -130,6 +130,24 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
         SettingDeclaration("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
         SettingDeclaration("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
+        SettingDeclaration(
+            "cluster-closeness",
+            "num",
+            "cosine to a cluster's centroid, both less the mean, from which upkeep lets a new memory join; 0: none joins",
+            0,
+            1,
+        ),
+        SettingDeclaration(
+            "cluster-merge", "num", "share of the lesser radius within which two clusters become one; 0: none do", 0, 2
+        ),
+        SettingDeclaration(
+            "consolidate-days", "num", "days, handed to the consolidate policy unless the caller says", 0, 1e6
+        ),
+        SettingDeclaration("consolidate-least", "count", "least memories that a summary stands for", 2, 100_000),
+        SettingDeclaration(
+            "consolidate-keep", "count", "memories of each group that stay beside its summary: the most important", 0
+        ),
+        SettingDeclaration("summary-tokens", "count", "most tokens of a summary that memlab makes", 1, 100_000),
         SettingDeclaration("familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100),
         SettingDeclaration(
             "familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1

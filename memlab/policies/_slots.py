@@ -81,6 +81,7 @@ def _pair() -> dict[str, Input]:
         Input("pair/closeness", "num", "similarity on the scale of all-MiniLM-L6-v2"),
         Input("pair/negates", "bool", "one of the two denies what the other says"),
         Input("pair/update-words", "bool", "the new one says that something changed (now, no longer, instead ...), and not what the old one says"),
+        Input("pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"),
         Input("pair/same-numbers", "bool", "both hold the same numbers: ports, dates, amounts"),
         Input("pair/same-subject", "bool", "they speak of the same subject; null where none is known"),
         Input("pair/same-predicate", "bool", "they say the same sort of thing of it; null where none is known"),
@@ -234,8 +235,8 @@ SLOTS: dict[str, Slot] = {
         ),
         _slot(
             "forget",
-            "Whether a memory is let go: out of every recall, until it is restored. Upkeep asks it, after promote, of all "
-            "that take part in recall and of what was retracted; the setting forgotten-as says what becomes of it.",
+            "Whether a memory is let go: out of every recall, until it is restored. Upkeep asks it, after promote, of "
+            "all that take part in recall and of what was retracted; the setting forgotten-as says what becomes of it.",
             _inputs(stages=("memory",)),
             "bool",
         ),
@@ -244,6 +245,16 @@ SLOTS: dict[str, Slot] = {
             "A word for the state of a memory; null: the one that it has. Upkeep asks it and notes each change.",
             _inputs(stages=("memory",)),
             "str",
+        ),
+        _slot(
+            "consolidate",
+            "Whether a memory may go into a summary, which then takes part in recall in its place. lab.consolidate asks "
+            "it of all that take part in recall but facts of a subject.",
+            _inputs(
+                Input("older-than", "num", "days: the setting consolidate-days, or what the caller says"),
+                stages=("memory",),
+            ),
+            "bool",
         ),
         _slot(
             "prune",

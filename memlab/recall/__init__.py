@@ -5,6 +5,7 @@ from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
 from memlab.recall._moment import Moment, columns
 from memlab.recall._pipeline import Recaller
+from memlab.recall._population import Population
 from memlab.recall._question import Question
 from memlab.recall._similar import similar
 from memlab.recall._triggers import occurs
@@ -15,6 +16,7 @@ __all__ = [
     "Hit",
     "Hits",
     "Moment",
+    "Population",
     "Question",
     "Recaller",
     "ScoreExplanation",

@@ -58,6 +58,7 @@ _BEFORE_A_MONTH = frozenset(("in", "during", "since", "until", "by", "of", "from
 """May, March, April and June are other things, too; after one of these words they are months."""
 
 _BEFORE_A_YEAR = frozenset(("in", "during", "since", "until", "by", "of", "from", "year", "early", "late", "mid"))
+_SAY_WHEN = frozenset((*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago"))
 _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 
 
@@ -70,12 +71,15 @@ def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ..
     >>> [(start // DAY, end // DAY) for start, end in named_dates("What did we plan on 7 May, and last week?", noon)]
     [(19484, 19485), (19485, 19492)]
     """
+    words = _words(text)
+    if _SAY_WHEN.isdisjoint(words) and all(map(str.isalpha, words)):
+        return ()  # most questions: neither a number nor a word without which there is no date
     today, latest = _day_at(at), _day_at(at if newest is None else min(at, newest))
     if today is None or latest is None:
         return ()
     return tuple(
         ((first.toordinal() - _EPOCH) * DAY, (last.toordinal() - _EPOCH) * DAY)
-        for first, last in _spans(_words(text), today, latest)
+        for first, last in _spans(words, today, latest)
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
 from memlab.graph import kind_of
-from memlab.index import Vectors
+from memlab.index import Vectors, best
 from memlab.memory import Entities, State, entity_key
 from memlab.recall._question import Asked
 from memlab.schema import RELATIONS
@@ -64,11 +64,13 @@ class _Known:
     """Of each name, as pieces."""
     lengths: dict[str, set[int]] = field(default_factory=dict)
     """How many pieces the names have that begin with this one."""
-    valid: tuple[int, int] = (-1, -1)
-    roots: Nodes = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    version: int = -1
+    roots: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
     """Of each name, the entity that it stands for."""
-    nodes: Nodes = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    nodes: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
     """Of each entity, its node, -1 while no memory mentions it."""
+    seen: int = -1
+    """How many nodes of entities there were."""
 
 
 class EntityNames:
@@ -86,17 +88,17 @@ class EntityNames:
         if not len(entities) or not count:
             return NO_ENTITIES
         known = self._learned(state, entities)
-        cosine = np.full(len(entities), -1.0)
+        cosine = np.full(len(entities), -np.inf)
         np.maximum.at(cosine, known.roots, known.vectors.similarity(asked.vector))
-        nearness = self._embedder.closeness(cosine)
+        near = cosine.copy()
         for place in _named(known, asked.question.text, asked.words.stop_words):
-            nearness[known.roots[place]] = 1.0
-        fit = np.flatnonzero((known.nodes >= 0) & (nearness > 0))
-        order = fit[np.lexsort((fit, -cosine[fit], -nearness[fit]))]
-        best = _mentioned(asked, known.nodes[order], count)
-        chosen = order[best]
-        ascending = np.argsort(known.nodes[chosen])
-        return About(known.nodes[chosen][ascending], nearness[chosen][ascending])
+            near[known.roots[place]] = 2.0 + cosine[known.roots[place]]  # before all that are not named
+        near[known.nodes < 0] = -np.inf
+        chosen = _mentioned(asked, known.nodes, near, count)
+        nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
+        chosen, nearness = chosen[nearness > 0], nearness[nearness > 0]
+        order = np.argsort(known.nodes[chosen])
+        return About(known.nodes[chosen][order], nearness[order])
 
     def _learned(self, state: State, entities: Entities) -> _Known:
         known = self._kept.get(state)
@@ -109,14 +111,19 @@ class EntityNames:
                 pieces = tuple(_pieces(entity_key(name)))
                 known.places[pieces] = place
                 known.lengths.setdefault(pieces[0], set()).add(len(pieces))
-            known.size += len(fresh)
-        valid = entities.version, state.nodes.count("entity")
-        if known.valid != valid:
-            roots = entities.roots()
-            known.roots = roots[np.array(entities.owners, dtype=np.int64)]
-            known.nodes = state.nodes.find("entity", (entry.name for entry in entities.entries))
-            known.nodes[roots != np.arange(len(roots))] = -1
-            known.valid = valid
+        if known.version != entities.version:
+            known.roots = entities.roots()[np.array(entities.owners, dtype=np.int64)]
+            known.nodes, known.seen = NO_ENTITIES.nodes, -1
+            known.version = entities.version
+        elif fresh:
+            known.roots = np.concatenate((known.roots, [entities.root(n) for n in entities.owners[known.size :]]))
+        known.size += len(fresh)
+        if known.seen != state.nodes.count("entity") or len(known.nodes) < len(entities):
+            known.nodes = np.concatenate((known.nodes, np.full(len(entities) - len(known.nodes), -1)))
+            absent = np.flatnonzero(known.nodes < 0)
+            names = (entities.entries[number].name for number in absent.tolist())
+            known.nodes[absent] = state.nodes.find("entity", names)
+            known.seen = state.nodes.count("entity")
         return known
 
 
@@ -150,16 +157,17 @@ def _pieces(text: str) -> list[str]:
     return pieces
 
 
-def _mentioned(asked: Asked, nodes: Nodes, count: int) -> NDArray[np.int64]:
-    """The places of the first ``count`` of these nodes that a memory which takes part mentions."""
+def _mentioned(asked: Asked, nodes: Nodes, near: Scores, count: int) -> Nodes:
+    """The ``count`` nearest entities that a memory which takes part mentions; ties by number."""
     mask, edges = asked.population.mask, asked.state.edges
-    found: list[int] = []
-    start, many = 0, _FIRST_LOOKED_AT
-    while start < len(nodes) and len(found) < count:
-        met = edges.crossings(nodes[start : start + many])
+    many, able = _FIRST_LOOKED_AT, int(np.isfinite(near).sum())
+    while True:
+        order = best(near, min(many, able))
+        met = edges.crossings(nodes[order])
         takes_part = (edges.relation[met.edge] == _MENTIONS) & (kind_of(met.neighbour) == 0)
         if mask is not None:
             takes_part[takes_part] = mask[met.neighbour[takes_part]]
-        found += (start + np.unique(met.position[takes_part])).tolist()
-        start, many = start + many, 4 * many
-    return np.array(found[:count], dtype=np.int64)
+        found: Nodes = order[np.unique(met.position[takes_part])]
+        if len(found) >= count or many >= able:
+            return found[:count]
+        many *= 4

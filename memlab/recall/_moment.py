@@ -70,10 +70,13 @@ def columns(
 
 
 class Moment:
-    """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending."""
+    """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending.
 
-    def __init__(self, state: State, pack: Pack, rows: Rows, now: int) -> None:
-        self.state, self.pack, self.rows, self.now = state, pack, rows, now
+    ``now`` may be an instant for each row.
+    """
+
+    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows) -> None:
+        self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
         self._known: dict[str, Values] = {}
 
     def __len__(self) -> int:
@@ -108,7 +111,7 @@ class Moment:
 
     def days_since(self, column: str) -> Values:
         # far from now the difference of two instants does not fit 64 bits
-        return np.asarray(np.maximum((float(self.now) - self.number(column)) / DAY, 0.0))
+        return np.asarray(np.maximum((self.now - self.number(column)) / DAY, 0.0))
 
     def before(self) -> Rows:
         """The row just before each one in its session; -1 where none is."""
@@ -129,7 +132,7 @@ class Moment:
         if "use-days" not in self._known:
             uses = self.state.uses
             instants = uses.values[self.rows].T
-            ages = np.maximum((float(self.now) - instants) / DAY, 0.0)
+            ages = np.maximum((self.now - instants) / DAY, 0.0)
             ages[instants == uses.NEVER] = np.nan
             self._known["use-days"] = ages
         return self._known["use-days"]

@@ -124,17 +124,23 @@ class _Declared:
 
     policies: dict[str, str]
     fingerprints: dict[str, str]
+    numeric: tuple[str, ...]
     tests: dict[str, Policy]
     flags: tuple[str, ...]
 
 
 def _declared(pack: Pack, embedder: str) -> _Declared:
     tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
+    read_by_some = {name for policy in pack.policies.values() for name in policy.inputs}
+    left_out = {name for name, feature in FEATURES.items() if feature.dear} - read_by_some
+    fingerprints = {name: hash for name, hash in pack.fingerprints(embedder).items() if name not in left_out}
     return _Declared(
         policies={slot: policy.hash for slot, policy in pack.policies.items()},
-        fingerprints={"embedder": embedder, **pack.fingerprints(embedder)},
+        fingerprints={"embedder": embedder, **fingerprints},
+        numeric=tuple(name for name in _NUMERIC if name not in left_out),
         tests=tests,
-        flags=_FLAGS + tuple(name for name, policy in tests.items() if policy.derived[name].type == "bool"),
+        flags=tuple(name for name in _FLAGS if name not in left_out)
+        + tuple(name for name, policy in tests.items() if policy.derived[name].type == "bool"),
     )
 
 
@@ -168,7 +174,7 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
 
 def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
     """The numbers and flags that the slate keeps."""
-    numbers = {name: np.asarray(pool[name], dtype=np.float64) for name in _NUMERIC}
+    numbers = {name: np.asarray(pool[name], dtype=np.float64) for name in declared.numeric}
     for name, policy in declared.tests.items():
         numbers[name] = np.asarray(read(pool, policy, name), dtype=np.float64)
     return numbers

@@ -51,6 +51,7 @@ class Population:
     speakers: NDArray[np.int64]
     key: Hashable
     _lengths: dict[str | None, Lengths] = field(default_factory=dict, repr=False, compare=False)
+    _newest: list[tuple[int, int]] = field(default_factory=list, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -70,6 +71,18 @@ class Population:
                 known = Lengths(len(self), known.total + int(lengths[late].sum()), sessions)
             self._lengths[words.language] = known
         return known
+
+    def newest(self, state: State) -> int:
+        """When its newest memory was created, microseconds UTC; there is at least one. Of what came since, where some
+        were known: a pass over a million costs a third of a millisecond.
+        """
+        known, instant = self._newest[0] if self._newest else (0, None)
+        if known < len(self):
+            late = int(state.numbers["created"].values[self.rows[known:]].max())
+            instant = late if instant is None else max(instant, late)
+            self._newest[:] = [(len(self), instant)]
+        assert instant is not None
+        return instant
 
     @property
     def search(self) -> dict[str, Any]:
@@ -183,5 +196,6 @@ def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: 
         speakers=present if known is None else np.union1d(known.population.speakers, present),
         key=key,
         _lengths={} if known is None else dict(known.population._lengths),
+        _newest=[] if known is None else list(known.population._newest),
     )
     return _Kept(state.changes, seen, len(state), population, rows, mask)

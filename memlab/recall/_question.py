@@ -137,10 +137,10 @@ class Asked:
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """The days that the question names."""
-        text, rows = self.question.text, self.population.rows
-        if not len(rows) or not named_dates(text, self.at):
+        text, population = self.question.text, self.population
+        if not len(population) or not named_dates(text, self.at):
             return ()
-        return named_dates(text, self.at, int(self.state.numbers["created"].values[rows].max()))
+        return named_dates(text, self.at, population.newest(self.state))
 
     def coverage(self, rows: Rows) -> Scores:
         return self.matches.coverage(rows)

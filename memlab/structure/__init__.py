@@ -5,7 +5,7 @@ assign(found, embedder.encode(["where a new memory would belong"]))
 stats(state, pack, now=clock())
 """
 
-from memlab.structure._clusters import Clusters, assign, clusters
+from memlab.structure._clusters import Clusters, assign, clusters, nearest, nearness
 from memlab.structure._keywords import keywords
 from memlab.structure._layers import LAYERS, Layers, layer, layers
 from memlab.structure._refine import refine
@@ -24,6 +24,8 @@ __all__ = [
     "keywords",
     "layer",
     "layers",
+    "nearest",
+    "nearness",
     "refine",
     "stats",
     "topology",

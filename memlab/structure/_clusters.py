@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from memlab.errors import DamagedLab, InputError
 from memlab.structure._directions import blocks, centre_of, checked_vectors, directions, on_grid
 
-__all__ = ["Clusters", "assign", "by_size", "clusters", "moved", "natural_size"]
+__all__ = ["Clusters", "assign", "by_size", "clusters", "moved", "natural_size", "nearest", "nearness"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -176,19 +176,39 @@ def assign(found: Clusters, vectors: NDArray[Any]) -> Ints:
 
     Ties by the lesser label. A vector's label depends on no other vector. InputError for another dimension.
     """
+    labels, cosine = nearest(found, vectors)
+    return np.where((labels >= 0) & (1.0 - cosine <= found.radii[labels]), labels, -1) if len(found) else labels
+
+
+def nearest(found: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Floats]:
+    """The cluster whose centroid is nearest to each vector (rows, dim), and the cosine of the two, less the centre.
+
+    Ties by the lesser label; -1 and 0 for a vector that points nowhere, and where there are no clusters.
+    """
     matrix = checked_vectors(vectors, dim=len(found.centre))
-    labels = np.full(len(matrix), -1, dtype=np.int64)
+    labels, near = np.full(len(matrix), -1, dtype=np.int64), np.zeros(len(matrix))
     if not len(found):
-        return labels
+        return labels, near
     centroids = found.centroids.astype(np.float64).T
     for start, block in blocks(matrix):
         pointing = directions(block, found.centre)
         cosine = pointing @ centroids
-        nearest = np.argmax(cosine, axis=1)
-        distance = 1.0 - cosine[np.arange(len(block)), nearest]
-        joins = (distance <= found.radii[nearest]) & pointing.any(axis=1)
-        labels[start : start + len(block)] = np.where(joins, nearest, -1)
-    return labels
+        best = np.argmax(cosine, axis=1)
+        somewhere = pointing.any(axis=1)
+        span = slice(start, start + len(block))
+        labels[span] = np.where(somewhere, best, -1)
+        near[span] = np.where(somewhere, cosine[np.arange(len(block)), best], 0.0)
+    return labels, near
+
+
+def nearness(found: Clusters, vectors: NDArray[Any], labels: Ints) -> Floats:
+    """The cosine of each vector (rows, dim) to the centroid of its cluster, which ``labels`` names, less the centre."""
+    matrix = checked_vectors(vectors, dim=len(found.centre))
+    near = np.zeros(len(matrix))
+    for start, block in blocks(matrix):
+        centroids = found.centroids[labels[start : start + len(block)]].astype(np.float64)
+        near[start : start + len(block)] = np.einsum("ij,ij->i", directions(block, found.centre), centroids)
+    return near
 
 
 def natural_size(rows: int) -> int:

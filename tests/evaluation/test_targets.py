@@ -180,6 +180,51 @@ def test_a_log_of_two_meanings_or_of_an_older_schema_is_refused():
     assert "older schema, without a fingerprint of similarity" in ev.refusals[0].reason
 
 
+class TestWhatADefaultLogLeavesOut:
+    """``phrase`` is dear, so recalls under a pack that does not read it do not keep it."""
+
+    PHRASES = """(pack phrases "Pairs of words first.")
+(defpolicy recall-score [lexical phrase] (+ (* 100 phrase) lexical))"""
+
+    @pytest.fixture
+    def log(self, lab):
+        for text in (
+            "the board",
+            "board game in the meeting room",
+            "a meeting",
+            "the board meeting",
+            "meeting a board",
+        ):
+            lab.remember(text)
+        for hits in (lab.recall("when is the board meeting?", limit=1), lab.recall("board meeting", limit=1)):
+            lab.feedback(hits[0], "success")
+        return lab.slates
+
+    def test_it_holds_neither_the_feature_nor_its_fingerprint(self, log):
+        assert "phrase" not in log.candidates.collect_schema()
+        decision = log.decisions.select("decision").collect()["decision"][0]
+        assert "phrase" not in log.fingerprints(decision)
+        assert "similarity" in log.fingerprints(decision)
+
+    def test_a_pack_that_reads_it_is_recalled_again_and_has_it(self, log, lab):
+        ev = evaluate(log, [self.PHRASES], missing="zero")
+        assert kinds(ev)["phrases"] == "re-recalled"
+        target = next(one for one in ev._targets if one.name == "phrases")
+        assert target.memory.to_list() == [4, 4]
+        assert target.pool.filter(pl.col("phrase") == 1.0)["memory_id"].to_list() == [4, 4]
+
+    def test_a_policy_alone_is_refused_by_name(self, log):
+        ev = evaluate(log, ["(fn [phrase] phrase)"], missing="zero")
+        assert "it reads phrase, which the log does not hold" in ev.refusals[0].reason.lower()
+
+    def test_where_a_later_pack_kept_it_the_earlier_recalls_do_not_pass_for_it(self, log, lab):
+        lab.use(self.PHRASES)
+        lab.feedback(lab.recall("who called a board meeting?", limit=1)[0], "success")
+        ev = evaluate(lab.slates, [self.PHRASES, "(fn [phrase] phrase)"], missing="zero")
+        assert kinds(ev)["phrases"] == "re-recalled"
+        assert "under a pack that does not read it" in ev.refusals[0].reason
+
+
 @pytest.mark.parametrize("text", ["{not json", "[1]"])
 def test_fingerprints_that_cannot_be_read_are_refused(text):
     log = slates()

@@ -79,14 +79,17 @@ class TestEveryWay:
 
 
 @pytest.mark.parametrize("cells", [0, 65_536])
-def test_groups_that_are_asked_for_have_the_scores_of_all(cells, monkeypatch):
+@pytest.mark.parametrize("at_once", [0, 8192])
+def test_groups_that_are_asked_for_have_the_scores_of_all(cells, at_once, monkeypatch):
     monkeypatch.setattr(arithmetic, "_CELLS", cells)
+    monkeypatch.setattr(arithmetic, "_AT_ONCE", at_once)
 
     @settings(deadline=None)
-    @given(corpora, questions, k1s, bs, st.randoms())
-    def holds(corpus, question, k1, b, dice):
+    @given(corpora, questions, k1s, bs, st.booleans(), st.randoms())
+    def holds(corpus, question, k1, b, one_after_the_other, dice):
         words = indexed(corpus)
         groups = np.array([dice.randrange(-1, 5) for _ in corpus], dtype=np.int32)
+        groups = np.sort(groups) if one_after_the_other else groups
         documents = group_lengths(groups, words.lengths)
         hits = words.hits(words.query(" ".join(question)))
         wanted = np.array([3, -1, 0, 1, 2, 4, 3, 7])

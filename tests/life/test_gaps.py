@@ -10,7 +10,7 @@ import memlab
 @pytest.fixture
 def cascade(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
-        lab.remember_many(["the bakery opens at six", "the bakery closes at noon"])
+        lab.remember_many(["the bakery opens at six", "the bakery closes at noon"], linking="off")
         yield lab
 
 

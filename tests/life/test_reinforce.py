@@ -23,6 +23,23 @@ OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 NOTES = ["tabs in the editor", "deploys go out on Tuesdays", "the bakery opens at six"]
 
 
+FIELDS = {
+    "memlab": {},
+    "actr": {},
+    "associative": {},
+    "factgraph": {},
+    "cascade": {
+        "success": ("confidence", "strength"),
+        "fail": ("confidence",),
+        "verified": ("confidence",),
+        "rejected": ("confidence",),
+    },
+    "companion": {"recalled": ("strength",)},
+    "workbench": dict.fromkeys(("success", "fail", "recalled", "rejected"), ("confidence",)),
+    "fsrs": dict.fromkeys(("success", "fail", "verified"), ("difficulty", "stability")),
+}
+
+
 @pytest.fixture
 def opened(trigrams, clock):
     """Opens a lab with the notes under a pack, given by name or by a policy for ``reinforce``."""
@@ -31,7 +48,7 @@ def opened(trigrams, clock):
         if pack.startswith("(defpolicy"):
             pack = f'(pack mine "For a test.") {pack}'
         lab = memlab.open(embedder=trigrams, clock=clock, pack=pack)
-        lab.remember_many([{"text": text, **columns} for text in NOTES])
+        lab.remember_many([{"text": text, **columns} for text in NOTES], linking="off")
         return lab
 
     return begin
@@ -48,27 +65,11 @@ def last_body(lab):
 class TestWhatIsAsked:
     """Which fields an outcome can change is read off the policy's text; where there is none, it is not run."""
 
-    EXPECTED = {
-        "memlab": {},
-        "actr": {},
-        "associative": {},
-        "factgraph": {},
-        "cascade": {
-            "success": ("confidence", "strength"),
-            "fail": ("confidence",),
-            "verified": ("confidence",),
-            "rejected": ("confidence",),
-        },
-        "companion": {"recalled": ("strength",)},
-        "workbench": dict.fromkeys(("success", "fail", "recalled", "rejected"), ("confidence",)),
-        "fsrs": dict.fromkeys(("success", "fail", "verified"), ("difficulty", "stability")),
-    }
-
-    @pytest.mark.parametrize("pack", EXPECTED)
+    @pytest.mark.parametrize("pack", FIELDS)
     def test_the_fields_of_every_pack(self, pack):
         policy = load_pack(pack).policies["reinforce"]
         found = {outcome: changed_fields(policy, {"outcome": outcome, "rating": None}) for outcome in OUTCOMES}
-        assert {outcome: fields for outcome, fields in found.items() if fields} == self.EXPECTED[pack]
+        assert {outcome: fields for outcome, fields in found.items() if fields} == FIELDS[pack]
 
     def test_without_a_rating_being_known_any_field_may_change(self):
         assert changed_fields(load_pack("fsrs").policies["reinforce"], {"outcome": "recalled"})
@@ -162,7 +163,7 @@ class TestFsrs:
         reference = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
         clock, cards = memlab.ManualClock("2026-01-01"), {id: Card() for id in (1, 2, 3)}
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as lab:
-            lab.remember_many(NOTES)
+            lab.remember_many(NOTES, linking="off")
             for gap, ratings, pause in history:
                 clock.advance(seconds=gap.total_seconds())
                 hits, shown = lab.recall("what opens at six?", limit=3), from_micros(clock())
@@ -291,7 +292,7 @@ class TestElapsed:
     def test_uses_at_one_instant_and_a_clock_that_goes_back(self, opened, clock):
         with opened(self.MARK) as lab:
             clock.advance(days=2)
-            first, second = (lab.recall("the bakery opens at six", limit=3) for _ in range(2))
+            _, second = (lab.recall("the bakery opens at six", limit=3) for _ in range(2))
             lab.feedback(second[0], "success")
             assert column(lab, "stability")[second[0].id - 1] == 0.0
             clock.advance(days=-40)
@@ -299,12 +300,24 @@ class TestElapsed:
             lab.feedback(back[0], "success")
             assert min(column(lab, "stability")) == 0.0
 
+    def test_beyond_the_latest_eight_uses_only_the_creation_is_known(self, opened, clock):
+        with opened(self.MARK) as lab:
+            hits = []
+            for _ in range(12):
+                clock.advance(days=1)
+                hits.append(lab.recall("the bakery opens at six", limit=3))
+            found = {}
+            for place in (11, 5, 4, 2):
+                lab.feedback(hits[place][0], "success")
+                found[place] = column(lab, "stability")[hits[place][0].id - 1]
+            assert found == {11: 1.0, 5: 1.0, 4: 5.0, 2: 3.0}
+
     @given(st.data())
     @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_against_a_list_of_all_uses(self, trigrams, data):
         clock = memlab.ManualClock("1905-05-05")
         with memlab.open(embedder=trigrams, clock=clock) as lab:
-            lab.remember_many(NOTES)
+            lab.remember_many(NOTES, linking="off")
             uses = [clock()]
             for hours in data.draw(st.lists(st.integers(0, 99), max_size=7)):
                 clock.advance(hours=hours)
@@ -335,7 +348,8 @@ class TestAgainstOneRowAtATime:
                         "difficulty": None if i % 3 == 0 else float(chance.uniform(1, 10)),
                     }
                     for i in range(40)
-                ]
+                ],
+                linking="off",
             )
             clock.advance(days=9)
             lab.recall("note of the bakery")
@@ -384,5 +398,5 @@ class TestBadInput:
             assert lab._store.journal.head == head
 
     def test_feedback_says_something(self, opened):
-        with opened("fsrs") as lab, pytest.raises(memlab.InputError, match="an outcome.*a rating or a reward"):
+        with opened("fsrs") as lab, pytest.raises(memlab.InputError, match=r"an outcome.*a rating or a reward"):
             lab.feedback(1)

@@ -83,6 +83,14 @@ class TestMentions:
         entities = folded([Event(1, 1, "entity", {"name": "Ada", "type": "person", "aliases": ["A. L."]})])
         assert entities.listed()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
 
+    def test_what_comes_from_another_lab_is_counted_unless_its_register_comes_along(self):
+        graph = {"nodes": [["tag", "x"], ["entity", "Ada"]], "source": [1, 2, 3], "target": [-2, -1, -2]}
+        graph |= {"relation": ["mentions", "has-tag", "mentions"], "created": [4, 5, 3]}
+        assert [one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).listed()] == [
+            ("Ada", None, (), 2, 4)
+        ]
+        assert len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})])) == 0
+
     def test_other_relations_mention_nothing(self):
         event = mention(1, "Ada")
         event.body["join"][0]["relation"] = "relates-to"

@@ -1,4 +1,4 @@
-"""Judgements, gaps, relationships and the count of recalls: the fold of any prefix and then the rest is the fold of all."""
+"""Judgements, gaps, relationships, the count of recalls: the fold of any prefix and then the rest is that of all."""
 
 from dataclasses import dataclass, field
 from typing import Any

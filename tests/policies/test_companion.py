@@ -7,7 +7,13 @@ from memlab.policies import load_pack
 
 TELLS = ("tells_identity", "tells_preference", "tells_goal", "tells_event")
 SKIPS = ("greets", "holds_code", "commands", "asks_plainly")
-STATES = every(strength=[100, 80, 62.5, 3], emotional_weight=[5, 0, 100, 99], elapsed_days=[0, 0.25, 3.5, 10, 60])
+USER_FACTS = ("personal", "preference", "goal", "trait")
+STATES = every(
+    kind=["observation", "event", "fact"],
+    strength=[100, 80, 62.5, 3],
+    emotional_weight=[5, 0, 100, 99],
+    elapsed_days=[0, 0.25, 3.5, 10, 60],
+)
 
 
 def now(row, days="elapsed-days"):
@@ -20,7 +26,12 @@ class TestRetrieval:
 
     def test_hybrid(self):
         rows = every(
-            closeness=[0.31, 0.9], strength=[100, 40], emotional_weight=[5, 100], idle_days=[0, 3.5, 12], hops=[0]
+            kind=["learning"],
+            closeness=[0.31, 0.9],
+            strength=[100, 40],
+            emotional_weight=[5, 100],
+            idle_days=[0, 3.5, 12],
+            hops=[0],
         )
         expected = [0.6 * row["closeness"] + 0.4 * now(row, "idle-days") / 100 for row in rows]
         assert decisions("companion", "recall-score", rows) == pytest.approx(expected, rel=1e-15)
@@ -72,10 +83,19 @@ class TestStrength:
         ],
     )
     def test_labels(self, strength, label):
-        assert decide("companion", "label", strength=strength, emotional_weight=5, elapsed_days=0) == label
+        assert (
+            decide("companion", "label", kind="event", strength=strength, emotional_weight=5, elapsed_days=0) == label
+        )
+
+    def test_what_is_known_of_the_user_does_not_fade(self):
+        """A user fact has a confidence, and no strength that could be lost."""
+        rows = every(kind=USER_FACTS, strength=[100], emotional_weight=[5], elapsed_days=[0, 30, 3000])
+        assert decisions("companion", "retention", rows) == [1] * len(rows)
+        assert decisions("companion", "label", rows) == ["vivid"] * len(rows)
+        assert decisions("companion", "forget", rows) == [False] * len(rows)
 
     def test_labels_follow_time(self):
-        assert decide("companion", "label", strength=100, emotional_weight=0, elapsed_days=10) == "clear"
+        assert decide("companion", "label", kind="event", strength=100, emotional_weight=0, elapsed_days=10) == "clear"
 
 
 class TestLinker:

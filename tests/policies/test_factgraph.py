@@ -6,8 +6,9 @@ import pytest
 from conformance import decide, decisions, every
 
 from memlab.policies import load_pack
-from memlab.schema import SOURCES, STATUSES
+from memlab.schema import SOURCES, STATUSES, single_valued
 
+LIVING = {"age_days": 1000, "ttl_days": None}
 SOURCE = {"user-edit": 2.0, "file": 1.5, "system": 1.2, "conversation": 1.0}
 FACTS = every(
     confidence=[0.05, 0.09, 0.3, 0.95],
@@ -46,9 +47,22 @@ class TestRelevance:
         assert decisions("factgraph", "retention", FACTS) == pytest.approx([factors(row)[1] for row in FACTS])
 
     def test_three_entities_and_two_hops(self):
+        """From an entity, its facts are one edge away, its neighbours two, and their facts three."""
         settings = load_pack("factgraph").settings
-        assert (settings["seeds"], settings["dense-candidates"], settings["spread-steps"]) == (3, 3, 2)
-        assert settings["lexical-candidates"] == 0
+        assert (settings["entity-seeds"], settings["spread-steps"]) == (3, 3)
+        assert (settings["seeds"], settings["dense-candidates"], settings["lexical-candidates"]) == (3, 3, 0)
+
+    def test_a_fact_begins_staged(self):
+        assert load_pack("factgraph").settings["fact-status"] == "staged"
+
+    def test_clean_up_and_ranking_part_where_a_clamp_is_reached(self):
+        """Time: below a half after ln 0.5 / ln 0.95 weeks beyond the first. Usage: above 2 beyond 99 accesses."""
+        weeks = 1 + math.log(0.5) / math.log(0.95)
+        for days, access, clamped in ((7 * weeks - 1, 99, False), (7 * weeks + 1, 99, True), (0, 100, True)):
+            row = {"confidence": 0.8, "source": "file", "elapsed-days": days, "access": access}
+            assert (abs(ranking(row) - clean_up(row)) > 1e-9) is clamped
+            asked = {"confidence": 0.8, "source": "file", "idle_days": days, "access": access, "status": "confirmed"}
+            assert decide("factgraph", "recall-score", **asked) == pytest.approx(ranking(row), rel=1e-13)
 
 
 class TestLifeCycle:
@@ -80,9 +94,51 @@ class TestLifeCycle:
         assert decide("factgraph", "promote", **row, elapsed_days=100) == "staged"
         assert decide("factgraph", "promote", **row, elapsed_days=300) == "retracted"
 
+    @pytest.mark.parametrize(("confidence", "source"), [(0.9, "conversation"), (0.5, "system"), (0.3, "user-edit")])
+    @pytest.mark.parametrize("access", [0, 1, 2])
+    def test_the_day_on_which_a_staged_fact_is_retracted(self, confidence, source, access):
+        """confidence * source * usage * 0.95 ** weeks = 0.2, solved for the weeks beyond the first."""
+        now = confidence * SOURCE[source] * (1 + 0.5 * math.log10(access + 1))
+        day = 7 + 7 * math.log(0.2 / now) / math.log(0.95)
+        fact = LIVING | {"status": "staged", "confidence": confidence, "source": source, "access": access}
+        assert decide("factgraph", "promote", **fact, elapsed_days=day - 0.001) == "staged"
+        assert decide("factgraph", "promote", **fact, elapsed_days=day + 0.001) == "retracted"
+
+    def test_accesses_keep_it(self):
+        """Below 0.2 it is retracted unless it was accessed 5 times; but at 3 it was confirmed, and stays so."""
+        faint = LIVING | {"confidence": 0.1, "source": "conversation", "elapsed_days": 1000}
+        found = [decide("factgraph", "promote", **faint, status="staged", access=access) for access in range(7)]
+        assert found == ["retracted"] * 3 + ["confirmed"] * 4
+        assert decide("factgraph", "promote", **faint, status="confirmed", access=0) == "confirmed"
+
     def test_what_was_retracted_is_cleaned_up(self):
         rows = every(status=STATUSES)
         assert decisions("factgraph", "forget", rows) == [row["status"] == "retracted" for row in rows]
+
+
+class TestFactsOfALab:
+    """The same numbers where they end up: ``lab.facts`` after days and recalls."""
+
+    def test_relevance(self, lab, clock):
+        lab.use("factgraph")
+        given = [("lives-in", 0.95, "conversation"), ("uses", 0.4, "file"), ("knows", 0.7, "user-edit")]
+        for predicate, confidence, source in given:
+            lab.fact("Ada", predicate, predicate, confidence=confidence, source=source)
+        clock.advance(days=40)
+        for _ in range(4):
+            lab.recall("Ada uses uses", limit=1)
+        clock.advance(days=30)
+        table = lab.facts().to_dicts()
+        assert len({row["access"] for row in table}) > 1
+        for row in table:
+            days = 30 if row["access"] else 70
+            weighed = ranking(row | {"elapsed-days": days}) * (0.5 if row["status"] == "staged" else 1)
+            assert row["relevance"] == pytest.approx(weighed, rel=1e-12)
+
+    def test_single_valued_predicates(self):
+        single = ("lives-in", "status", "prefers:theme", "works-at", "name", "age", "birthday", "prefers:")
+        several = ("uses", "knows", "prefers", "lives", "status-of", "STATUS")
+        assert [single_valued(predicate) for predicate in (*single, *several)] == [True] * 8 + [False] * 6
 
 
 class TestConflicts:

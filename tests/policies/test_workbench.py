@@ -63,19 +63,39 @@ class TestWriting:
 
     def test_a_near_duplicate_is_one_above_092(self):
         rows = every(pair__closeness=[0.8, 0.92, 0.93], pair__negates=[False], pair__update_words=[False])
-        rows = [{**row, "pair/same-numbers": True} for row in rows]
+        rows = [{**row, "pair/same-numbers": True, "pair/overlap": 0.4} for row in rows]
         assert decisions("workbench", "link", rows) == ["none", "related", "duplicate"]
 
     def test_another_number_is_another_memory(self):
-        row = {"pair__closeness": 0.99, "pair__negates": False, "pair__update_words": False}
+        row = {"pair__closeness": 0.99, "pair__overlap": 0.9, "pair__negates": False, "pair__update_words": False}
         rows = every(**{name: [value] for name, value in row.items()}, pair__same_numbers=[True, False])
         assert decisions("workbench", "link", rows) == ["duplicate", "related"]
 
     def test_a_contradiction_is_no_duplicate_and_deprecates_the_old(self):
         rows = every(pair__closeness=[0.93], pair__negates=[True, False], pair__update_words=[True, False])
-        rows = [{**row, "pair/same-numbers": True} for row in rows]
+        rows = [{**row, "pair/same-numbers": True, "pair/overlap": 0.4} for row in rows]
         assert decisions("workbench", "link", rows) == ["updates", "contradicts", "updates", "duplicate"]
         assert decisions("workbench", "resolve", rows) == ["keep-new", "keep-new", "keep-new", "merge"]
+
+    def test_one_word_exchanged_is_a_contradiction_at_less_nearness(self):
+        rows = every(
+            pair__closeness=[0.34, 0.35, 0.81],
+            pair__overlap=[0.4, 0.5],
+            pair__negates=[True, False],
+            pair__update_words=[True, False],
+            pair__same_numbers=[True],
+        )
+
+        def expected(row):
+            near = row["pair/closeness"] > 0.8
+            if near or (row["pair/overlap"] >= 0.5 and row["pair/closeness"] >= 0.35):
+                if row["pair/update-words"]:
+                    return "updates"
+                if row["pair/negates"]:
+                    return "contradicts"
+            return "related" if near else "none"
+
+        assert decisions("workbench", "link", rows) == [expected(row) for row in rows]
 
     def test_confidence_grows_with_retrieval_and_drops_when_it_is_wrong(self):
         """The numbers are this pack's own: a twentieth of what is missing, and half of what there is."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.clock import DAY
-from memlab.recall._dates import days_from, named_dates
+from memlab.recall._dates import _NUMBERS, _SAY_WHEN, _UNITS, _spans, days_from, named_dates
 
 TODAY = date(2023, 5, 19)
 """A Friday."""
@@ -176,6 +176,14 @@ def test_equal_to_trying_every_day(data, today):
 def test_any_text_at_any_time(text, at):
     for start, end in named_dates(text + " yesterday 7 May in June last year on Friday", at):
         assert start < end
+
+
+@given(
+    st.lists(st.sampled_from([*_NUMBERS, *_UNITS, *_SAY_WHEN, "days", "of", "in", "7th", "2023-05", "who"]), max_size=6)
+)
+def test_what_says_no_date_at_a_glance_says_none_word_by_word(words):
+    spans = list(_spans(words, TODAY, TODAY))
+    assert bool(named_dates(" ".join(words), micros(TODAY))) == bool(spans)
 
 
 @pytest.mark.parametrize("piece", ["1", "1-", "7 May ", "-", "in ", "2023-05-07 ", "may may ", "a1"])

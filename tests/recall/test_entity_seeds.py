@@ -79,6 +79,17 @@ class TestWhatBegins:
         town.split_entity("A. L.")
         assert reached(town, "a. l.") == {5: 1.0}
 
+    def test_names_are_learned_as_they_come(self, town):
+        town.use(pack(seeds=1))
+        town.entity("Quentin")
+        assert reached(town, "Quentin?").keys() != {5}
+        town.fact("Quentin", "uses", "x", text="five")
+        assert reached(town, "Quentin?") == {5: 1.0}
+        town.entity("Quentin", aliases=["Mr Q"])
+        assert reached(town, "mr q") == {5: 1.0}
+        town.split_entity("Quentin", "Mr Q", facts=[])
+        assert reached(town, "mr q").get(5, 0) < 1
+
 
 class TestWhatDoesNot:
     def test_a_declared_entity_that_nothing_mentions_takes_no_place(self, town):

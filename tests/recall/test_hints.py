@@ -92,7 +92,8 @@ class TestInARecall:
 
         return asked
 
-    def test_phrase(self, ask):
+    def test_phrase(self, lab, ask):
+        lab.use('(pack phrases "Pairs of words.") (defpolicy recall-score [phrase] phrase)')  # else a slate has none
         assert ask("When is the board meeting in Lisbon?", "phrase") == {1: 1.0, 2: 0.5, 3: 0.0}
         assert ask("When?", "phrase") == {1: 0.0, 2: 0.0, 3: 0.0}
 

@@ -33,6 +33,7 @@ memories = st.fixed_dictionaries(
         "branch": st.sampled_from(["main", "draft"]),
         "visibility": st.just("private"),
         "creator": st.sampled_from(["agent:a", "agent:b"]),
+        "at": st.sampled_from(["2019-05-07", "2021-01-01"]),
     },
 )
 happenings = st.one_of(
@@ -59,6 +60,7 @@ def told(state, population):
         "mask": None if population.mask is None else population.mask.tolist(),
         "rows": population.rows.tolist(),
         "speakers": population.speakers.tolist(),
+        "newest": population.newest(state) if len(population) else None,
         "count": len(population),
         "mean": lengths.mean,
         "total": lengths.sessions.total.tolist(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memlab.errors import InputError
+from memlab.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
 from memlab.language._pack import blanked
 from memlab.language._reader import Text, read_forms
 from memlab.language._writer import write_data
@@ -16,7 +17,7 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
     >>> with_setting('(pack tiny "One setting.")\\n(setting seeds 10)', "seeds", 5)
     '(pack tiny "One setting.")\\n(setting seeds 5)'
     """
-    forms = read_forms(Text(blanked(source)))
+    forms = read_forms(Text(blanked(source)), characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
         raise InputError("A setting belongs into the text of a pack, which begins with (pack name).")
     written = f"(setting {name} {write_data(value)})"

@@ -1,0 +1,152 @@
+"""What does linking cost a writer, and how soon are neighbours there when it is queued?
+
+    python experiments/writing.py                         # 100,000 invented memories; some minutes
+    python experiments/writing.py --lab agent.memlab      # beside the memories of a lab: a copy of it is measured
+    python experiments/writing.py --size 10000 --singles 200 --json
+
+The same new memories are remembered one by one with linking off, later and now, each time beside the same old ones:
+invented sentences, drawn by a seed, a fifth of them near-duplicates of an old one. ``process`` is the processor time
+of the writing process, all of its threads together, until nothing waits any more; on a busy machine it says more
+than seconds do. With "later", ``appear`` is how long after ``remember`` returned its memory was linked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from measuring import percentile_ms, positive, provenance, stated
+
+import memlab
+
+NAMES = [
+    "parser",
+    "build",
+    "cache",
+    "index",
+    "queue",
+    "worker",
+    "router",
+    "schema",
+    "token",
+    "session",
+    "ledger",
+    "gate",
+]
+VERBS = ["reads", "writes", "drops", "keeps", "skips", "merges", "splits", "checks", "signs", "retries"]
+ENDS = ["at night", "on every push", "before a release", "when the disk is full", "for each tenant", "without a lock"]
+WAYS = ("off", "later", "now")
+
+
+def sentences(seed: int) -> Iterator[str]:
+    """Endless sentences of a code base, hardly two of them the same."""
+    drawn = random.Random(seed)
+    while True:
+        one, other = drawn.sample(NAMES, 2)
+        yield f"The {one} {drawn.choice(VERBS)} the {other} {drawn.randrange(10_000)} {drawn.choice(ENDS)}"
+
+
+def fill(path: Path, size: int, seed: int) -> None:
+    """A lab of ``size`` memories of which none is linked."""
+    told = sentences(seed)
+    with memlab.open(path) as lab:
+        for start in range(0, size, 20_000):
+            lab.remember_many([next(told) for _ in range(min(20_000, size - start))], linking="off")
+
+
+def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[str, Any]:
+    """Remember ``singles`` memories one by one in a copy of the lab at ``path``."""
+    drawn = random.Random(seed + 1)
+    told = sentences(seed + 2)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.memlab"
+        shutil.copytree(path, copy)
+        with memlab.open(copy, pack=pack) as lab:
+            old = lab.memories["text"]
+            project = lab.memories["project"].mode()[0] if len(lab) else None
+            texts = [
+                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(told) for _ in range(singles)
+            ]
+            lab.recall(texts[0], project=project, log=False)  # whatever is read at the first question
+            lab.remember(next(told), project=project, linking="now")
+            took, done, appear = [], [], []
+            cpu, start = time.process_time(), time.perf_counter()
+            for text in texts:
+                began = time.perf_counter()
+                lab.remember(text, project=project, linking=way)
+                done.append(time.perf_counter())
+                took.append(done[-1] - began)
+                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.waiting]]
+            wrote = time.perf_counter() - start
+            while len(appear) < len(done):
+                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.waiting]]
+                time.sleep(0.001)
+            return {
+                "pack": pack,
+                "linking": way,
+                "size": len(old),
+                "per second": singles / wrote,
+                "p50 ms": percentile_ms(took, 50),
+                "p95 ms": percentile_ms(took, 95),
+                "process ms": 1000 * (time.process_time() - cpu) / singles,
+                "appear p50 s": percentile_ms(appear, 50) / 1000,
+                "appear most s": max(appear),
+                "edges": lab.edges.height,
+            }
+
+
+def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
+    """Remember ``rows`` memories in one call, with linking off and now."""
+    told = sentences(seed + 3)
+    texts = [next(told) for _ in range(rows)]
+    found: dict[str, Any] = {"pack": pack, "rows": rows}
+    for way in ("off", "now"):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "copy.memlab"
+            shutil.copytree(path, copy)
+            with memlab.open(copy, pack=pack) as lab:
+                cpu, start = time.process_time(), time.perf_counter()
+                lab.remember_many(texts, linking=way)
+                found[f"{way} per second"] = rows / (time.perf_counter() - start)
+                found[f"{way} process ms"] = 1000 * (time.process_time() - cpu) / rows
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lab", type=Path, help="measure beside the memories of this lab; it is not changed")
+    parser.add_argument("--size", type=positive, default=100_000, help="memories of the lab that is made")
+    parser.add_argument("--singles", type=positive, default=300, help="memories that are remembered one by one")
+    parser.add_argument("--bulk", type=positive, default=2_000, help="memories that are remembered in one call")
+    parser.add_argument("--packs", nargs="+", default=["workbench"], choices=memlab.packs())
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.lab
+        if path is None:
+            path = Path(folder) / "made.memlab"
+            fill(path, given.size, given.seed)
+        rows = [measure(path, pack, way, given.singles, given.seed) for pack in given.packs for way in WAYS]
+        many = [bulk(path, pack, given.bulk, given.seed) for pack in given.packs]
+    facts = provenance(["polars", "numpy", "hy"])
+    if given.json:
+        print(json.dumps({"facts": facts, "singles": rows, "bulk": many}, indent=1))
+        return
+    print(stated(facts))
+    for table in (rows, many):
+        print("\n" + "  ".join(table[0]))
+        for row in table:
+            print("  ".join(f"{value:,.2f}" if isinstance(value, float) else str(value) for value in row.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

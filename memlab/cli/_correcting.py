@@ -1,0 +1,133 @@
+"""Correcting a lab: edit, deprecate, delete, restore, purge, and backups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+import memlab
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.lab_correcting import Corrected
+
+MEMORIES = click.argument("memories", type=int, nargs=-1)
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@click.option("--text", help="What it should say: makes a new memory that supersedes it.")
+@click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has.")
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Any field; VALUE as JSON, or a word.")
+@as_json_option
+def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...], as_json: bool) -> None:
+    """Correct MEMORY in LAB.
+
+    memlab edit a.memlab 3 --set importance=0.9 --set pinned=true --set project=null
+    """
+    fields: dict[str, Any] = {"tags": list(tags)} if tags else {}
+    for given in sets:
+        name, sign, value = given.partition("=")
+        if not sign:
+            raise click.UsageError(f"--set takes FIELD=VALUE, not {given!r}.")
+        fields[name] = _value(value)
+    with existing(lab) as opened:
+        edited = opened.edit(memory, text=text, **fields)
+    report = {"id": edited.id, "text": edited.text, "supersedes": memory if edited.id != memory else None}
+    made = f" supersedes #{memory}" if edited.id != memory else " is changed"
+    tell(report, as_json=as_json, text=lambda: f"#{edited.id}{made}: {edited.text}")
+
+
+@main.command()
+@LAB
+@click.argument("memory", type=int)
+@click.argument("reason")
+@as_json_option
+def deprecate(lab: Path, memory: int, reason: str, as_json: bool) -> None:
+    """Flag MEMORY as wrong for REASON: it leaves recall; what it supersedes or was superseded by is listed."""
+    with existing(lab) as opened:
+        done = opened.deprecate(memory, reason)
+    _told(done, as_json)
+
+
+@main.command()
+@LAB
+@MEMORIES
+@click.option("--project", help="All memories of this project.")
+@as_json_option
+def delete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
+    """Delete MEMORIES, or all of a project. `restore` brings them back while `grace-days` last."""
+    with existing(lab) as opened:
+        done = opened.delete(memories or None, project=project)
+    _told(done, as_json)
+
+
+@main.command()
+@LAB
+@MEMORIES
+@click.option("--project", help="All that is deleted of this project.")
+@as_json_option
+def restore(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
+    """Bring MEMORIES back that were forgotten, deprecated or deleted, as they were before."""
+    with existing(lab) as opened:
+        done = opened.restore(memories or None, project=project)
+    _told(done, as_json)
+
+
+@main.command()
+@LAB
+@MEMORIES
+@click.option("--project", help="All memories of this project.")
+@click.option("--overdue", is_flag=True, help="What was deleted for longer than `grace-days`.")
+@click.option("--reason", default="", help="Kept in the journal.")
+@click.option("--yes", is_flag=True, help="Do it: nothing brings back what was purged.")
+@as_json_option
+def purge(
+    lab: Path,
+    memories: tuple[int, ...],
+    project: str | None,
+    overdue: bool,
+    reason: str,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Remove MEMORIES for good from the journal and every file made of it, backups included."""
+    if not yes:
+        raise memlab.InputError("What is purged cannot be brought back. Say so with --yes, or use: memlab delete.")
+    with existing(lab) as opened:
+        done = opened.purge(memories or None, project=project, overdue=overdue, reason=reason)
+    report = {"purged": list(done.ids), "events": done.events, "slates": done.slates, "review": done.review.to_dicts()}
+    tell(report, as_json=as_json, text=lambda: "\n".join([repr(done)[1:-1], *_review(done.review.to_dicts())]))
+
+
+@main.command()
+@LAB
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to, instead of LAB/backups.")
+@click.option("--keep", type=int, default=3, show_default=True, help="How many to keep there.")
+@as_json_option
+def backup(lab: Path, folder: Path | None, keep: int, as_json: bool) -> None:
+    """Copy LAB as it is now; the copy opens as a lab."""
+    with existing(lab) as opened:
+        made = opened.backup(folder, keep=keep)
+    report = {"path": str(made.path), "event": made.event, "size": made.size, "kept": made.frame.height}
+    tell(report, as_json=as_json, text=lambda: f"{made.path} ({made.size:,} bytes, {made.frame.height} kept)")
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _told(done: Corrected, as_json: bool) -> None:
+    rows, review = done.frame.to_dicts(), done.review.to_dicts()
+    lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in rows]
+    report = {"changed": rows, "review": review}
+    tell(report, as_json=as_json, text=lambda: "\n".join([*(lines or ["nothing to change"]), *_review(review)]))
+
+
+def _review(rows: list[dict[str, Any]]) -> list[str]:
+    return [f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}" for row in rows]

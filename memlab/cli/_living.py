@@ -1,0 +1,81 @@
+"""What time does to a lab: upkeep, and summaries that stand for what is old."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.schema import RECALLABLE
+
+
+@main.command()
+@LAB
+@click.option("--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given.")
+@as_json_option
+def maintain(lab: Path, at: str | None, as_json: bool) -> None:
+    """Record what time has done to LAB: statuses, labels, edges to prune, clusters that are due.
+
+    A second pass as of the same instant writes nothing.
+    """
+    with existing(lab) as opened:
+        found = opened.maintain(at, progress=not as_json)
+    report = {
+        "at": found.at.isoformat(),
+        "pack": found.pack,
+        "hash": found.pack_hash,
+        "changes": found.counts.to_dicts(),
+        "pruned": found.pruned.height,
+        "due": found.due["id"].to_list(),
+        "events": list(found.events),
+    }
+    tell(report, as_json=as_json, text=lambda: repr(found)[1:-1])
+
+
+@main.command()
+@LAB
+@click.option("--older-than", "days", type=float, metavar="DAYS", help="In place of the pack's consolidate-days.")
+@click.option("--keep", type=int, help="How many of each group stay beside their summary: the most important.")
+@click.option("--project", help="Only what belongs to this project.")
+@click.option("--by", type=click.Choice(["clusters", "communities"]), default="clusters", show_default=True)
+@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would become of what.")
+@as_json_option
+def consolidate(
+    lab: Path, days: float | None, keep: int | None, project: str | None, by: str, dry_run: bool, as_json: bool
+) -> None:
+    """Let summaries stand for old memories of LAB that say much the same; unconsolidate undoes one.
+
+    The live pack's consolidate policy says which memories may go. Summaries consist of their own sentences.
+    """
+    with existing(lab, read_only=dry_run) as opened:
+        found = opened.consolidate(
+            older_than_days=days,
+            keep=keep,
+            project=project,
+            by="communities" if by == "communities" else "clusters",
+            dry_run=dry_run,
+        )
+    report = {"at": found.at.isoformat(), "pack": found.pack, "event": found.event, "dry_run": found.dry_run}
+    rows = found.frame.to_dicts()
+    lines = [
+        f"{'would be made' if row['summary'] is None else '#' + str(row['summary'])}  of {row['count']}, {row['of']}: "
+        f"{row['text'][:100]}"
+        for row in rows
+    ]
+    tell({**report, "summaries": rows}, as_json=as_json, text=lambda: "\n".join([repr(found)[1:-1], *lines]))
+
+
+@main.command()
+@LAB
+@click.argument("summary", type=int)
+@as_json_option
+def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
+    """Undo one consolidation of LAB: what SUMMARY stands for takes part in recall again, and it does not."""
+    with existing(lab) as opened:
+        undone = opened.unconsolidate(summary)
+        made = opened.summaries()
+        members: list[int] = made.filter(made["memory_id"] == summary)["members"][0].to_list()
+        back = [id for id in members if opened[id].status in RECALLABLE]
+    report = {"id": undone.id, "status": undone.status, "restored": back}
+    tell(report, as_json=as_json, text=lambda: f"#{undone.id} is {undone.status}; {len(back):,} memories are back")

@@ -1,0 +1,102 @@
+"""Memories out of a lab and into it: export, import, run, mirror."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+import memlab
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
+
+_EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
+_IMPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp", "mem0", "langgraph", "lab"])
+
+
+@main.command()
+@LAB
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--format", "format_", type=_EXPORTS, help="Else the suffix of PATH says it.")
+@click.option("--project", help="Only the memories of this project.")
+@click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
+@click.option("--overwrite", is_flag=True, help="Replace what is at PATH.")
+@as_json_option
+def export(
+    lab: Path, path: Path, format_: str | None, project: str | None, no_policies: bool, overwrite: bool, as_json: bool
+) -> None:
+    """Write the memories of LAB to PATH: .jsonl, .md, .sexp, .parquet, or a folder of tables."""
+    with existing(lab, read_only=True) as opened:
+        written = opened.export(path, format=format_, project=project, policies=not no_policies, overwrite=overwrite)
+        frame = opened.memories
+    count = len(frame) if project is None else int((frame["project"] == project).sum())
+    told = {"path": str(written), "memories": count}
+    tell(told, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
+
+
+@main.command(name="import")
+@LAB
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--format", "format_", type=_IMPORTS, help="Else PATH says it.")
+@click.option("--project", help="Give this project to all of them.")
+@click.option("--policies", is_flag=True, help="Use the pack of the file as well.")
+@as_json_option
+def import_(lab: Path, path: Path, format_: str | None, project: str | None, policies: bool, as_json: bool) -> None:
+    """Add to LAB, which is made if it is new, the memories at PATH: an export, another lab, mem0's or LangGraph's."""
+    with memlab.open(lab) as opened:
+        loaded = opened.load(path, format=format_, project=project, policies=policies)
+    told = {
+        "added": loaded.count("added"),
+        "known": loaded.count("known"),
+        "purged": loaded.count("purged"),
+        "edges": loaded.edges,
+        "redacted": len(loaded.redacted),
+        "registers": list(loaded.registers),
+        "left_out": dict(loaded.left_out),
+    }
+    tell(told, as_json=as_json, text=lambda: repr(loaded))
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--lab", type=click.Path(path_type=Path), default=Path("agent.memlab"), show_default=True)
+@click.option("--yes", is_flag=True, help="Consent to operations that change something.")
+@as_json_option
+def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
+    """Run the operations in FILE, such as (remember "tabs" "preference" 0.8 "30d"), on a lab.
+
+    All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
+    """
+    from memlab.operations import read_program
+
+    try:
+        source = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise memlab.InputError(f"Cannot read the operations in {file}: {error}.") from None
+    program = read_program(source, file=str(file))
+    changing = [call for call in program.calls if call.operation.does != "reads"]
+    if changing and not yes:
+        shown = "\n".join(f"  {call.operation.does:<8} {' '.join(call.source.split())[:160]}" for call in changing)
+        if as_json:
+            raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
+        click.confirm(f"{shown}\nRun this on {lab}?", abort=True)
+    with memlab.open(lab) if changing else existing(lab) as opened:
+        ran = opened.run(file)
+    tell(json.loads(ran.json()), as_json=as_json, text=lambda: repr(ran))
+
+
+@main.command()
+@LAB
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart.")
+@as_json_option
+def mirror(lab: Path, folder: Path, every: float | None, as_json: bool) -> None:
+    """Keep a readable copy of LAB in FOLDER: one Markdown file a memory. With --every until it is interrupted."""
+    with existing(lab, read_only=True) as opened, opened.mirror(folder) as kept:
+        tell({"folder": str(folder), "memories": len(kept)}, as_json=as_json, text=lambda: repr(kept))
+        while every is not None:
+            if kept.wait(every):
+                return
+            changed = kept.update()
+            if changed:
+                click.echo(json.dumps({"changed": changed}) if as_json else f"{changed} files changed")

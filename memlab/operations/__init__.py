@@ -1,0 +1,28 @@
+"""Operations as S-expressions: ``(remember "tabs" "preference" 0.8 "30d" ["style"])``, ``(recall "tabs?" 5)``, ...
+
+A text is read by the reader of policies, checked whole, and run by the verbs of a lab with fuel. A memory may hold
+such a text and propose it; nothing runs it but a person's consent.
+"""
+
+from memlab.operations._adapt import Adapted, adapt
+from memlab.operations._declared import OPERATIONS, Operation, Parameter
+from memlab.operations._program import Call, Program, checked_operations, read_program
+from memlab.operations._ran import Fuel, Proposal, Ran, Step
+from memlab.operations._run import run_program
+
+__all__ = [
+    "OPERATIONS",
+    "Adapted",
+    "Call",
+    "Fuel",
+    "Operation",
+    "Parameter",
+    "Program",
+    "Proposal",
+    "Ran",
+    "Step",
+    "adapt",
+    "checked_operations",
+    "read_program",
+    "run_program",
+]

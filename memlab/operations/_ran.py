@@ -1,0 +1,159 @@
+"""What a run of operations gave, and what a memory proposes."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import polars as pl
+
+from memlab.operations._program import Program
+
+__all__ = ["Fuel", "Proposal", "Ran", "Step"]
+
+_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Fuel:
+    """What a run may use: ``operations`` are counted before the first is run, ``memories`` as they are touched.
+
+    A memory counts each time that it is added, shown, judged, joined or reached. What a trace or an activation reaches
+    is known when it is done: it may go beyond the fuel, and nothing is run after it.
+    """
+
+    operations: int = 1_000
+    memories: int = 10_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation that was run. ``value`` is what it returned, ``rows`` the same as data, ``said`` in a line."""
+
+    operation: str
+    line: int
+    source: str
+    said: str
+    touched: int
+    rows: list[dict[str, Any]] = field(repr=False)
+    value: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Ran(Sequence[Step]):
+    """The steps of a run, in order. ``event`` is its place in the journal, ``hash`` that of the text.
+
+    ``memory`` is the one that proposed it, where one did.
+    """
+
+    steps: tuple[Step, ...]
+    event: int
+    hash: str
+    touched: int
+    memory: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        return self.steps[index]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row an operation: step, line, operation, said, touched, source."""
+        return pl.DataFrame(
+            [(n, s.line, s.operation, s.said, s.touched, s.source) for n, s in enumerate(self.steps, 1)],
+            schema={
+                "step": pl.Int64,
+                "line": pl.Int64,
+                "operation": pl.String,
+                "said": pl.String,
+                "touched": pl.Int64,
+                "source": pl.String,
+            },
+            orient="row",
+        )
+
+    def json(self) -> str:
+        """The whole run as JSON."""
+        steps = [
+            {"operation": s.operation, "line": s.line, "said": s.said, "touched": s.touched, "rows": s.rows}
+            for s in self.steps
+        ]
+        told = {"event": self.event, "hash": self.hash, "memory": self.memory, "touched": self.touched, "steps": steps}
+        return json.dumps(told, default=str, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        by = f", proposed by memory {self.memory}" if self.memory is not None else ""
+        head = f"{len(self)} operations [{self.hash[:12]}], {self.touched:,} memories touched{by}"
+        return "\n".join([head, *(f"  {step.operation:<14} {step.said}" for step in self.steps)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{step.line}</td><td style='text-align:left'><code>{html.escape(_clip(step.source))}</code></td>"
+            f"<td style='text-align:left;white-space:pre-wrap'>{html.escape(_clip(step.said))}</td></tr>"
+            for step in self.steps
+        )
+        head = html.escape(repr(self).splitlines()[0])
+        return f"<div><p>{head}</p><table><tr><th>line</th><th>operation</th><th>result</th></tr>{rows}</table></div>"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a memory would do if someone consented; nothing has been done.
+
+    ``problem`` says why its text cannot be run (a later version may have written it); then there is no ``program``.
+    """
+
+    memory: int
+    text: str
+    program: Program | None
+    problem: str = ""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row an operation: memory_id, line, operation, does (reads, adds, decides), doc, source."""
+        calls = self.program.calls if self.program is not None else ()
+        return pl.DataFrame(
+            [(self.memory, c.line, c.name, c.operation.does, c.operation.doc, c.source) for c in calls],
+            schema={
+                "memory_id": pl.Int64,
+                "line": pl.Int64,
+                "operation": pl.String,
+                "does": pl.String,
+                "doc": pl.String,
+                "source": pl.String,
+            },
+            orient="row",
+        )
+
+    def __repr__(self) -> str:
+        head = f"memory {self.memory} proposes"
+        if self.program is None:
+            return f"{head} what cannot be run: {self.problem}"
+        lines = [f"  {c.operation.does:<8} {_clip(' '.join(c.source.split()))}" for c in self.program.calls]
+        return "\n".join([f"{head}, on your consent:", *lines])
+
+    def _repr_html_(self) -> str:
+        if self.program is None:
+            return f"<p>{html.escape(repr(self))}</p>"
+        rows = "".join(
+            f"<tr><td>{c.operation.does}</td><td style='text-align:left'>{html.escape(c.operation.doc)}</td>"
+            f"<td style='text-align:left'><code>{html.escape(_clip(c.source))}</code></td></tr>"
+            for c in self.program.calls
+        )
+        return f"<div><p>memory {self.memory} proposes, on your consent:</p><table>{rows}</table></div>"
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

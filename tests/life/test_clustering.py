@@ -1,0 +1,265 @@
+"""Clusters of a lab: who belongs to them, what joins, what merges, and what keeps its name."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+from memlab.life import centroids_of, clustered, current, in_use, near_clusters, refined
+from memlab.memory import Centroids
+from memlab.policies import load_pack
+
+GOATS = [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
+SHIPS = [f"Deploy {n} ships the release to staging" for n in range(10)]
+BREAD = [f"Sourdough loaf {n} rises overnight in the bakery" for n in range(10)]
+
+
+def fond(pack, **settings):
+    """A pack with other settings."""
+    text = "\n".join(f"(setting {name.replace('_', '-')} {value})" for name, value in settings.items())
+    return f"(require memlab.dialect *)\n(pack fond :inherits {pack})\n{text}"
+
+
+def membership(lab):
+    """The name of the cluster of each memory that is in one, by id."""
+    edges = lab.edges.filter(pl.col("relation") == "in-cluster")
+    return dict(zip(edges["source"], edges["to"], strict=True))
+
+
+def parts(lab):
+    """Who is with whom, whatever it is called."""
+    by_name = {}
+    for id, name in membership(lab).items():
+        by_name.setdefault(name, set()).add(id)
+    return sorted(map(sorted, by_name.values()))
+
+
+@pytest.fixture
+def herd(lab):
+    lab.remember_many([*GOATS, *SHIPS])
+    lab.cluster()
+    return lab
+
+
+def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
+    assert parts(herd) == [list(range(1, 11)), list(range(11, 21))]
+    state = herd._store.state
+    found, ids = current(state)
+    unit = state.vectors.take(found.rows).astype(float)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    away = unit - found.centre
+    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    slow = {int(row) + 1: float(away[at] @ found.centroids[found.labels[at]]) for at, row in enumerate(found.rows)}
+    weights = herd.edges.filter(pl.col("relation") == "in-cluster")
+    assert dict(zip(weights["source"], weights["weight"], strict=True)) == pytest.approx(slow, abs=1e-4)
+    assert ids.tolist() == [1, 2]
+
+
+def test_a_second_search_finds_the_same_and_writes_nothing(herd):
+    before = herd._store.journal.head
+    again = herd.cluster()
+    assert again.event is None
+    assert set(again.frame["what"]) == {"kept"}
+    assert herd._store.journal.head == before
+
+
+def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
+    names = dict(herd.clusters.select("cluster", "name").iter_rows())
+    herd.remember_many([*(f"{text} again" for text in GOATS), *BREAD])
+    found = herd.cluster()
+    kept = herd.clusters.filter(pl.col("cluster").is_in(list(names)))
+    assert dict(kept.select("cluster", "name").iter_rows()) == names
+    assert found.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
+    assert dict(herd.clusters.select("cluster", "members").iter_rows()) == {1: 20, 2: 10, 3: 10}
+
+
+def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
+    herd.forget(list(range(11, 21)))
+    found = herd.cluster()
+    assert dict(found.frame.select("cluster", "what").iter_rows())[2] == "gone"
+    assert set(membership(herd)) <= set(range(1, 11)), "and its edges with it"
+    assert centroids_of(herd._store.state).all[2].centroid == b""
+
+
+def test_a_name_tells_nothing_that_is_private_or_that_one_memory_alone_says(lab):
+    secret = [{"text": f"The mortgage of house {n} is overdue", "visibility": "private"} for n in range(8)]
+    lab.remember_many([*secret, *GOATS, "The goat wants hay and salt: quinquennial"])
+    lab.cluster()
+    names = " ".join(lab.clusters["name"])
+    assert "mortgage" not in names
+    assert "overdue" not in names
+    assert "quinquennial" not in names
+    assert "goat" in names
+
+
+class TestJoining:
+    """``cluster-closeness``: what is new joins the nearest centroid that is near enough."""
+
+    @pytest.fixture
+    def grown(self, herd):
+        herd.remember_many(["The goat on meadow 99 wants hay and salt", "Quite something else: jazz"])
+        return herd
+
+    def near(self, lab, closeness):
+        with lab._reading() as state:
+            looked = centroids_of(state).looked
+            pack = load_pack(fond("memlab", cluster_closeness=closeness))
+            return near_clusters(state, pack, np.arange(looked, len(state)))
+
+    def test_the_default_pack_pays_nothing(self, grown):
+        assert grown.pack.number("cluster-closeness") == 0
+        assert not self.near(grown, 0)
+
+    def test_the_near_one_joins_and_the_other_does_not(self, grown):
+        (part,) = self.near(grown, 0.6).change.join
+        assert part["source"] == [21]
+        assert part["target"] == [membership(grown)[1]]
+        assert 0.6 <= part["weight"][0] <= 1
+
+    def test_nobody_joins_twice(self, grown, clock):
+        grown.use(fond("memlab", cluster_closeness=0.6))
+        grown.maintain()
+        assert membership(grown)[21] == membership(grown)[1]
+        head = grown._store.journal.head
+        grown.maintain()
+        assert grown._store.journal.head == head, "what did not join is not asked about again"
+
+    def test_the_threshold_is_the_cosine_less_the_mean(self, grown):
+        (part,) = self.near(grown, 0.01).change.join
+        (cosine,) = [weight for id, weight in zip(part["source"], part["weight"], strict=True) if id == 21]
+        assert self.near(grown, cosine - 1e-3)
+        assert 21 not in [id for made in self.near(grown, min(cosine + 1e-3, 1)).change.join for id in made["source"]]
+
+
+class TestRefinement:
+    """Centroids go where their members are, near clusters become one, empty ones end."""
+
+    def test_a_centroid_moves_to_its_members(self, herd):
+        before = centroids_of(herd._store.state).all[1].centroid
+        herd.forget([1, 2, 3])
+        herd.refine()
+        kept = centroids_of(herd._store.state)
+        assert kept.all[1].size == 7
+        assert kept.all[1].centroid != before
+        found, _ = current(herd._store.state)
+        unit = found.centroids.astype(float)
+        assert np.linalg.norm(unit, axis=1) == pytest.approx(1)
+
+    def test_near_clusters_merge_into_the_larger_and_keep_its_name(self, herd):
+        herd.use(fond("memlab", cluster_merge=2))  # each counts as near whatever lies within twice a radius
+        kept = centroids_of(herd._store.state)
+        wide = {id: one.radius for id, one in kept.all.items()}
+        for one in kept.all.values():
+            one.radius = 2.0
+        herd.forget([11])
+        names = membership(herd)
+        with herd._reading() as state:
+            step = refined(state, herd.pack)
+        assert step.body["gone"] == [[2, 1]]
+        (part,) = step.change.join
+        assert set(part["source"]) == set(range(11, 21)), "one that left recall moves with the others"
+        assert set(part["target"]) == {names[1]}
+        assert wide[1] < 2
+
+    def test_an_empty_one_ends(self, herd):
+        herd.forget(list(range(11, 21)))
+        result = herd.refine()
+        assert dict(result.frame.select("cluster", "what").iter_rows())[2] == "gone"
+        assert list(centroids_of(herd._store.state).live) == [1]
+
+    def test_it_sets_back_the_count_even_if_nothing_moves(self, herd):
+        herd.recall("goat")
+        assert herd._store.state.registers["recalls"].since_refined == 1
+        herd.refine()
+        assert herd._store.state.registers["recalls"].since_refined == 0
+
+
+class TestUpkeep:
+    """``maintain`` does what is due."""
+
+    def test_recalls_only_count_and_upkeep_refines(self, herd):
+        herd.use(fond("memlab", refine_every=3))
+        for _ in range(2):
+            herd.recall("goat hay", limit=2)
+        assert not self.refinements(herd)
+        herd.maintain()
+        assert not self.refinements(herd), "not due yet: what the last one showed is of one cluster"
+        herd.recall("goat hay", limit=2)
+        herd.maintain()
+        assert len(self.refinements(herd)) == 1
+        herd.maintain()
+        assert len(self.refinements(herd)) == 1
+
+    def test_results_that_span_clusters_make_it_due(self, herd):
+        herd.use(fond("memlab", refine_every=1000))
+        herd.recall("goat deploy release hay", limit=20)
+        herd.maintain()
+        assert len(self.refinements(herd)) == 1
+
+    def test_where_there_are_no_clusters_they_are_found(self, lab):
+        lab.remember_many([*GOATS, *SHIPS])
+        lab.use(fond("memlab", refine_every=1))
+        lab.recall("goat")
+        lab.maintain()
+        assert len(lab.clusters) == 2
+
+    def test_the_default_pack_does_nothing(self, herd):
+        herd.recall("goat deploy release hay", limit=20)
+        before = centroids_of(herd._store.state).dump()
+        herd.remember("The goat on meadow 99 wants hay and salt")
+        herd.maintain()
+        assert not self.refinements(herd)
+        assert centroids_of(herd._store.state).dump() == before
+
+    def refinements(self, lab):
+        return list(lab._store.journal.events(kinds=("refine",)))
+
+
+class TestAnotherEmbedder:
+    """Centroids are of one embedder's vectors: under another they gain nobody until they are found anew."""
+
+    def test_names_outlive_the_embedder_and_centroids_do_not(self, tmp_path, trigrams, clock):
+        def shifted(texts):
+            return np.roll(trigrams.encode(texts).astype(float), 5, axis=1) * np.linspace(1, 2, 32)
+
+        with memlab.open(tmp_path / "lab", embedder=trigrams, clock=clock) as lab:
+            lab.remember_many([*GOATS, *SHIPS])
+            lab.cluster()
+            before = dict(lab.clusters.select("cluster", "name").iter_rows())
+        with memlab.open(tmp_path / "lab", embedder=shifted, clock=clock, reembed=True) as lab:
+            with lab._reading() as state:
+                assert current(state) is None
+                assert not refined(state, load_pack("cascade"))
+            assert not len(lab.clusters)
+            lab.cluster()
+            assert dict(lab.clusters.select("cluster", "name").iter_rows()) == before
+            assert current(lab._store.state) is not None
+
+
+def test_what_changed_while_clusters_were_sought_is_left_out(herd):
+    """``clustered`` is given what was sought in an older state."""
+    state = herd._store.state
+    found, _ = current(state)
+    herd.forget([1, 2])
+    step = clustered(state, found, state.fingerprint, len(state))
+    assert not {id for part in step.change.join for id in part["source"]} & {1, 2}
+    assert {one["id"]: one["size"] for one in step.body["clusters"]}[1] == 8
+
+
+def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):
+    with disk() as lab:
+        lab.remember_many([*GOATS, *SHIPS])
+        lab.cluster()
+        told, joined = lab.clusters, membership(lab)
+    with disk() as lab:
+        assert lab.clusters.equals(told)
+        lab.snapshot()
+    with disk() as lab:
+        assert lab.clusters.equals(told)
+        assert membership(lab) == joined
+        assert isinstance(lab._store.state.registers["clusters"], Centroids)
+
+
+def test_in_use_is_what_recall_may_find(herd):
+    herd.forget([3])
+    assert in_use(herd._store.state).tolist() == [row for row in range(20) if row != 2]

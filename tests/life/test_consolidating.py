@@ -1,0 +1,554 @@
+"""Consolidation: which memories go into which summary, what it says and weighs, and the way back."""
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memlab
+from memlab.errors import InputError
+from memlab.life import candidates, chosen, cut, groups, sentences, summaries_of, tokens
+from memlab.memory import State, latest_snapshot, load_snapshot, save_snapshot
+from memlab.policies import load_pack
+
+DAY = 86_400_000_000
+HERD = {
+    "The goat on meadow": "wants hay and salt",
+    "Deploy number": "ships the release to staging",
+    "Sourdough loaf": "rises overnight in the bakery",
+}
+
+FIELDS = {
+    "kind": ["observation", "event", "fact"],
+    "visibility": ["private", "project"],
+    "creator": ["ann", None],
+    "tags": [None, ["a"], ["a", "b"]],
+    "importance": [0.2, 0.9],
+}
+
+
+EPISODES = """
+    (require memlab.dialect *)
+    (pack episodes)
+    (defpolicy consolidate [kind] (!= kind "summary"))
+    (setting consolidate-least 2)
+"""
+
+
+def rows(count=10, **fields):
+    return [
+        {"text": f"{what} {n} {does}", "kind": "observation", **fields}
+        for what, does in HERD.items()
+        for n in range(count)
+    ]
+
+
+def told(lab):
+    """The memories but for the instant of their last change, and the edges."""
+    return lab.memories.drop("changed"), lab.edges
+
+
+@pytest.fixture
+def old(lab, clock):
+    lab.remember_many(rows())
+    clock.advance(days=100)
+    lab.cluster()
+    return lab
+
+
+class TestWhatMayGo:
+    """The ``consolidate`` policy of the pack decides; a fact of a subject never goes."""
+
+    def may(self, lab, **more):
+        with lab._reading() as state:
+            days = more.pop("older_than", lab.pack.number("consolidate-days"))
+            found = candidates(state, lab.pack, lab._store.clock(), older_than=days, **more)
+            return (found + 1).tolist()
+
+    @pytest.mark.parametrize(
+        ("fields", "goes"),
+        [
+            ({}, True),
+            ({"kind": "turn"}, True),
+            ({"kind": "fact"}, False),
+            ({"kind": "convention"}, False),
+            ({"kind": "summary"}, False),
+            ({"pinned": True}, False),
+            ({"importance": 0.8}, False),
+            ({"importance": 0.79}, True),
+        ],
+    )
+    def test_of_the_default_pack(self, lab, clock, fields, goes):
+        lab.remember("It rained", **{"kind": "event", **fields})
+        clock.advance(days=90)
+        assert bool(self.may(lab)) is goes
+
+    def test_age_use_and_status(self, lab, clock):
+        lab.remember_many(rows(2))
+        clock.advance(days=89)
+        assert self.may(lab) == []
+        clock.advance(days=1)
+        assert self.may(lab) == [1, 2, 3, 4, 5, 6]
+        lab.forget(2)
+        lab.recall("goat meadow", limit=1)
+        used = lab.memories.filter(pl.col("access") > 0)["id"].to_list()
+        assert self.may(lab) == [id for id in (1, 3, 4, 5, 6) if id not in used]
+
+    def test_the_caller_may_say_another_age(self, lab, clock):
+        lab.remember_many(rows(1))
+        clock.advance(days=3)
+        assert self.may(lab, older_than=3) == [1, 2, 3]
+        assert self.may(lab, older_than=4) == []
+
+    def test_a_fact_of_a_subject_stays_whatever_the_policy_says(self, lab, clock):
+        lab.use("(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)")
+        lab.remember("It rained", kind="event")
+        lab.fact("Ada", "lives-in", object="Oslo")
+        assert self.may(lab) == [1]
+
+    def test_null_is_no(self, lab):
+        lab.use("(require memlab.dialect *)\n(pack some)\n(defpolicy consolidate [ttl-days] (> ttl-days 3))")
+        lab.remember_many([{"text": "a"}, {"text": "b", "ttl_days": 5}])
+        assert self.may(lab) == [2]
+
+    def test_associative_lets_go_what_has_little_energy_left(self):
+        policy = load_pack("associative").policies["consolidate"]
+        given = {"kind": "learning", "pinned": False, "age-days": 200.0, "older-than": 90.0, "retention": 0.25}
+        assert policy.row(given) is True
+        assert policy.row({**given, "retention": 0.26}) is False
+        assert policy.row({**given, "kind": "summary"}) is False
+        assert policy.row({**given, "age-days": 89.0}) is False
+
+
+class TestGroups:
+    """A group shares its label and everything that says who may see it; the most important stay out."""
+
+    def test_against_a_plain_loop(self, lab):
+        chance = np.random.default_rng(7)
+        lab.remember_many(
+            [
+                {
+                    "text": f"memory {n}",
+                    "project": str(chance.choice(["api", "web"])),
+                    "visibility": str(chance.choice(["private", "team", "project"])),
+                    "creator": str(chance.choice(["ann", "bob"])),
+                    "scope": str(chance.choice(["project", "session"])),
+                    "session": str(chance.choice(["s1", "s2"])),
+                    "importance": float(chance.integers(0, 4)) / 4,
+                }
+                for n in range(200)
+            ]
+        )
+        labels = chance.integers(-1, 3, 200)
+        with lab._reading() as state:
+            found = groups(state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, least=3, keep=2)
+        slow = {}
+        for row in lab.memories.to_dicts():
+            label = int(labels[row["id"] - 1])
+            if label >= 0:
+                bound = row["session"] if row["scope"] == "session" else None
+                key = (label, row["project"], row["visibility"], row["creator"], row["scope"], bound)
+                slow.setdefault(key, []).append((-row["importance"], row["id"] - 1))
+        expected = sorted(sorted(row for _, row in sorted(group)[2:]) for group in slow.values() if len(group) >= 5)
+        assert [one.rows.tolist() for one in found] == expected
+        assert {one.of for one in found} <= {"g0", "g1", "g2"}
+
+
+class TestASummary:
+    def test_stands_for_its_members_and_leads_to_them(self, old):
+        before = dict(old.memories.select("id", "status").iter_rows())
+        made = old.consolidate()
+        assert len(made) == 3
+        after = dict(old.memories.select("id", "status").iter_rows())
+        derived = old.edges.filter(pl.col("relation") == "derived-from")
+        for summary, ids in made.frame.select("summary", "members").iter_rows():
+            assert {before[id] for id in ids} == {"active"}
+            assert {after[id] for id in ids} == {"consolidated"}
+            assert derived.filter(pl.col("source") == summary)["target"].sort().to_list() == ids
+            assert after[summary] == "active"
+        assert sorted(id for ids in made.frame["members"] for id in ids) == list(range(1, 31))
+
+    def test_takes_part_in_recall_in_their_place(self, old):
+        made = old.consolidate()
+        assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(made.ids)
+
+    def test_says_sentences_of_its_members_within_the_budget(self, old):
+        made = old.consolidate()
+        texts = set(old.memories["text"].head(30))
+        for text in made.frame["text"]:
+            assert tokens(text) <= old.pack.count("summary-tokens")
+            left = text
+            for one in sorted(texts, key=len, reverse=True):
+                left = left.replace(one, "")
+            assert not left.strip()
+
+    def test_weighs_what_its_members_weighed(self, lab, clock):
+        created = []
+        for n in range(6):
+            at = f"2026-01-0{n + 1}T00:00:00"
+            lab.remember(
+                f"The goat wants hay and salt {n}",
+                kind="event",
+                at=at,
+                importance=0.1 * n,
+                confidence=0.9 - 0.1 * n,
+                emotional_weight=10.0 * n,
+                session="s",
+                first_message=n + 1,
+                last_message=n + 2,
+                tags=["goats", f"t{n}"],
+                agents=["ann"] if n else ["bob"],
+                project="farm",
+                creator="ann",
+            )
+            created.append(at)
+        for id, outcome in ((1, "success"), (2, "success"), (3, "fail")):
+            lab.feedback(id, outcome)
+        lab.remember_many(rows(8))
+        clock.advance(days=365)
+        made = lab.consolidate(project="farm")
+        (id,) = made.ids
+        row = lab.memories.row(id - 1, named=True)
+        assert (row["kind"], row["provenance"], row["source"]) == ("summary", "inferred", "system")
+        assert (row["project"], row["session"], row["creator"], row["tags"]) == ("farm", "s", "ann", ["goats"])
+        assert row["agents"] == ["ann", "bob"]
+        assert (row["importance"], row["emotional_weight"]) == pytest.approx((0.5, 50))
+        assert row["confidence"] == pytest.approx(0.4)
+        assert (row["success"], row["fail"], row["access"]) == (2, 1, 0)
+        assert (row["first_message"], row["last_message"]) == (1, 7)
+        assert row["created"].isoformat() == f"{created[-1]}+00:00", "consolidating makes nothing old look new"
+        assert row["valid_from"].isoformat() == f"{created[0]}+00:00"
+
+    def test_keeps_the_most_important_beside_it(self, old, clock):
+        old.edit(4, importance=0.7)
+        made = old.consolidate(keep=1)
+        assert 4 not in {id for ids in made.frame["members"] for id in ids}
+        assert [len(ids) for ids in made.frame["members"]] == [9, 9, 9]
+        assert old[4].status == "active"
+        assert not old.consolidate(keep=1)
+
+    def test_who_speaks_is_told_where_several_do(self, lab, clock):
+        lab.remember_many([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
+        lab.remember_many(rows(8, speaker="Cy", project="other"))
+        clock.advance(days=100)
+        made = lab.consolidate()
+        for id, project, text in made.frame.select("summary", "project", "text").iter_rows():
+            assert (lab[id].speaker == "Cy") is (project == "other")
+            assert ("Ann:" in text or "Bob:" in text) is (project is None)
+
+
+class TestTheWayBack:
+    def test_is_what_was_before(self, old):
+        before = told(old)
+        made = old.consolidate()
+        for id in made.ids:
+            old.unconsolidate(id)
+        after = told(old)
+        assert after[0].head(30).equals(before[0])
+        assert after[1].equals(before[1])
+        assert {old[id].status for id in made.ids} == {"forgotten"}
+
+    def test_with_tags_statuses_and_any_order(self, lab, clock):
+        lab.remember_many(rows(tags=["farm"], files=["a.py"]))
+        lab.use('(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")')
+        clock.advance(days=100)
+        lab.cluster()
+        before = told(lab)
+        made = lab.consolidate()
+        for id in reversed(made.ids):
+            lab.unconsolidate(id)
+        after = told(lab)
+        assert after[0].head(30).equals(before[0])
+        assert after[1].equals(before[1])
+
+    def test_what_left_the_summary_since_stays_as_it_is(self, old):
+        made = old.consolidate()
+        first, members = made.frame.row(0)[0], made.frame["members"][0].to_list()
+        old.delete(members[0])
+        old.restore(members[1])
+        old.forget(members[1])
+        old.unconsolidate(first)
+        assert old[members[0]].status == "deleted"
+        assert old[members[1]].status == "forgotten"
+        assert {old[id].status for id in members[2:]} == {"active"}
+
+    def test_what_was_undone_may_go_again(self, old):
+        made = old.consolidate()
+        old.unconsolidate(made.ids[0])
+        again = old.consolidate()
+        assert again.frame["members"].to_list() == [made.frame["members"][0].to_list()]
+        assert again.ids == [34]
+
+    def test_errors_say_why(self, old):
+        with pytest.raises(InputError, match="Memory 1 is no summary made by consolidation"):
+            old.unconsolidate(1)
+        made = old.consolidate()
+        old.unconsolidate(made.ids[0])
+        with pytest.raises(InputError, match="undone already"):
+            old.unconsolidate(made.ids[0])
+
+    def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
+        lab.use(
+            "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
+        )
+        lab.remember_many(rows(6))
+        lab.link(1, 2)
+        lab.link(2, 3)
+        inner = lab.consolidate(by="communities")
+        assert inner.frame["members"].to_list() == [[1, 2, 3]]
+        lab.remember("The goat on the meadow wants hay")
+        lab.link(inner.ids[0], 20)
+        outer = lab.consolidate(by="communities")
+        assert outer.frame["members"].to_list() == [[19, 20]]
+        with pytest.raises(InputError, match="part of another summary"):
+            lab.unconsolidate(inner.ids[0])
+        lab.unconsolidate(outer.ids[0])
+        lab.unconsolidate(inner.ids[0])
+        assert {lab[id].status for id in (1, 2, 3, 20)} == {"active"}
+
+
+class TestOnceAndWhole:
+    def test_a_second_call_writes_nothing(self, old):
+        old.consolidate()
+        head = old._store.journal.head
+        assert not old.consolidate()
+        assert old._store.journal.head == head
+
+    def test_a_dry_run_writes_nothing_and_tells_what_would_be(self, lab, clock):
+        lab.remember_many(rows())
+        clock.advance(days=100)
+        head = lab._store.journal.head
+        dry = lab.consolidate(dry_run=True)
+        assert (lab._store.journal.head, dry.ids, dry.event) == (head, [], None)
+        assert lab.consolidate().frame["members"].to_list() == dry.frame["members"].to_list()
+
+    def test_what_the_caller_raises_leaves_nothing_behind(self, old):
+        calls = []
+
+        def fails(texts):
+            calls.append(texts)
+            if len(calls) == 2:
+                raise RuntimeError("no model")
+            return "fine"
+
+        before, head = told(old), old._store.journal.head
+        with pytest.raises(RuntimeError, match="no model"):
+            old.consolidate(summarise=fails)
+        assert old._store.journal.head == head
+        assert told(old)[0].equals(before[0])
+
+    def test_what_happens_while_a_summary_is_written_counts(self, old):
+        """Another process forgets a member while the caller's model thinks."""
+        calls = []
+
+        def slow(texts):
+            calls.append(len(texts))
+            if len(calls) == 1:
+                old.forget(1)
+            return "A summary"
+
+        made = old.consolidate(summarise=slow)
+        assert calls == [10, 10, 10, 9], "only what changed is asked again"
+        assert [len(ids) for ids in made.frame["members"]] == [9, 10, 10]
+        assert old[1].status == "forgotten"
+
+    def test_it_survives_the_journal_and_a_snapshot(self, disk, clock):
+        with disk() as lab:
+            lab.remember_many(rows())
+            clock.advance(days=100)
+            made = lab.consolidate()
+            before = lab.memories, lab.edges, lab.summaries()
+        for _ in range(2):
+            with disk() as lab:
+                assert lab.memories.equals(before[0])
+                assert lab.edges.equals(before[1])
+                assert lab.summaries().equals(before[2])
+                lab.snapshot()
+        with disk() as lab:
+            lab.unconsolidate(made.ids[0])
+            assert lab[1].status == "active"
+
+
+class TestPrivacy:
+    """A summary is never wider than its members."""
+
+    def test_nothing_private_stands_in_a_wider_summary(self, lab, clock):
+        chance = np.random.default_rng(3)
+        mixed = []
+        for row in rows(24):
+            seen = str(chance.choice(["private", "team", "project"]))
+            who, project = str(chance.choice(["ann", "bob"])), str(chance.choice(["api", "web"]))
+            words = f"{row['text']} mark-{seen}-{who}-{project}"
+            mixed.append({**row, "text": words, "visibility": seen, "creator": who, "project": project})
+        lab.remember_many(mixed)
+        clock.advance(days=100)
+        made = lab.consolidate()
+        assert len(made)
+        for row in lab.memories.filter(pl.col("kind") == "summary").iter_rows(named=True):
+            marks = {word for word in row["text"].split() if word.startswith("mark-")}
+            assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
+
+    def test_a_summary_from_outside_goes_through_the_gate(self, old):
+        made = old.consolidate(summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE")
+        assert made.redacted == 3
+        assert not old.memories["text"].str.contains("AKIAIOSFODNN7EXAMPLE").any()
+
+    @pytest.mark.parametrize("gave", ["", "  ", 3, None, "\ud800"])
+    def test_and_is_a_text(self, old, gave):
+        with pytest.raises(InputError):
+            old.consolidate(summarise=lambda texts: gave)
+
+    def test_the_callers_function_sees_the_texts_in_order_of_time(self, old):
+        seen = []
+        old.consolidate(summarise=lambda texts: seen.append(texts) or "A summary")
+        assert seen[0] == [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
+
+
+class TestCommunities:
+    """``by="communities"``: what is linked, whatever it says."""
+
+    @pytest.fixture
+    def linked(self, lab, clock):
+        lab.remember_many([{"text": f"memory {letter}", "kind": "turn"} for letter in "abcdefghijklmn"])
+        for first in (1, 8):
+            for one, other in itertools.combinations(range(first, first + 7), 2):
+                lab.link(one, other)
+        clock.advance(days=100)
+        return lab
+
+    def test_each_becomes_one_and_is_found_again(self, linked):
+        before = told(linked)
+        made = linked.consolidate(by="communities")
+        assert made.frame["members"].to_list() == [list(range(1, 8)), list(range(8, 15))]
+        assert made.frame["of"].str.starts_with("community ").all()
+        assert not linked.consolidate(by="communities")
+        for id in made.ids:
+            linked.unconsolidate(id)
+        after = told(linked)
+        assert after[0].head(14).equals(before[0])
+        assert after[1].equals(before[1])
+
+
+class TestExtraction:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", []),
+            ("One. Two? Three!", ["One.", "Two?", "Three!"]),
+            ("Version 3.5 is out", ["Version 3.5 is out"]),
+            ("今日は雨。明日は晴れ。", ["今日は雨。", "明日は晴れ。"]),
+            ("- a\n- b\n\n***", ["- a", "- b"]),
+            ('He said "no." She left.', ['He said "no.', "She left."]),
+        ],
+    )
+    def test_sentences(self, text, expected):
+        assert sentences(text) == expected
+
+    def test_the_central_and_the_different(self):
+        """Two groups of likes and one outsider: two sentences are one of each group."""
+        said = ["a one", "a two", "a three", "b one", "b two", "b three", "lonely"]
+        vectors = np.array(
+            [[99, 9, 0], [99, 0, 0], [99, 9, 9], [0, 99, 9], [0, 99, 0], [9, 99, 9], [-60, -60, 90]], np.int8
+        )
+        both = chosen(said, vectors, tokens("a three b three"))
+        assert len({said[place][0] for place in both}) == 2
+
+    @given(
+        st.lists(st.text("abc é", min_size=1, max_size=30), min_size=1, max_size=12),
+        st.integers(0, 20),
+        st.randoms(use_true_random=False),
+    )
+    def test_budget_order_and_no_repetition(self, said, budget, chance):
+        vectors = np.array([[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8)
+        places = chosen(said, vectors, budget)
+        assert places == sorted(set(places))
+        assert tokens(" ".join(said[place] for place in places)) <= budget
+        assert len({said[place].casefold() for place in places}) == len(places)
+        assert places == chosen(said, vectors, budget)
+
+    @given(st.text(min_size=1, max_size=200), st.integers(1, 30))
+    def test_what_is_cut_fits(self, text, budget):
+        assert tokens(cut(text, budget)) <= max(budget, 2)
+        assert cut(text, budget) == text or cut(text, budget).endswith("…")
+
+    def test_a_megabyte_and_no_space(self, lab, clock):
+        lab.use(
+            "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
+        )
+        lab.remember_many([{"text": letter * 1_000_000} for letter in "xy"])
+        lab.link(1, 2)
+        made = lab.consolidate(by="communities")
+        assert math.ceil(len(made.frame["text"][0].encode()) / 4) <= 120
+
+
+def test_the_register_tells_who_stands_for_whom(old):
+    made = old.consolidate()
+    kept = summaries_of(old._store.state).all
+    assert list(kept) == made.ids
+    assert [kept[id].members for id in made.ids] == made.frame["members"].to_list()
+    assert kept[31].was == {"active": kept[31].members}
+
+
+def test_a_lab_without_anything_old_is_left_alone(lab):
+    assert not lab.consolidate()
+    lab.remember("new")
+    assert not lab.consolidate()
+    assert lab._store.journal.head == memlab.open(embedder=lab.embedder)._store.journal.head + 1
+
+
+def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path):
+    """With clusters, a refinement, summaries and one that was undone."""
+    made = old.consolidate(keep=1)
+    old.refine()
+    old.unconsolidate(made.ids[0])
+    journal = old._store.journal
+    events = list(journal.events())
+    whole = folded(State(), events, journal)
+    for cut_at in range(1, len(events)):
+        state = folded(State(), events[:cut_at], journal)
+        save_snapshot(state, tmp_path)
+        state = folded(load_snapshot(latest_snapshot(tmp_path)), events[cut_at:], journal)
+        assert state.memories().equals(whole.memories())
+        assert state.edge_frame().equals(whole.edge_frame())
+        for name in ("clusters", "summaries"):
+            assert state.registers[name].dump() == whole.registers[name].dump()
+    assert whole.memories().equals(old.memories)
+
+
+def folded(state, events, contents):
+    state.fold(events, contents)
+    return state
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(*map(st.sampled_from, FIELDS.values())), min_size=12, max_size=40), st.data())
+def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
+    """Whatever the memories are; and each member was live before and consolidated in between."""
+    clock = memlab.ManualClock("2026-01-01T00:00:00")
+    texts = [f"{what} {n} {does}" for what, does in HERD.items() for n in range(14)]
+    with memlab.open(embedder=trigrams, clock=clock) as lab:
+        lab.use(EPISODES)
+        lab.remember_many(
+            [{"text": text, **dict(zip(FIELDS, given, strict=True))} for text, given in zip(texts, kinds, strict=False)]
+        )
+        for id in data.draw(st.lists(st.integers(1, len(kinds)), unique=True, max_size=5)):
+            lab.forget(id)
+        lab.cluster(min_size=2)
+        before = told(lab)
+        made = lab.consolidate(keep=data.draw(st.integers(0, 2)))
+        status = dict(lab.memories.select("id", "status").iter_rows())
+        was = dict(before[0].select("id", "status").iter_rows())
+        for ids in made.frame["members"]:
+            assert {was[id] for id in ids} == {"active"}
+            assert {status[id] for id in ids} == {"consolidated"}
+        assert all(status[id] == was[id] for id in was if id not in set(made.frame["members"].explode()))
+        assert not lab.consolidate(keep=2), "what is left is too few of a kind"
+        for id in data.draw(st.permutations(made.ids)):
+            lab.unconsolidate(id)
+        after = told(lab)
+        assert after[0].head(len(kinds)).equals(before[0])
+        assert after[1].equals(before[1])

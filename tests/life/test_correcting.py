@@ -1,0 +1,242 @@
+"""Corrections as decisions: who stands in whose place, what was joined to it, and which status was before."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memlab.errors import InputError
+from memlab.life import (
+    LET_GO,
+    Gone,
+    gone_of,
+    in_place_of,
+    joined_by_succession,
+    let_go,
+    purging,
+    rewritten,
+    statuses_of,
+)
+from memlab.memory import State
+from memlab.schema import RECALLABLE, STATUSES
+
+
+@dataclass
+class Event:
+    seq: int
+    kind: str
+    body: dict[str, Any] = field(default_factory=dict)
+    at: int = 0
+
+
+def remember(count, first=1, seq=1, **columns):
+    return Event(seq, "remember", {"first": first, "count": count, "columns": columns})
+
+
+def sets(seq, ids, kind="edit", **columns):
+    return Event(seq, kind, {"set": [{"ids": ids, "columns": columns}]})
+
+
+class Shelf:
+    def texts(self, ids):
+        return [f"text {id}" for id in ids]
+
+    def vectors(self, fingerprint, *, after_id=0):
+        return iter(())
+
+
+def folded(*events):
+    state = State()
+    state.fold(events, Shelf())
+    return state
+
+
+def gone(state, events, *ids):
+    return gone_of(state, events, np.array(ids) - 1, seq=len(events) + 1, project=None)
+
+
+# -- the status before ----------------------------------------------------------------------------------------------
+
+
+def test_the_status_before_is_the_last_of_another_kind_and_restoring_steps_back():
+    events = [
+        remember(2, status=["confirmed", "active"]),
+        sets(2, [1], status="deprecated"),
+        sets(3, [1, 2], status="deleted"),
+        sets(4, [2], status=["deleted"]),
+    ]
+    assert statuses_of(events, [0, 1]) == {0: "deprecated", 1: "active"}
+    back = [*events, sets(5, [1], "restore", status="deprecated")]
+    assert statuses_of(back, [0]) == {0: "confirmed"}
+
+
+def test_what_nothing_tells_of_was_active():
+    assert statuses_of([remember(1)], [0]) == {0: "active"}
+
+
+def test_statuses_are_those_in_use_let_go_or_for_good():
+    assert set(RECALLABLE) | set(LET_GO) | {"superseded", "retracted", "purged"} == set(STATUSES)
+
+
+@pytest.mark.parametrize("status", ["deleted", "purged"])
+def test_what_is_on_its_way_out_is_not_let_go_once_more(status):
+    state = folded(remember(1), sets(2, [1], status=status))
+    with pytest.raises(InputError, match=f"Memory 1 is {status}"):
+        let_go(state, [0], "forgotten", 5)
+
+
+# -- succession -----------------------------------------------------------------------------------------------------
+
+
+def test_an_edited_memory_is_found_by_any_of_its_former_ids_but_a_superseded_fact_stands_for_itself():
+    state = folded(
+        remember(4, source=["conversation", "user-edit", "user-edit", "conversation"]),
+        sets(2, [1, 2], status="superseded", superseded_by=[2.0, 3.0]),
+        sets(3, [3], status="superseded", superseded_by=4.0),
+    )
+    assert [in_place_of(state, row) for row in range(4)] == [2, 2, 2, 3]
+
+
+def test_both_sides_of_a_succession_are_up_for_review_once():
+    supersedes = {"source": [2, 3], "target": [1, 2], "relation": "supersedes"}
+    state = folded(
+        remember(4),
+        Event(2, "link", {"edges": supersedes}),
+        sets(3, [2], superseded_by=3.0),
+        sets(4, [4], superseded_by=2.0),
+        Event(5, "link", {"edges": {"source": [1], "target": [2], "relation": "derived-from"}}),
+    )
+    found = joined_by_succession(state, [1]).select("memory_id", "how").rows()
+    assert sorted(found) == [(1, "superseded by it"), (3, "supersedes it"), (4, "superseded by it")]
+    assert (1, "derived from it") in joined_by_succession(state, [1], derived=True).select("memory_id", "how").rows()
+
+
+# -- what a purge writes in place -----------------------------------------------------------------------------------
+
+
+def test_names_lists_and_notes_become_null_and_numbers_and_vocabularies_stay():
+    event = remember(
+        3,
+        kind="fact",
+        speaker="Ada",
+        subject=["Zoe", None, "Oslo"],
+        importance=[0.1, 0.2, 0.3],
+        summary=["a", "b", None],
+    )
+    state = folded(event)
+    body = rewritten(event, gone(state, [event], 1))
+    assert body["columns"] == {
+        "kind": "fact",
+        "speaker": [None, "Ada", "Ada"],
+        "subject": [None, None, "Oslo"],
+        "importance": [0.1, 0.2, 0.3],
+        "summary": [None, "b", None],
+    }
+    assert rewritten(event, gone(state, [event], 2)) is not None
+    assert rewritten(remember(1, first=9, speaker="Ada"), gone(state, [event], 1)) is None
+
+
+def test_an_edge_keeps_its_number_because_a_placeholder_stands_for_a_tag():
+    events = [
+        remember(2, tags=[["secret", "town"], ["town"]]),
+        sets(2, [2, 1], tags=[["late"], ["other", "town"]]),
+        Event(3, "link", {"edges": {"source": [2], "target": [1], "relation": "mentions"}}),
+        Event(4, "maintain", {"strengthen": {"edges": [5], "weight": [0.25]}}),
+    ]
+    state = folded(*events)
+    out = gone(state, events, 1)
+    after = folded(*(Event(e.seq, e.kind, rewritten(e, out) or e.body) for e in events))
+    for name in ("source", "relation", "weight", "alive", "reinforcements"):
+        assert np.array_equal(getattr(after.edges, name), getattr(state.edges, name)), name
+    words = str([after.nodes.vocabularies(), after.memories().to_dicts()])
+    assert "secret" not in words
+    assert "other" not in words
+    assert "town" in words
+
+
+def test_the_purge_takes_the_edges_away_and_marks_the_row():
+    events = [remember(2, tags=[["x"], ["y"]]), Event(2, "link", {"edges": {"source": [2], "target": [1]}})]
+    state = folded(*events)
+    change, tombstones = purging(state, np.array([0]), 9)
+    assert change.unlink == [0, 2]
+    state.fold([Event(3, "purge", {"tombstones": tombstones, **change.body()})], Shelf())
+    row = state.memories().row(0, named=True)
+    assert (row["status"], row["tags"]) == ("purged", [])
+    assert state.edges.live == 1
+    purged = state.registers["purged"]
+    assert purged.is_purged(" text\n1 ")
+    assert not purged.is_purged("text 2")
+
+
+def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text():
+    long = "the quokkas sleep in the shed behind the house"
+    out = Gone(np.array([1]), frozenset({"Zoe Q", "person"}), frozenset({long}), {long[:12]: (long,)}, "7")
+    event = Event(
+        9,
+        "verify",
+        {
+            "gap": {"snippet": long[:30] + "…", "vector": b"\x05\x06", "project": "p"},
+            "notes": [f"before: {long}, after", "Zoe Q", "person", "Zoe"],
+            "bytes": b"\x01",
+        },
+    )
+    assert rewritten(event, out) == {
+        "gap": {"snippet": "", "vector": b"\x00\x00", "project": "p"},
+        "notes": ["before: , after", "[purged 7-1]", "person", "Zoe"],
+        "bytes": b"\x01",
+    }
+
+
+def test_what_a_person_declared_keeps_its_name():
+    events = [
+        Event(1, "entity", {"name": "Zoe Q", "type": "person", "aliases": ["Zed Q"]}),
+        remember(1, seq=2, subject="Zoe Q"),
+    ]
+    state = folded(*events)
+    assert rewritten(events[0], gone(state, events, 1)) is None
+
+
+def test_a_part_that_sets_many_is_split():
+    event = sets(3, [1, 2, 3], importance=[0.1, 0.2, 0.3], branch=["a", "b", "c"], tags=[["p"], ["q"], None])
+    state = folded(remember(3), event)
+    assert rewritten(event, gone(state, [remember(3), event], 2))["set"] == [
+        {"ids": [1, 2, 3], "columns": {"importance": [0.1, 0.2, 0.3], "tags": [["p"], ["[purged 3-1]"], None]}},
+        {"ids": [1, 3], "columns": {"branch": ["a", "c"]}},
+    ]
+
+
+def test_imported_edges_lead_to_placeholders_where_only_the_purged_had_them():
+    graph = {
+        "nodes": [["tag", "shared"], ["tag", "alone"]],
+        "source": [1, 2, 1],
+        "target": [-1, -1, -2],
+        "relation": ["has-tag"] * 3,
+        "weight": [1.0] * 3,
+    }
+    out = Gone(np.array([1]), frozenset(), frozenset(), {}, "5")
+    body = rewritten(Event(1, "import", {"graph": graph}), out)["graph"]
+    assert body["nodes"] == [["tag", "shared"], ["tag", "[purged 5-2]"], ["tag", "[purged 5-1]"]]
+    assert body["target"] == [-3, -1, -2]
+
+
+def test_a_cluster_is_not_called_by_a_word_that_only_the_purged_said():
+    class Said(Shelf):
+        def texts(self, ids):
+            return [["the quokka sleeps", "the goat sleeps", "a goat eats"][id - 1] for id in ids]
+
+    join = {"source": [1, 2, 3], "kind": "cluster", "relation": "in-cluster", "weight": [1.0] * 3}
+    body = {"clusters": [{"id": 1, "name": "quokka", "size": 2}, {"id": 2, "name": "goat", "size": 1}]}
+    events = [remember(3), Event(2, "cluster", {**body, "join": [{**join, "target": ["quokka", "quokka", "goat"]}]})]
+    state = State()
+    state.fold(events, Said())
+    after = rewritten(events[1], gone(state, events, 1))
+    assert after["join"][0]["target"] == ["[purged 3-1]", "[purged 3-1]", "goat"]
+    assert [cluster["name"] for cluster in after["clusters"]] == ["[purged 3-1]", "goat"]
+    assert rewritten(events[1], gone(state, events, 3))["join"][0]["target"] == ["quokka", "quokka", "[purged 3-1]"]
+
+
+def test_an_agent_is_not_what_it_wrote():
+    talked = Event(2, "conversation", {"relationship": {"agent": "Coder One", "trust": 1.0, "familiarity": 2.0}})
+    events = [remember(1, creator="Coder One"), talked]
+    assert rewritten(talked, gone(folded(*events), events, 1)) is None

@@ -1,0 +1,145 @@
+"""Facts by themselves: how they are said, when they held, what an edit of their names moves."""
+
+import numpy as np
+import pytest
+
+from memlab.errors import InputError
+from memlab.life import entities_of, fact_text, facts_of, held_at, merged, renamed, undone
+from memlab.life._facts import intervals, phrase, relevance
+from memlab.life._third_person import third_person
+from memlab.memory import State
+from memlab.policies import load_pack
+from memlab.schema import NEVER, STATUSES
+
+DAY = 86_400_000_000
+
+
+def state_of(lab):
+    with lab._reading() as state:
+        return state
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("predicate", "said"),
+        [
+            ("lives-in", "Ada lives in X"),
+            ("works_at", "Ada works at X"),
+            ("moved-to", "Ada moved to X"),
+            ("born-in", "Ada born in X"),
+            ("is", "Ada is X"),
+            ("is-a", "Ada is a X"),
+            ("uses", "Ada uses X"),
+            ("prefers:theme", "Ada prefers X (theme)"),
+            ("prefers:code-style", "Ada prefers X (code style)"),
+            ("prefers:", "Ada prefers X"),
+            ("status", "Ada has status X"),
+            ("address", "Ada has address X"),
+            ("age", "Ada has age X"),
+            ("birth-day", "Ada has birth day X"),
+            ("-", "Ada has - X"),
+            ("知る", "Ada has 知る X"),
+        ],
+    )
+    def test_a_fact_is_a_sentence(self, predicate, said):
+        assert fact_text("Ada", predicate, "X") == said
+
+    def test_a_property_stands_alone_where_its_owner_was_told(self):
+        assert phrase("status", "done") == (False, "status done")
+
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            ("I like Python.", "likes Python"),
+            ("I'm a nurse", "is a nurse"),
+            ("I\u2019m tired!", "is tired"),
+            ("my name is Ann", "is called Ann"),
+            ("The user prefers tabs", "prefers tabs"),
+            ("User is left-handed", "is left-handed"),
+            ("I have two dogs", "has two dogs"),
+            ("I like that we met", None),
+            ("I am here. You are there.", None),
+            ("I bought a car", None),
+            ("Python is liked", None),
+            ("", None),
+        ],
+    )
+    def test_only_what_is_certain_is_told_in_the_third_person(self, said, told):
+        assert third_person(said) == told
+
+
+class TestIntervals:
+    def test_open_ends_come_from_creation_and_from_being_superseded(self, lab, clock):
+        now = clock()
+        lab.fact("Ada", "lives-in", object="Rome")
+        lab.fact("Ada", "lives-in", object="Oslo", valid_from=now - DAY, valid_until=now + DAY)
+        lab.fact("Ada", "lives-in", object="Bonn")
+        clock.advance(days=3)
+        with lab._store.writing() as tx:
+            values = {"ids": [3], "columns": {"status": "superseded", "changed": clock()}}
+            tx.event("resolve", {"set": [values]}, at=clock())
+        start, stop = intervals(state_of(lab), np.arange(3))
+        assert start.tolist() == [now, now - DAY, now]
+        assert stop.tolist() == [NEVER, now + DAY, now + 3 * DAY]
+
+    def test_an_interval_holds_its_start_and_not_its_end(self, lab, clock):
+        lab.fact("Ada", "lives-in", object="Oslo", valid_from=clock() - 10, valid_until=clock() + 10)
+        rows = np.array([0])
+        held = {shift: bool(held_at(state_of(lab), rows, clock() + shift)[0]) for shift in (-11, -10, 0, 9, 10)}
+        assert held == {-11: False, -10: True, 0: True, 9: True, 10: False}
+
+    @pytest.mark.parametrize("status", STATUSES)
+    def test_what_was_never_true_never_held(self, lab, clock, status):
+        lab.fact("Ada", "lives-in", object="Oslo", status=status)
+        held = held_at(state_of(lab), np.array([0]), clock())[0]
+        assert held == (status in ("active", "staged", "confirmed"))
+
+    def test_before_1970_and_after_2200(self, lab):
+        lab.fact("Ada", "lives-in", object="London", valid_from="1815-12-10", valid_until="1852-11-27")
+        lab.fact("Zed", "lives-in", object="Mars", valid_from="2400-01-01")
+        assert lab.facts(at="1843-01-01")["id"].to_list() == [1]
+        assert lab.facts(at="2500-01-01")["id"].to_list() == [2]
+        assert lab.facts(at="2026-03-01").is_empty()
+
+
+class TestRelevance:
+    def test_is_what_the_pack_gives_before_any_question(self, lab):
+        lab.fact("Ada", "uses", "x", confidence=0.9, source="file", status="confirmed")
+        state = state_of(lab)
+        assert relevance(state, load_pack("factgraph"), np.array([0]), lab._store.clock()) == pytest.approx([1.35])
+
+    def test_is_unknown_where_it_takes_a_question(self, lab):
+        lab.fact("Ada", "uses", "x")
+        assert np.isnan(relevance(state_of(lab), load_pack("memlab"), np.array([0]), 0)).all()
+
+
+class TestNames:
+    def test_an_edit_moves_the_mentions_that_no_other_name_needs(self, lab):
+        lab.fact("Ada", "knows", object="Grace")
+        lab.fact("Bob", "knows", object="Ada")
+        state = state_of(lab)
+        columns, change = renamed(state, 0, {"subject": "ADA"})
+        assert (columns, bool(change)) == ({"subject": "Ada"}, False)
+        columns, change = renamed(state, 0, {"subject": "grace"})
+        assert columns == {"subject": "Grace"}
+        assert change.body() == {"unlink": [0]}
+        columns, change = renamed(state, 1, {"object": "Eve", "confidence": 0.5})
+        assert columns == {"object": "Eve", "confidence": 0.5}
+        assert change.body()["join"][0]["target"] == ["Eve"]
+        columns, change = renamed(state, 0, {"subject": None, "object": None})
+        assert change.body() == {"unlink": [0, 1]}
+
+    def test_an_empty_state_has_no_facts(self):
+        assert facts_of(State()).tolist() == []
+        assert len(entities_of(State())) == 0
+
+    def test_a_merge_decides_without_writing(self, lab):
+        lab.fact("Ada", "knows", object="A. L.")
+        state = state_of(lab)
+        before = state.seq, state.edge_frame()
+        decided = merged(state, "a. l.", "ada")
+        assert decided.body["moved"] == {"subject": [], "object": [1], "edges": [1], "shared": []}
+        assert decided.change.body()["set"] == [{"ids": [1], "columns": {"object": "Ada"}}]
+        assert (state.seq, state.edge_frame().equals(before[1])) == (before[0], True)
+        with pytest.raises(InputError, match=r"was not merged"):
+            undone(state, "Ada")

@@ -1,0 +1,325 @@
+"""What time does to memories: one pass against one memory at a time, and what passes never do."""
+
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memlab
+from memlab import lab_upkeep
+from memlab.clock import DAY, to_micros
+from memlab.errors import InputError, UnknownName
+from memlab.lab_upkeep import upkept
+from memlab.life import transitions
+from memlab.memory import Change, values_of
+from memlab.policies import load_pack
+from memlab.recall import Moment
+from memlab.schema import RECALLABLE, STATUSES
+
+BEGIN = to_micros("2026-03-01T12:00:00")
+PACKS = sorted(memlab.packs())
+LIVE = tuple(word for word in STATUSES if word != "purged")
+
+
+def alone(name):
+    """A pack in which no memory is compared with another: what time does is all that happens."""
+    return f'(pack alone :inherits {name}) (setting linking "off")'
+
+
+TANGLED = """(pack tangled "Status, half-life and label answer to one another.")
+(defpolicy half-life [status] (if (= status "staged") 1 20))
+(defpolicy promote [status retention] (cond (= status "active") (if (< retention 0.5) "staged" status)
+                                            (= status "staged") (if (< retention 0.1) "confirmed" status)
+                                            else status))
+(defpolicy forget [status retention] (and (= status "confirmed") (< retention 0.3)))
+(defpolicy label [status retention] (if (< retention 0.7) status null))"""
+
+
+def written(lab, *events):
+    """Events that the fold knows, as if they had come from elsewhere: (kind, at, body)."""
+    with lab._store.writing() as tx:
+        for kind, at, body in events:
+            tx.event(kind, body, at=at)
+
+
+def head(lab):
+    return lab._store.journal.head
+
+
+def known(lab):
+    return {row["id"]: (row["status"], row["label"]) for row in lab.memories.iter_rows(named=True)}
+
+
+@st.composite
+def memories(draw):
+    fields = {
+        "kind": st.sampled_from(["fact", "preference", "gotcha", "turn", "context"]),
+        "status": st.sampled_from(LIVE),
+        "source": st.sampled_from(["conversation", "file", "user-edit"]),
+        "confidence": st.floats(0, 1),
+        "strength": st.floats(0, 100),
+        "emotional_weight": st.floats(0, 100),
+        "energy": st.floats(0, 1),
+        "stability": st.none() | st.floats(0.1, 100),
+        "ttl_days": st.none() | st.floats(0, 60),
+    }
+    age = st.floats(0, 400).map(lambda days: BEGIN - round(days * DAY))
+    rows = draw(st.lists(st.fixed_dictionaries({**fields, "at": age}), min_size=1, max_size=8))
+    return [{"text": f"memory {place}", **row} for place, row in enumerate(rows)]
+
+
+@pytest.fixture(scope="module")
+def opened(trigrams):
+    """A lab in memory with these memories, some of them recalled."""
+
+    def fresh(pack, rows, uses=()):
+        lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=pack)
+        lab.remember_many(rows)
+        for use in uses:
+            written(lab, ("recall", BEGIN, {"ids": [1 + use % len(rows)]}))
+        return lab
+
+    return fresh
+
+
+def one_at_a_time(lab, pack, id, now):
+    """What the pack's policies make of one memory, row by row: the status and the label that it has afterwards."""
+    state, row = lab._store.state, id - 1
+    status, label = state.names["status"].at(row), state.names["label"].at(row)
+    changed = int(state.numbers["changed"].values[row])
+    if changed > now or (changed == now and status == "retracted"):
+        return status, label
+    found = status
+
+    def ask(slot):
+        moment = Moment(state, pack, np.array([row]), now)
+        moment.give("status", np.array([found], dtype=object))
+        policy = pack.policies[slot]
+        values = {name: moment[name][0] for name in policy.inputs}
+        return policy.row({name: None if value != value else value for name, value in values.items()})
+
+    if status in RECALLABLE:
+        while found in RECALLABLE and (ask("promote") or found) != found:
+            found = ask("promote")
+    if (found in RECALLABLE or status == "retracted") and ask("forget"):
+        found = pack.settings["forgotten-as"]
+    return found, (ask("label") or label) if found in RECALLABLE else label
+
+
+uses = st.lists(st.integers(0, 7), max_size=12)
+passes = st.floats(0, 200).map(lambda days: BEGIN + round(days * DAY))
+
+
+@pytest.mark.parametrize("name", [*map(alone, PACKS), TANGLED], ids=[*PACKS, "tangled"])
+@settings(max_examples=25)
+@given(rows=memories(), uses=uses, now=passes)
+def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
+    lab, pack = opened(name, rows, uses), load_pack(name)
+    before = known(lab)
+    wanted = {id: one_at_a_time(lab, pack, id, now) for id in before}
+    found = lab.maintain(now)
+    assert known(lab) == wanted
+    moved = {(row["id"], row["what"]): (row["from"], row["to"]) for row in found.frame.iter_rows(named=True)}
+    assert moved == {
+        (id, what): (before[id][place], wanted[id][place])
+        for id in before
+        for place, what in enumerate(("status", "label"))
+        if before[id][place] != wanted[id][place]
+    }
+
+
+@pytest.mark.parametrize("name", [*map(alone, PACKS), TANGLED], ids=[*PACKS, "tangled"])
+@settings(max_examples=25)
+@given(rows=memories(), uses=uses, nows=st.lists(passes, min_size=1, max_size=5))
+def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, rows, uses, nows):
+    lab = opened(name, rows, uses)
+    told = known(lab)
+    since = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
+    for now in nows:
+        for row in lab.maintain(now).frame.iter_rows(named=True):
+            place = ("status", "label").index(row["what"])
+            assert told[row["id"]][place] == row["from"], "each transition begins where the last one ended"
+            told[row["id"]] = (row["to"], told[row["id"]][1]) if place == 0 else (told[row["id"]][0], row["to"])
+            assert since[row["id"] - 1] <= now, "nothing that changed later is touched"
+        until = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
+        assert all(late >= early for early, late in zip(since, until, strict=True))
+        since, seen = until, head(lab)
+        assert not lab.maintain(now)
+        assert head(lab) == seen, "a second pass at the same instant writes nothing"
+    assert known(lab) == told
+
+
+@settings(max_examples=15)
+@given(rows=memories(), now=passes, block=st.integers(1, 5), cut=st.integers(0, 4))
+def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, block, cut):
+    whole, parts = opened(alone("companion"), rows), opened(alone("companion"), rows)
+    whole.maintain(now)
+    looks = iter(range(100))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lab_upkeep, "_BLOCK", block)
+        begun = upkept(parts._store, now, stopped=lambda: next(looks) >= cut)
+        assert begun.complete == (cut >= -(-len(rows) // block))
+        rest = parts.maintain(now)
+    assert rest.complete
+    assert known(parts) == known(whole)
+    assert len(begun.events) + len(rest.events) <= -(-len(rows) // block), "one event a block, and none for nothing"
+
+
+class TestStatuses:
+    def test_a_fact_is_staged_confirmed_retracted_and_cleaned_up(self, lab, clock):
+        lab.use(alone("factgraph"))
+        lab.remember("Ann lives in Rome", status="active")
+        lab.remember("Bo sails", status="active", confidence=0.3)
+        assert lab.maintain().counts.filter(what="status").rows() == [("status", "active", "staged", 2)]
+        for _ in range(3):
+            written(lab, ("recall", clock(), {"ids": [1]}))
+        assert lab.maintain().frame.filter(what="status").select("id", "to").rows() == [(1, "confirmed")]
+        # 0.3 * 0.95^x < 0.2 after x = 7.9 weeks, and a week of grace
+        clock.advance(days=7 * (1 + math.log(2 / 3) / math.log(0.95)))
+        clock.advance(seconds=1)
+        assert lab.maintain().frame.filter(what="status").select("id", "to").rows() == [(2, "retracted")]
+        assert not lab.maintain(), "it is seen as retracted until the next pass"
+        clock.advance(hours=4)
+        assert lab.maintain().frame.select("id", "from", "to").rows() == [(2, "retracted", "deleted")]
+        assert lab[1].status == "confirmed"
+
+    def test_what_was_deleted_is_due_after_thirty_days(self, lab, clock):
+        lab.use(alone("companion"))
+        lab.remember("a dream")
+        clock.advance(days=30)
+        lab.maintain()
+        assert lab[1].status == "deleted"
+        clock.advance(days=29.9)
+        assert lab.maintain().due.is_empty()
+        clock.advance(days=0.1)
+        [(id, deleted, due)] = lab.maintain().due.rows()
+        assert (id, (due - deleted).days) == (1, 30)
+
+    @pytest.mark.parametrize("name", PACKS)
+    def test_a_time_to_live_ends_under_every_pack(self, lab, clock, name):
+        lab.use(alone(name))
+        lab.remember("for a week", ttl_days=7, emotional_weight=100)
+        lab.remember("for good", emotional_weight=100)
+        clock.advance(days=6.9)
+        lab.maintain()
+        assert lab[1].status in RECALLABLE
+        clock.advance(days=0.1)
+        lab.maintain()
+        assert (lab[1].status, lab[2].status in RECALLABLE) == ("expired", True)
+
+    def test_what_is_out_of_recall_stays_as_it_is(self, lab, clock):
+        lab.use(alone("companion"))
+        out = [word for word in LIVE if word not in (*RECALLABLE, "retracted")]
+        lab.remember_many([{"text": word, "status": word} for word in out])
+        clock.advance(days=400)
+        assert not lab.maintain()
+
+    def test_a_status_that_never_settles_is_refused_and_nothing_is_written(self, lab):
+        lab.remember("x")
+        lab.policies.install("promote", '(fn [status] (if (= status "active") "staged" "active"))')
+        seen = head(lab)
+        with pytest.raises(InputError, match=r"never settles on a status of memory 1"):
+            lab.maintain()
+        assert head(lab) == seen
+
+    def test_a_word_that_is_no_status_is_refused(self, lab):
+        lab.remember("x", kind="fact")
+        lab.policies.install("promote", "(fn [kind] kind)")
+        with pytest.raises(UnknownName, match='no status "fact"'):
+            lab.maintain()
+
+    def test_no_policy_may_say_that_something_is_purged(self, lab):
+        with pytest.raises(memlab.PolicyError, match="purged"):
+            lab.policies.install("promote", '(fn [] "purged")')
+
+    @pytest.mark.parametrize("status", ["forgotten", "expired", "deleted"])
+    def test_what_is_let_go_gets_the_status_that_the_pack_says(self, lab, status):
+        lab.use(f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))')
+        lab.remember("x")
+        lab.maintain()
+        assert lab[1].status == status
+
+
+class TestLabels:
+    def test_a_policy_that_reads_nothing(self, lab):
+        lab.policies.install("label", '(fn [] "same")')
+        lab.remember_many(["a", "b"])
+        assert lab.maintain().frame.rows() == [(id, "label", None, "same", lab.memories["changed"][0]) for id in (1, 2)]
+
+    def test_null_leaves_the_label_that_was_there(self, lab, clock):
+        lab.policies.install("label", '(fn [age-days] (if (< age-days 1) "new" null))')
+        lab.remember("a")
+        lab.maintain()
+        clock.advance(days=2)
+        assert not lab.maintain()
+        assert known(lab)[1] == ("active", "new")
+
+    def test_what_leaves_recall_keeps_its_last_label(self, lab, clock):
+        lab.use(alone("companion"))
+        lab.remember("a")
+        lab.maintain()
+        clock.advance(days=60)
+        lab.maintain()
+        assert known(lab)[1] == ("deleted", "vivid")
+
+    def test_another_pack_has_other_words(self, lab):
+        lab.remember("a")
+        lab.maintain()
+        lab.use(alone("associative"))
+        assert lab.maintain().frame.select("from", "to").rows() == [("vivid", "emerging")]
+
+    @pytest.mark.parametrize("created", ["0001-01-02", "1815-12-10", "1970-01-01", "2200-01-01", "9998-01-01"])
+    def test_any_date(self, lab, created):
+        lab.remember("a", at=created)
+        lab.maintain("2026-01-01")
+        assert known(lab)[1][1] == ("vivid" if created > "2026" else "fragment")
+
+
+def test_what_changed_at_a_later_instant_waits_until_the_clock_has_caught_up(lab, clock):
+    lab.use(alone("companion"))
+    lab.remember("a")
+    clock.advance(days=5)
+    lab.maintain()
+    assert known(lab)[1][1] == "clear"
+    clock.advance(days=-3)
+    assert not lab.maintain()
+    lab.remember("b")
+    assert lab.maintain().frame["id"].to_list() == [2], "what is new is not held up"
+    clock.advance(days=9)
+    assert lab.maintain().frame.select("id", "to").rows() == [(1, "hazy"), (2, "clear")]
+
+
+def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.memlab"
+        with memlab.open(path, embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion")) as lab:
+            lab.remember_many([f"memory {n}" for n in range(5)])
+            lab.maintain(BEGIN + 5 * DAY)
+            told, events = known(lab), list(lab._store.journal.events(kinds=["maintain"]))
+        assert [event.at for event in events] == [BEGIN + 5 * DAY]
+        assert events[0].body["set"] == [
+            {"ids": [1, 2, 3, 4, 5], "columns": {"label": "clear", "changed": BEGIN + 5 * DAY}}
+        ]
+        assert events[0].body["pack"] == load_pack(alone("companion")).hash
+        with memlab.open(path, embedder=trigrams, clock=memlab.ManualClock(BEGIN)) as again:
+            assert known(again) == told
+
+
+def test_nothing_is_decided_of_no_memories(lab):
+    found = transitions(lab._store.state, lab.pack, np.empty(0, dtype=np.int64), 0)
+    assert not found.change
+    assert found.frame.is_empty()
+    assert not lab.maintain()
+
+
+def test_a_retracted_memory_is_let_go_only_at_a_later_instant(lab, clock):
+    lab.use(alone("factgraph"))
+    lab.remember("a")
+    change = Change(set=[values_of([1], status="retracted", changed=clock())])
+    written(lab, ("edit", clock(), change.body()))
+    assert not lab.maintain()
+    assert lab.maintain(clock() + 1).frame.select("to").rows() == [("deleted",)]

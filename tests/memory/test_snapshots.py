@@ -1,0 +1,62 @@
+"""A snapshot is written when there is none that can be read, and the one that is left is of this state."""
+
+import json
+
+import pytest
+
+import memlab
+from memlab.memory import latest_snapshot, load_snapshot, save_snapshot
+
+
+@pytest.fixture
+def state(lab):
+    lab.remember_many(["Ana likes tea", "the deploy failed"], chain=True)
+    return lab._store.state
+
+
+def of_an_older_format(snapshot):
+    manifest = json.loads((snapshot / "manifest.json").read_text())
+    (snapshot / "manifest.json").write_text(json.dumps({**manifest, "format": manifest["format"] - 1}))
+
+
+def test_one_that_can_be_read_is_kept(state, tmp_path):
+    first = save_snapshot(state, tmp_path)
+    written = (first / "manifest.json").stat().st_mtime_ns
+    assert save_snapshot(state, tmp_path) == first
+    assert (first / "manifest.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        of_an_older_format,
+        lambda snapshot: (snapshot / "memories.parquet").write_bytes(b"PAR1"),
+        lambda snapshot: (snapshot / "manifest.json").unlink(),
+    ],
+    ids=["of an older format", "truncated", "without a manifest"],
+)
+def test_one_of_the_same_event_that_cannot_be_read_is_replaced(state, tmp_path, harm):
+    harm(save_snapshot(state, tmp_path))
+    again = save_snapshot(state, tmp_path)
+    assert load_snapshot(again).seq == state.seq
+    assert [item.name for item in tmp_path.iterdir()] == [again.name]
+
+
+def test_a_later_one_is_of_another_journal_and_goes(state, tmp_path):
+    own = save_snapshot(state, tmp_path)
+    own.rename(tmp_path / "snapshot-999999999999")
+    own = save_snapshot(state, tmp_path)
+    assert latest_snapshot(tmp_path) == own
+    assert [item.name for item in tmp_path.iterdir()] == [own.name]
+
+
+def test_a_lab_with_one_of_an_older_format_is_folded_anew_only_once(tmp_path):
+    folder = tmp_path / "agent.memlab"
+    with memlab.open(folder) as lab:
+        lab.remember("Ana likes tea")
+        lab.snapshot()
+    of_an_older_format(latest_snapshot(folder / "snapshots"))
+    with pytest.warns(UserWarning, match="rebuilt from the journal"), memlab.open(folder) as lab:
+        lab.snapshot()
+    with memlab.open(folder) as lab:  # warnings are errors
+        assert lab.memories["text"].to_list() == ["Ana likes tea"]

@@ -1,0 +1,243 @@
+"""Operations run by the verbs of a lab, with fuel, and written into its journal."""
+
+import json
+
+import pytest
+
+import memlab
+from memlab.errors import PolicyLimitError, PolicyNameError
+from memlab.operations import Fuel
+
+DAY = """
+; a day of an agent
+(remember "tabs are better than spaces" "preference" 0.8 "30d" ["style"])
+(remember "spaces align tables" fact nil perpetual)
+(associate 1 2 contradicts 0.5)
+(recall "tabs or spaces" 2)
+(feedback 1 "success")
+(decay! 12)
+(set-policy-fn decay (lambda (success fail base_half_ms) (* base_half_ms 2)))
+(get-policy)
+(adapt-policy)
+(stats)
+(trace 1 2)
+(activate [1] 2 0.5 0.001)
+"""
+
+
+@pytest.fixture
+def agent(trigrams, clock):
+    with memlab.open(embedder=trigrams, clock=clock, pack="associative") as opened:
+        yield opened
+
+
+def test_a_day_in_operations(agent):
+    ran = agent.run(DAY)
+    assert ran.frame["operation"].to_list() == [
+        *("remember", "remember", "associate", "recall", "feedback", "decay!"),
+        *("set-policy-fn", "get-policy", "adapt-policy", "stats", "trace", "activate"),
+    ]
+    assert ran.frame["line"].to_list() == list(range(3, 15))
+    first, second = agent.memories.to_dicts()
+    assert (first["text"], first["kind"], first["importance"], first["ttl_days"], first["tags"]) == (
+        "tabs are better than spaces",
+        "preference",
+        0.8,
+        30.0,
+        ["style"],
+    )
+    assert (second["kind"], second["importance"], second["ttl_days"], first["success"]) == ("fact", 0.5, None, 1.0)
+    assert agent.pack.settings["base-half-life"] == 12
+    joined = agent.edges.filter(agent.edges["relation"] == "contradicts", agent.edges["to_kind"] == "memory")
+    assert joined.select("source", "target", "relation", "weight").row(0) == (1, 2, "contradicts", 0.5)
+    assert ran[3].value.ids == (1, 2)
+    assert ran[3].rows[0]["text"] == first["text"]
+    assert ran[9].said.startswith("2 memories")
+    # A[2] = 1 * .5 * .5, and A[1] = 1 + .25 * .5 * .5 one step later, the tag aside.
+    received = {(row["kind"], row["id"]): row["activation"] for row in ran[11].rows}
+    assert received["memory", 2] > 0.25
+    told = json.loads(ran.json())
+    assert [step["operation"] for step in told["steps"]] == ran.frame["operation"].to_list()
+    assert "12 operations" in repr(ran)
+    assert "<table>" in ran._repr_html_()
+
+
+def test_a_run_is_an_event_and_so_is_what_it_does(agent):
+    ran = agent.run(DAY)
+    events = list(agent._store.journal.events(after=ran.event - 1))
+    assert events[0].kind == "run"
+    assert events[0].body["operations"][0] == "remember"
+    assert events[0].body["hash"] == ran.hash
+    assert events[0].body["memory"] is None
+    kinds = [event.kind for event in events[1:]]
+    assert kinds[:3] == ["remember", "remember", "link"]
+    assert {"recall", "feedback", "use", "install"} <= set(kinds)
+
+
+def test_nothing_runs_where_anything_is_wrong(agent):
+    head = agent._store.journal.head
+    with pytest.raises(memlab.PolicyError):
+        agent.run('(remember "a") (remember "b") (recal "a")')
+    with pytest.raises(PolicyNameError, match="No memory has the id 2"):
+        agent.run('(remember "a") (associate 1 2)')
+    assert len(agent) == 0
+    assert agent._store.journal.head == head
+
+
+def test_what_fails_on_the_way_says_what_came_before(agent):
+    agent.policies.pin("half-life")
+    with pytest.raises(memlab.InputError, match="pinned") as raised:
+        agent.run('(remember "a")\n(set-policy-fn decay (fn [base-half-days] base-half-days))')
+    assert "Operation 2 of 2, line 2" in raised.value.__notes__[0]
+    assert "is done and stays" in raised.value.__notes__[0]
+    assert len(agent) == 1
+
+
+def test_fuel_bounds_operations_and_memories(agent):
+    with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel is 1"):
+        agent.run("(stats) (stats)", fuel=Fuel(operations=1))
+    agent.remember_many([f"memory {n}" for n in range(20)])
+    with pytest.raises(PolicyLimitError, match="It may touch 10 memories, and 5 of the fuel") as raised:
+        agent.run('(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10))
+    assert raised.value.line == 2
+    assert agent.run('(recall "memory" 5) (recall "memory" 5)', fuel=Fuel(memories=12)).touched <= 12
+    for bad in (Fuel(operations=0), Fuel(memories=True)):
+        with pytest.raises(memlab.InputError, match="fuel"):
+            agent.run("(stats)", fuel=bad)
+
+
+def test_consolidation_counts_what_it_takes_in(agent, clock):
+    agent.remember_many([f"the deploy of monday number {n} went out" for n in range(15)])
+    agent.remember_many([f"grandma bakes an apple cake {n} times" for n in range(15)])
+    agent.settle()
+    clock.advance(days=400)
+    with pytest.raises(PolicyLimitError, match="It may touch"):
+        agent.run("(consolidate)", fuel=Fuel(memories=1))
+    ran = agent.run("(consolidate)")
+    assert ran.touched == agent.memories.filter(agent.memories["status"] == "consolidated").height > 1
+    assert ran[0].said == f"{ran.touched} memories became {len(ran[0].value)} summaries"
+
+
+class TestDecay:
+    """``(decay! days)`` is a logged change of the pack's text; what was installed over it stays."""
+
+    def test_it_is_reversible_and_keeps_what_was_installed(self, agent):
+        before = agent.pack
+        agent.policies.install("recall-score", "(fn [activation] activation)")
+        agent.run("(decay! 7)")
+        assert agent.pack.settings == {**before.settings, "base-half-life": 7.0}
+        assert agent.policies["recall-score"].source == "(fn [activation] activation)"
+        agent.policies.rollback()
+        assert agent.pack.settings["base-half-life"] == 30
+
+    def test_a_half_life_halves_what_is_left(self, agent, clock):
+        """recency = 0.5^(days / half-life), in the log of a recall."""
+        agent.remember("tabs")
+        agent.run("(decay! 10)")
+        clock.advance(days=20)
+        score = agent.recall("tabs", log=False).slate.frame
+        # success 0 and fail 0: the pack's half-life policy halves the base.
+        assert score["recency"][0] == pytest.approx(0.5 ** (20 / 5))
+
+    def test_a_pack_without_the_setting_gets_it(self, lab):
+        lab.use('(pack mine "x" :inherits cascade)\n(setting limit 3)')
+        lab.run("(decay! 5)")
+        assert lab.pack.settings["base-half-life"] == 5
+        assert lab.pack.settings["limit"] == 3
+
+
+class TestProposals:
+    """A memory may hold operations; they are shown when it is recalled, and run on consent only."""
+
+    TEXT = '(recall "release" 3)\n(remember "the release was announced" "event")'
+
+    def test_a_bad_text_is_refused_when_it_is_remembered(self, lab):
+        with pytest.raises(memlab.PolicyError, match="row 1, field operations, line 1, column 2") as raised:
+            lab.remember_many([{"text": "a"}, {"text": "b", "operations": "(recal 1)"}])
+        assert "^" in str(raised.value)
+        assert not len(lab)
+        with pytest.raises(PolicyLimitError, match="more than 100 operations"):
+            lab.remember("a", operations="(stats)" * 101)
+
+    def test_a_recall_runs_nothing_and_shows_what_would_be_done(self, lab):
+        lab.remember("on release day, announce it", operations=self.TEXT)
+        hits = lab.recall("release day")
+        assert len(lab) == 1
+        (proposal,) = lab.proposals(hits)
+        assert proposal.memory == 1
+        assert proposal.frame["does"].to_list() == ["reads", "adds"]
+        assert "on your consent" in repr(proposal)
+        assert "<table>" in proposal._repr_html_()
+        assert lab.proposals([]) == ()
+
+    def test_it_runs_on_consent_and_says_who_proposed_it(self, lab):
+        memory = lab.remember("on release day, announce it", operations=self.TEXT)
+        for refused in (memory, memory.id, lab.recall("release day")[0]):
+            with pytest.raises(memlab.InputError, match="consent=True"):
+                lab.run(refused)
+        with pytest.raises(memlab.InputError, match="consent=True"):
+            lab.run(memory, consent="yes")
+        assert len(lab) == 1
+        ran = lab.run(memory, consent=True)
+        assert ran.memory == 1
+        assert lab[2].kind == "event"
+        logged = next(event for event in lab._store.journal.events(kinds=("run",)))
+        assert logged.body["memory"] == 1
+        with pytest.raises(memlab.InputError, match="holds no operations"):
+            lab.run(lab[2], consent=True)
+
+    def test_a_proposal_runs_as_it_was_shown(self, lab):
+        from memlab.memory import Change, values_of
+
+        memory = lab.remember("release", operations='(recall "release")')
+        (shown,) = lab.proposals(memory)
+        with lab._store.writing() as tx:
+            change = Change(set=[values_of([1], operations='(remember "something else")')])
+            tx.event("edit", change.body(), at=0)
+        lab.run(shown, consent=True)
+        assert len(lab) == 1
+
+    def test_what_a_run_recalls_does_not_run(self, lab):
+        lab.remember("inner", operations='(remember "inner was here")')
+        outer = lab.remember("outer", operations='(recall "inner" 5)')
+        lab.run(outer, consent=True)
+        assert "inner was here" not in lab.memories["text"].to_list()
+
+    def test_fuel_holds_for_it_too(self, lab):
+        memory = lab.remember("x", operations='(remember "a") (remember "b")')
+        with pytest.raises(PolicyLimitError):
+            lab.run(memory, consent=True, fuel=Fuel(memories=1))
+
+    def test_a_text_of_a_later_version_is_shown_and_not_run(self, lab):
+        from memlab.memory import Change, values_of
+
+        lab.remember("x")
+        with lab._store.writing() as tx:
+            tx.event("edit", Change(set=[values_of([1], operations="(teleport 1)")]).body(), at=0)
+        (proposal,) = lab.proposals(1)
+        assert proposal.program is None
+        assert "teleport" in proposal.problem
+        with pytest.raises(memlab.InputError, match="cannot be run"):
+            lab.run(1, consent=True)
+
+
+def test_a_memory_as_an_s_expression(lab):
+    from memlab.language._reader import Text, read_forms
+
+    memory = lab.remember('say "hi"\n', kind="preference", tags=["a", "b"], at="2026-01-01")
+    assert memory.sexp == (
+        '(memory :id 1 :text "say \\"hi\\"\\n" :kind "preference" :tags ["a" "b"] :status "active" '
+        ':created "2026-01-01T00:00:00+00:00" :access 0)'
+    )
+    assert read_forms(Text(memory.sexp))[0].head == "memory"
+
+
+def test_a_file_of_operations(lab, tmp_path):
+    path = tmp_path / "day.hy"
+    path.write_text('(remember "tabs")\n(recal)')
+    with pytest.raises(PolicyNameError, match=r"day.hy, line 2, column 2"):
+        lab.run(path)
+    path.write_text('(remember "tabs")')
+    assert lab.run(path)[0].value.text == "tabs"
+    with pytest.raises(memlab.InputError, match="Cannot read"):
+        lab.run(tmp_path / "nowhere.hy")

@@ -1,0 +1,98 @@
+"""The commands that correct a lab: what they tell, and exit statuses that mean something."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import memlab
+from memlab.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def told(run):
+    def call(*words):
+        result = run(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return call
+
+
+@pytest.fixture
+def lab(told):
+    for text in ("deploys on Tuesdays", "tabs, not spaces", "the quokkas are in the shed"):
+        told("remember", "a.memlab", text, "--project", "api")
+    return "a.memlab"
+
+
+def test_a_field_in_place_and_a_text_anew(told, run, lab):
+    edited = told(
+        "edit", lab, 2, "--set", "importance=0.9", "--set", "summary=tabs", "--set", "pinned=true", "--tag", "x"
+    )
+    assert edited == {"id": 2, "text": "tabs, not spaces", "supersedes": None}
+    row = told("show", lab, 2)
+    assert (row["importance"], row["summary"], row["pinned"], row["tags"]) == (0.9, "tabs", True, ["x"])
+    told("edit", lab, 2, "--set", "summary=null")
+    assert told("show", lab, 2)["summary"] is None
+    assert told("edit", lab, 1, "--text", "deploys on Fridays") == {
+        "id": 4,
+        "text": "deploys on Fridays",
+        "supersedes": 1,
+    }
+    assert run("edit", lab, 1, "--text", "deploys on Mondays").stdout == "#5 supersedes #1: deploys on Mondays\n"
+    assert run("edit", lab, 1).exit_code == 1
+    assert run("edit", lab, 1, "--set", "importance").exit_code == 2
+    wrong = run("edit", lab, 1, "--set", "importance=high")
+    assert wrong.exit_code == 1
+    assert "finite number" in wrong.stderr
+
+
+def test_flag_delete_and_restore(told, run, lab):
+    told("edit", lab, 1, "--text", "deploys on Fridays")
+    flagged = told("deprecate", lab, 4, "it never changed")
+    assert [row["status"] for row in flagged["changed"]] == ["deprecated"]
+    assert [row["memory_id"] for row in flagged["review"]] == [1]
+    assert run("restore", lab, 4).stdout.splitlines() == [
+        "#4 is active (was deprecated)",
+        "review #1 (superseded by it: #4) deploys on Tuesdays",
+    ]
+    assert [row["memory_id"] for row in told("delete", lab, "--project", "api")["changed"]] == [1, 2, 3, 4]
+    assert run("delete", lab, "--project", "api").stdout == "nothing to change\n"
+    restored = told("restore", lab, "--project", "api")["changed"]
+    assert [row["status"] for row in restored] == ["superseded", "active", "active", "active"]
+    assert [row["memory_id"] for row in told("delete", lab, 2, 3)["changed"]] == [2, 3]
+    assert run("delete", lab).exit_code == 1
+    assert run("restore", lab, 99).exit_code == 1
+
+
+def test_a_purge_has_to_be_meant(told, run, lab, tmp_path):
+    told("backup", lab)
+    refused = run("purge", lab, 3)
+    assert refused.exit_code == 1
+    assert "--yes" in refused.stderr
+    assert told("purge", lab, 3, "--yes", "--reason", "asked for")["purged"] == [3]
+    held = [file for file in tmp_path.rglob("*") if file.is_file() and b"quokka" in file.read_bytes()]
+    assert held == []
+    assert told("purge", lab, "--overdue", "--yes")["purged"] == []
+    assert "Purged 3 memories" not in run("purge", lab, "--project", "nobody", "--yes").stdout
+    assert run("purge", lab, "--yes").exit_code == 1
+    assert told("show", lab, 3)["status"] == "purged"
+
+
+def test_a_backup_is_a_lab(told, run, lab, tmp_path):
+    made = told("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+    assert made["kept"] == 1
+    with memlab.open(made["path"], read_only=True) as copy:
+        assert len(copy) == 3
+    again = told("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+    assert again["kept"] == 1
+    assert again["path"] != made["path"]
+    assert run("backup", lab, "--keep", 0).exit_code == 1
+    assert run("backup", "nowhere").exit_code == 1

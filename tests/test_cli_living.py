@@ -1,0 +1,75 @@
+"""Upkeep and consolidation from the command line."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import memlab
+from memlab.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def told(run):
+    def call(*words):
+        result = run(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return call
+
+
+@pytest.fixture
+def old(run):
+    clock = memlab.ManualClock("2020-01-01T00:00:00")
+    rows = [f"The goat on meadow {n} wants hay and salt" for n in range(9)]
+    rows += [f"Deploy {n} ships the release to staging" for n in range(9)]
+    with memlab.open("a.memlab", clock=clock) as lab:
+        lab.remember_many([{"text": text, "kind": "observation", "project": "farm"} for text in rows])
+        lab.remember("Ships at noon", ttl_days=3)
+    return "a.memlab"
+
+
+def test_upkeep_tells_what_changed_and_then_nothing(told, run, old):
+    first = told("maintain", old, "--at", "2020-01-10")
+    assert {"what": "status", "from": "active", "to": "expired", "memories": 1} in first["changes"]
+    assert (first["at"], first["pack"], len(first["events"])) == ("2020-01-10T00:00:00+00:00", "memlab", 1)
+    assert told("maintain", old, "--at", "2020-01-10")["events"] == []
+    assert "nothing changed" in run("maintain", old, "--at", "2020-01-10").output
+
+
+def test_consolidation_there_and_back(told, run, old):
+    before = told("list", old)
+    dry = told("consolidate", old, "--dry-run")
+    assert (dry["dry_run"], dry["event"], {one["summary"] for one in dry["summaries"]}) == (True, None, {None})
+    assert "would become" in run("consolidate", old, "--dry-run").output
+    assert told("list", old) == before
+    made = told("consolidate", old)["summaries"]
+    assert [one["members"] for one in made] == [one["members"] for one in dry["summaries"]]
+    assert {told("show", old, id)["status"] for id in made[0]["members"]} == {"consolidated"}
+    undone = told("unconsolidate", old, made[0]["summary"])
+    assert undone == {"id": made[0]["summary"], "status": "forgotten", "restored": made[0]["members"]}
+    assert "0 memories" in run("consolidate", old, "--project", "farm", "--keep", 100).output
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("consolidate", "a.memlab", "--keep", "-1"), 1, "keep is a whole number"),
+        (("consolidate", "a.memlab", "--project", "frm"), 1, "farm"),
+        (("consolidate", "a.memlab", "--by", "age"), 2, "communities"),
+        (("unconsolidate", "a.memlab", "1"), 1, "no summary made by consolidation"),
+        (("maintain", "a.memlab", "--at", "soon"), 1, "soon"),
+        (("maintain", "no.memlab"), 1, "There is no lab"),
+    ],
+)
+def test_a_refusal_is_one_line_with_a_reason(run, old, words, status, said):
+    result = run(*words)
+    assert result.exit_code == status
+    assert said in result.output

@@ -1,0 +1,102 @@
+"""export, import, run and mirror on the command line."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import memlab
+from memlab.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words, input=None: CliRunner().invoke(main, [str(word) for word in words], input=input)
+
+
+@pytest.fixture
+def told(run):
+    def call(*words):
+        result = run(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return call
+
+
+@pytest.fixture
+def day(tmp_path):
+    path = tmp_path / "day.hy"
+    path.write_text('(remember "tabs are better" "preference" 0.8 "30d" ["style"])\n(recall "tabs" 1)\n')
+    return path
+
+
+def test_out_of_one_lab_and_into_another(told, run):
+    told("remember", "a.memlab", "The bakery opens at six.", "--project", "town")
+    told("remember", "a.memlab", "Tabs.")
+    for path in ("a.jsonl", "a.md", "a.sexp", "a.parquet"):
+        assert told("export", "a.memlab", path) == {"path": path, "memories": 2}
+        loaded = told("import", f"{path}.memlab", path)
+        assert (loaded["added"], loaded["known"]) == (2, 0)
+        assert told("import", f"{path}.memlab", path)["known"] == 2
+    assert told("export", "a.memlab", "town.jsonl", "--project", "town")["memories"] == 1
+    assert told("import", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
+    assert {row["project"] for row in told("list", "b.memlab")} == {"all"}
+    assert run("import", "b.memlab", "a.memlab").stdout.startswith("0 memories and 0 edges from a.memlab; 2 were here")
+    taken = run("export", "a.memlab", "a.md")
+    assert taken.exit_code == 1
+    assert "--overwrite" not in taken.stdout
+    assert "overwrite=True" in taken.stderr
+    assert run("export", "a.memlab", "a.md", "--overwrite").stdout == "2 memories in a.md\n"
+
+
+def test_a_pack_goes_along_when_it_is_wanted(told):
+    told("remember", "a.memlab", "x")
+    told("use", "a.memlab", "cascade")
+    told("export", "a.memlab", "a.jsonl")
+    told("import", "b.memlab", "a.jsonl", "--policies")
+    assert told("stats", "b.memlab")["pack"] == "cascade"
+    told("export", "a.memlab", "bare.jsonl", "--no-policies")
+    told("import", "c.memlab", "bare.jsonl", "--policies")
+    assert told("stats", "c.memlab")["pack"] == "memlab"
+
+
+def test_a_bad_file_says_where(run, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": 3}}\n')
+    result = run("import", "a.memlab", "bad.jsonl")
+    assert result.exit_code == 1
+    assert result.stderr == "memlab: bad.jsonl, line 2, field text: A text stands here, not 3.\n"
+    assert run("import", "a.memlab", "bad.jsonl", "--format", "xml").exit_code == 2
+
+
+def test_operations_run_on_consent(run, told, day):
+    asked = run("run", day, "--lab", "a.memlab", input="n\n")
+    assert asked.exit_code == 1
+    assert "adds     (remember" in asked.stdout
+    refused = run("run", day, "--lab", "a.memlab", "--json")
+    assert refused.exit_code == 1
+    assert "consent with --yes" in refused.stderr
+    ran = told("run", day, "--lab", "a.memlab", "--yes")
+    assert [step["operation"] for step in ran["steps"]] == ["remember", "recall"]
+    assert ran["steps"][1]["rows"][0]["text"] == "tabs are better"
+    day.write_text('(recall "tabs" 1)')
+    assert "1 operations" in run("run", day, "--lab", "a.memlab").stdout
+    assert run("run", day, "--lab", "none.memlab").exit_code == 1
+
+
+def test_operations_that_are_wrong_run_nothing(run, day):
+    day.write_text('(remember "a")\n(recal "a")')
+    result = run("run", day, "--lab", "a.memlab", "--yes")
+    assert result.exit_code == 1
+    assert "day.hy, line 2, column 2" in result.stderr
+    assert "^^^^^" in result.stderr
+    assert not memlab.open("a.memlab").memories.height
+
+
+def test_a_mirror(told, run, tmp_path):
+    told("remember", "a.memlab", "Tabs.")
+    assert told("mirror", "a.memlab", "copy") == {"folder": "copy", "memories": 1}
+    assert sorted(item.name for item in (tmp_path / "copy").iterdir()) == ["0000001-tabs.md", "index.json"]
+    (tmp_path / "copy" / "mine.txt").write_text("x")
+    assert "it holds mine.txt" in run("mirror", "a.memlab", "copy").stderr

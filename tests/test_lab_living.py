@@ -1,0 +1,265 @@
+"""``lab.maintain`` and ``lab.schedule``: real labs, real threads, and no waiting by the clock."""
+
+import gc
+import queue
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import memlab
+from memlab import lab_upkeep
+from memlab.errors import InputError, LabError, ReadOnlyLab
+from memlab.lab_schedule import Pace
+from memlab.lab_upkeep import upkept
+
+QUIET = '(pack quiet :inherits companion) (setting linking "off")'
+SOON, NEVER = timedelta(milliseconds=1), timedelta(days=365)
+UNSETTLED = '(fn [status] (if (= status "active") "staged" "active"))'
+
+
+@pytest.fixture
+def lab(trigrams, clock):
+    with memlab.open(embedder=trigrams, clock=clock, pack=QUIET) as opened:
+        yield opened
+
+
+def head(lab):
+    return lab._store.journal.head
+
+
+class TestMaintain:
+    def test_what_it_tells(self, lab, clock):
+        lab.remember_many(["a", "b", "c"])
+        clock.advance(days=5)
+        found = lab.maintain()
+        assert found
+        assert len(found) == 3
+        assert found.counts.rows() == [("label", None, "clear", 3)]
+        assert found.frame.columns == ["id", "what", "from", "to", "at"]
+        assert found.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
+        assert (found.pack, found.pack_hash) == ("quiet", lab.pack.hash)
+        assert [event.kind for event in lab._store.journal.events(after=found.events[0] - 1)] == ["maintain"]
+        assert repr(found) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
+
+    def test_where_nothing_changed_nothing_is_written(self, lab):
+        lab.remember("a")
+        lab.maintain()
+        before = head(lab)
+        found = lab.maintain()
+        assert (found.events, bool(found), head(lab)) == ((), False, before)
+        assert "nothing changed" in repr(found)
+        assert "nothing changed" in found._repr_html_()
+
+    def test_a_page_is_escaped(self, lab, clock):
+        lab.policies.install("label", '(fn [] "<b>")')
+        lab.remember("a")
+        page = lab.maintain()._repr_html_()
+        assert "&lt;b&gt;" in page
+        assert "<td style='text-align:left;padding:.1em .5em'><b>" not in page
+
+    def test_at_any_instant_that_a_caller_says(self, lab):
+        lab.remember("a", at="2026-01-01")
+        assert lab.maintain("2026-01-06").frame["to"].to_list() == ["clear"]
+        assert lab.maintain(datetime(2026, 1, 12)).frame["to"].to_list() == ["hazy"]
+
+    @pytest.mark.parametrize("now", [2**62, -(2**62), "9999-06-01"])
+    def test_what_no_calendar_has_is_refused(self, lab, now):
+        lab.remember("a")
+        before = head(lab)
+        with pytest.raises(InputError, match="now= lies in the years 1 to 9998"):
+            lab.maintain(now)
+        assert head(lab) == before
+
+    def test_two_labs_on_one_folder(self, disk, clock):
+        with disk(pack=QUIET) as one, disk() as other:
+            one.remember_many([f"memory {n}" for n in range(4)])
+            clock.advance(days=30)
+            assert one.maintain().counts.rows() == [("status", "active", "deleted", 4)]
+            assert not other.maintain()
+            assert other.memories.equals(one.memories)
+
+    def test_what_came_between_the_decision_and_the_lock_is_seen(self, disk, clock, monkeypatch):
+        """Another process confirms, in the moment before the write, what this one was about to let go."""
+        with disk(pack=QUIET) as one, disk() as other:
+            one.remember_many(["a", "b"])
+            clock.advance(days=30)
+            decided = lab_upkeep.transitions
+            calls = []
+
+            def once(state, pack, rows, now):
+                found = decided(state, pack, rows, now)
+                calls.append(len(rows))
+                if calls == [0, 2]:
+                    with other._store.writing() as tx:
+                        tx.event("recall", {"ids": [1]}, at=now)
+                return found
+
+            monkeypatch.setattr(lab_upkeep, "transitions", once)
+            one.maintain()
+            assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
+            assert one.memories["status"].to_list() == ["active", "deleted"]
+
+    def test_reading_only(self, disk):
+        with disk(pack=QUIET) as lab:
+            lab.remember("a")
+        with disk(read_only=True) as lab:
+            for upkeep in (lab.maintain, lab.schedule):
+                with pytest.raises(ReadOnlyLab, match="read_only=True"):
+                    upkeep()
+            assert lab.forecast(1, "2026-04-01").frame.height == 100
+
+    @pytest.mark.parametrize(("fields", "status"), [({}, "deleted"), ({"ttl_days": 7}, "expired")])
+    def test_what_was_restored_is_not_let_go_at_once(self, lab, clock, fields, status):
+        lab.remember("a dream", **fields)
+        clock.advance(days=30)
+        lab.maintain()
+        assert lab[1].status == status
+        lab.restore(1)
+        clock.advance(hours=4)
+        lab.maintain()
+        assert lab[1].status == "active"
+
+    def test_recall_goes_by_what_was_found(self, lab, clock):
+        lab.remember_many(["the sea at night", "the sea at noon"])
+        clock.advance(days=10)
+        lab.recall("the sea at night", limit=1)
+        clock.advance(days=12)
+        lab.maintain()
+        assert {hit.text for hit in lab.recall("the sea", log=False)} <= {"the sea at night"}
+
+
+class TestSchedule:
+    def test_at_once_and_then_again(self, lab, clock):
+        lab.remember("a")
+        passes = queue.Queue()
+        with lab.schedule(every=SOON, on_upkeep=passes.put) as schedule:
+            assert passes.get(timeout=30).counts.rows() == [("label", None, "vivid", 1)]
+            clock.advance(days=30)
+            found = passes.get(timeout=30)
+            while not found:
+                found = passes.get(timeout=30)
+            assert found.counts.rows() == [("status", "active", "deleted", 1)]
+            assert schedule.active
+        assert not schedule.active
+        assert schedule.next is None
+        assert schedule.last is not None
+        assert schedule.passes >= 2
+        assert "stopped" in repr(schedule)
+        assert schedule._repr_html_()
+
+    def test_every_is_the_pack_s_unless_it_is_said(self, lab, trigrams):
+        with lab.schedule(on_upkeep=lambda found: None) as schedule:
+            assert schedule.every == timedelta(hours=4)
+            assert timedelta(hours=3.9) < schedule.next - datetime.now(UTC) <= timedelta(hours=4)
+            lab.use("(pack p) (setting upkeep-hours 24)")
+            assert schedule.every == timedelta(hours=24)
+        with lab.schedule(every=timedelta(minutes=5)) as schedule:
+            assert schedule.every == timedelta(minutes=5)
+
+    def test_a_second_one_takes_the_place_of_the_first(self, lab):
+        first = lab.schedule(every=NEVER)
+        second = lab.schedule(every=NEVER)
+        assert (first.active, second.active) == (False, True)
+
+    def test_closing_the_lab_stops_it(self, disk):
+        lab = disk(pack=QUIET)
+        schedule = lab.schedule(every=SOON)
+        lab.close()
+        assert not schedule.active
+        with pytest.raises(LabError, match="closed"):
+            lab.maintain()
+
+    def test_the_thread_may_close_the_lab_itself(self, disk):
+        lab, closed = disk(pack=QUIET), threading.Event()
+
+        def close(found):
+            lab.close()
+            closed.set()
+
+        schedule = lab.schedule(every=SOON, on_upkeep=close)
+        assert closed.wait(30)
+        schedule._thread.join(30)
+        assert not schedule.active
+
+    def test_a_journal_that_was_closed_ends_it(self, disk):
+        lab = disk(pack=QUIET)
+        schedule = lab.schedule(every=SOON)
+        lab._store.close()
+        schedule._thread.join(30)
+        assert not schedule.active
+        assert schedule.error is None
+
+    def test_a_lab_that_nobody_has_any_more_is_let_go(self, trigrams, clock):
+        schedule = memlab.open(embedder=trigrams, clock=clock).schedule(every=SOON)
+        gc.collect()
+        schedule._thread.join(30)
+        assert not schedule.active
+
+    def test_a_pass_that_fails_is_told_once_and_mended_by_one_that_succeeds(self, lab, capfd):
+        lab.remember("a")
+        lab.policies.install("promote", UNSETTLED)
+        passes = queue.Queue()
+        schedule = lab.schedule(every=SOON, on_upkeep=passes.put)
+        while schedule.passes < 5:
+            schedule._stopping.wait(0.001)
+        assert "never settles" in str(schedule.error)
+        assert "never settles" in repr(schedule)
+        assert "never settles" in schedule._repr_html_()
+        lab.policies.rollback("promote")
+        passes.get(timeout=30)
+        schedule.stop()
+        assert schedule.error is None
+        assert capfd.readouterr().err.count("never settles") == 1
+
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+    def test_a_callback_that_fails_does_not_end_it(self, lab):
+        told = queue.Queue()
+
+        def fails(found):
+            told.put(found)
+            raise KeyError("mine")
+
+        with lab.schedule(every=SOON, on_upkeep=fails) as schedule:
+            for _ in range(3):
+                told.get(timeout=30)
+            assert schedule.active
+
+    def test_it_stops_between_blocks(self, lab, monkeypatch):
+        """A pass over a million memories does not hold up who closes the lab."""
+        monkeypatch.setattr(lab_upkeep, "_BLOCK", 1)
+        lab.remember_many(["a", "b", "c"])
+        looks = iter([False, True, True, True])
+        found = upkept(lab._store, lab._store.clock(), stopped=lambda: next(looks))
+        assert (found.complete, found.frame["id"].to_list()) == (False, [1])
+        assert "stopped before its end" in repr(found)
+        assert lab.maintain().frame["id"].to_list() == [2, 3]
+
+    @pytest.mark.parametrize("every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True])
+    def test_another_kind_of_time_is_refused(self, lab, every):
+        with pytest.raises(InputError, match="every= is a timedelta"):
+            lab.schedule(every=every)
+
+    def test_who_writes_meanwhile_is_not_held_up(self, lab):
+        with lab.schedule(every=SOON):
+            for number in range(50):
+                lab.remember(f"memory {number}")
+                lab.recall("memory", limit=1)
+        lab.maintain()
+        assert lab.memories["label"].to_list() == ["vivid"] * 50
+
+
+class TestPace:
+    """Two clocks: one that may be set, and one that may stand still while the machine sleeps."""
+
+    def test_a_pass_is_due_after_so_many_seconds(self):
+        assert Pace(1000, 50).left(60, 1010, 60) == 50
+
+    def test_a_night_asleep_makes_one_pass(self):
+        pace = Pace(1000, 50)
+        awake = (1000 + 8 * 3600, 51)
+        assert pace.left(3600, *awake) < 0
+        assert Pace(*awake).left(3600, *awake) == 3600, "the next is an hour away, and none is made up for"
+
+    def test_a_clock_that_was_set_back_holds_up_nothing(self):
+        assert Pace(1000, 50).left(60, -86_400, 110) == 0

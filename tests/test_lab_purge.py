@@ -1,0 +1,519 @@
+"""What was purged is nowhere: not in a byte of any file below the lab, whatever kept it and whenever a process died."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from conftest import letters
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import memlab
+from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
+from memlab.life import tombstones_of
+from memlab.memory import State
+
+TEXT = "The xylophonist Zanzibarov keeps his quokkas in a shed"
+FIELDS = {
+    "tags": ["quokkatag", "town"],
+    "project": "acmeproj",
+    "session": "secretsession",
+    "speaker": "Ottokarla",
+    "summary": "Wombats and quokkas live there",
+    "subject": "Zanzibarov",
+    "predicate": "keeps",
+    "object": "Numbatson",
+    "title": "Quokkakeeping",
+    "steps": ["quokkastep"],
+    "files": ["src/quokka.py"],
+    "triggers": ["quokkatrigger"],
+    "ref": "ref-quokka",
+    "reason": "heard from Quollina",
+    "branch": "quokkabranch",
+    "creator": "agent:quokka",
+}
+WORDS = (
+    *("xylophon", "zanzibarov", "quokka", "wombat", "bettongia", "pademelon", "numbatson", "quollina"),
+    *("secretsession", "ottokarla", "acmeproj"),
+)
+
+
+def contents(file: Path) -> bytes:
+    """The bytes of a file, and what they decode to where they are compressed or lie in pages."""
+    data = file.read_bytes()
+    if file.suffix == ".parquet":
+        return data + str(pl.read_parquet(io.BytesIO(data)).to_dict(as_series=False)).encode()
+    if file.suffix == ".npz":
+        with np.load(io.BytesIO(data)) as arrays:
+            return data + b"".join(arrays[name].tobytes() for name in arrays)
+    if file.suffix == ".db":
+        found = [data]
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+            for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                for row in connection.execute(f"SELECT * FROM {table}"):
+                    found += [value if isinstance(value, bytes) else str(value).encode() for value in row]
+        return b"\n".join(found)
+    return data
+
+
+def traces(folder: Path, words=WORDS) -> set[str]:
+    """Which words occur in any file below ``folder``, in any case, and in which."""
+    found = set()
+    for file in folder.rglob("*"):
+        if file.is_file():
+            held = contents(file).lower()
+            found |= {f"{word} in {file.relative_to(folder)}" for word in words if word.encode() in held}
+    return found
+
+
+def fill(lab, *, clock=None) -> None:
+    """A lab in which memory 1, and its correction 4, are to go; they have been everywhere."""
+    lab.remember(TEXT, **FIELDS)
+    lab.remember("A fair in the town", tags=["town"], context=f"before that: {TEXT}. So he said.")
+    lab.remember("Nothing of the sort", tags=["other"])
+    lab.edit(1, text="The xylophonist feeds a pademelon", summary="Bettongia")
+    lab.link(2, 1)
+    lab.link(2, 3)
+    lab.edit(3, tags=["other", "late"], importance=0.75)
+    lab.recall(TEXT)
+    lab.recall("fair", session="secretsession")
+    lab.recall("fair", project="acmeproj")
+    lab.recall("fair", where=pl.col("project") != "acmeproj")
+    lab.feedback(2, "success")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "agent.memlab"
+
+
+def everywhere(lab, monkeypatch):
+    """Snapshots, sealed slates, backups."""
+    monkeypatch.setattr("memlab.store._SEAL_EVERY", 2)
+    lab.slates.collect()
+    lab.snapshot()
+    lab.backup()
+
+
+# -- nothing is left ------------------------------------------------------------------------------------------------
+
+
+def test_no_byte_is_left(disk, folder, monkeypatch):
+    with disk() as lab:
+        fill(lab)
+        everywhere(lab, monkeypatch)
+        there = {trace.split(" in ")[1].split("/")[0] for trace in traces(folder)}
+        assert there >= {"journal.db", "backups", "slates", "snapshots"}
+        vector = lab._store.state.vectors.take(np.array([0])).tobytes()
+        assert any(vector in contents(file) for file in folder.rglob("*") if file.is_file())
+
+        done = lab.purge([1, 4], reason="he asked for it")
+        assert (done.ids, len(done)) == ((1, 4), 2)
+        assert traces(folder) == set()
+        assert not any(vector in contents(file) for file in folder.rglob("*") if file.is_file())
+        assert [path.name[:13] for path in (folder / "backups").iterdir()] == ["backup-000002"]
+        lab.slates.collect()
+        lab.snapshot()
+    assert traces(folder) == set()
+    with disk() as lab:
+        lab.remember("afterwards")
+        assert traces(folder) == set()
+
+
+def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
+    with disk() as lab:
+        fill(lab)
+        before = lab.memories
+        lab.purge([1, 4], reason="he asked for it")
+        after = lab.memories
+        for id in (1, 4):
+            row, was = after.row(id - 1, named=True), before.row(id - 1, named=True)
+            assert row["status"] == "purged"
+            assert row["text"] == ""
+            assert row["tags"] == []
+            for name in FIELDS:
+                assert row[name] in (None, []), name
+            for name in ("kind", "created", "importance", "access", "provenance", "accessed"):
+                assert row[name] == was[name], name
+        lived = ["text", "tags", "importance", "status", "access", "success", "created", "summary"]
+        assert after[1:3].select(lived).equals(before[1:3].select(lived))
+        assert after["context"][1] == "before that: . So he said."
+        tombstones = tombstones_of(lab._store.state)
+        assert tombstones.is_purged(TEXT)
+        assert tombstones.is_purged(f" {TEXT.replace(' ', chr(10))}")
+        assert not tombstones.is_purged("A fair in the town")
+        assert [event.kind for event in lab._store.journal.events()][-1] == "purge"
+        decisions = lab.slates.decisions.collect()
+        assert decisions["query"].to_list() == ["", "fair", "fair", "fair"]
+        assert "acmeproj" not in str(decisions.to_dicts())
+
+
+def test_what_tells_of_it_and_stays_is_named(lab):
+    lab.remember("one")
+    lab.edit(1, text="two")
+    lab.remember("a summary of two")
+    lab.link(3, 2, "derived-from")
+    done = lab.purge(2)
+    assert sorted(done.review.select("memory_id", "how").rows()) == [(1, "superseded by it"), (3, "derived from it")]
+    assert "2 to review" in repr(done)
+    assert done.frame["memories"].to_list() == [1]
+    assert "review" in done._repr_html_()
+
+
+def test_the_lab_goes_on(lab):
+    fill(lab)
+    edges = lab.edges.filter((pl.col("source").is_in([2, 3])) & (pl.col("to_kind") == "tag"))
+    lab.purge(1)
+    lab.purge(4)
+    kept = ["source", "to", "relation", "weight", "created", "edge"]
+    assert lab.edges.filter(pl.col("to_kind") == "tag").select(kept).equals(edges.select(kept))
+    assert lab.recall("fair in the town").ids
+    assert lab.recall("xylophonist quokkas", status=["purged", "active"]).frame.height
+    lab.stats(progress=False)
+    lab.similar(2)
+    lab.trace(2)
+    lab.maintain(progress=False)
+    new = lab.remember("the goat of the town", tags=["town"])
+    assert lab.recall("goat")[0].id == new.id
+
+
+def test_a_recall_of_the_past_knows_it_no_more(lab):
+    fill(lab)
+    pack = memlab.load_pack("cascade")
+    asked = lab.slates.decisions.collect().to_dicts()
+    assert lab._recall_at(asked[1], pack) is not None
+    assert "xylophon" in str(lab._recalls._past._state.memories().to_dicts()).lower()
+    lab.purge([1, 4])
+    assert lab._recall_at(asked[0], pack) is None  # the question itself was the text
+    assert lab._recall_at(asked[1], pack) is not None
+    past = lab._recalls._past._state
+    assert "xylophon" not in str(past.memories().to_dicts()).lower()
+
+
+def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
+    fill(lab)
+    past = lab.at(event=lab._store.journal.head)
+    assert past[1].text == TEXT
+    lab.purge([1, 4])
+    assert past[1].text == ""
+    assert all(tag.startswith("[purged ") for tag in past.memories["tags"][0])
+    assert past.recall("fair in the town").ids
+
+
+# -- what is purged -------------------------------------------------------------------------------------------------
+
+
+def test_a_project_goes_with_the_questions_that_were_asked_in_it(disk, folder):
+    with disk() as lab:
+        fill(lab)
+        lab.recall("where are the bettongia", project="acmeproj")
+        done = lab.purge(project="acmeproj")
+        assert done.ids == (1, 4)
+        assert traces(folder) == set()
+        assert lab.slates.decisions.collect()["query"].to_list() == ["", "fair", "", "fair", ""]
+
+
+def test_what_is_overdue(lab, clock):
+    lab.remember_many(["a", "b", "c"])
+    lab.delete(1)
+    clock.advance(days=29)
+    lab.delete(2)
+    assert lab.purge(overdue=True).ids == ()
+    clock.advance(days=1)
+    assert lab.purge(overdue=True).ids == (1,)
+    clock.advance(days=-300)
+    assert lab.purge(overdue=True).ids == ()
+    assert lab.memories["status"].to_list() == ["purged", "deleted", "active"]
+
+
+def test_twice_is_once(lab):
+    lab.remember("a")
+    lab.purge(1)
+    head = lab._store.journal.head
+    assert lab.purge(1).ids == ()
+    assert lab._store.journal.head == head
+    for verb in (lambda: lab.restore(1), lambda: lab.edit(1, text="b"), lambda: lab.forget(1)):
+        with pytest.raises(InputError, match="is purged"):
+            verb()
+    assert len(lab.delete(1)) == 0
+    assert lab[1].status == "purged"
+
+
+@pytest.mark.parametrize("wrong", [{}, {"memory": 1, "overdue": True}, {"project": "x", "overdue": True}])
+def test_it_is_said_exactly_what_is_to_go(lab, wrong):
+    lab.remember("a", project="x")
+    with pytest.raises(InputError, match="exactly one"):
+        lab.purge(**wrong)
+    with pytest.raises(UnknownName):
+        lab.purge(2)
+    with pytest.raises(PrivacyError):
+        lab.purge(1, reason="AKIA" + "IOSFODNN7EXAMPLQ")
+    assert lab[1].status == "active"
+
+
+@pytest.mark.parametrize("text", ["ab", "🐐 quokkagoat שלום", "quokkaword " * 90_000])
+def test_texts_of_any_length_and_script(disk, folder, text):
+    with disk() as lab:
+        lab.remember("before", tags=[f"town{number}" for number in range(10_000)])
+        lab.remember(text)
+        lab.purge([1, 2])
+        assert traces(folder, ["quokka", "שלום", "town77"]) == set()
+        assert lab.memories["text"].to_list() == ["", ""]
+
+
+def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, folder, tmp_path):
+    kept = tmp_path / "kept"
+    with disk() as lab:
+        fill(lab)
+        lab.backup(kept)
+        lab.purge([1, 4])
+        assert traces(kept) == set()
+        assert len(list(kept.iterdir())) == 1
+        shutil.rmtree(kept)
+        with pytest.raises(LabError, match="cannot be reached"):
+            lab.purge(2)
+        assert lab[2].status == "purged"
+    with pytest.warns(UserWarning, match="is not ended"):
+        disk().close()
+    kept.mkdir()
+    disk().close()
+    with disk() as lab:
+        assert not lab._store.journal.meta("purging")
+
+
+def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
+    with disk() as lab:
+        fill(lab)
+        lab.snapshot()
+        shutil.copytree(folder / "snapshots", tmp_path / "old")
+        lab.purge([1, 4])
+    shutil.rmtree(folder / "snapshots", ignore_errors=True)
+    shutil.copytree(tmp_path / "old", folder / "snapshots")
+    with disk(read_only=True) as lab:
+        assert lab[1].text == ""
+
+
+# -- several processes ----------------------------------------------------------------------------------------------
+
+CHILD = """
+import sys
+sys.path.insert(0, {tests!r})
+import memlab
+from conftest import letters
+lab = memlab.open({path!r}, embedder=letters)
+{work}
+"""
+
+
+def child(path: Path, work: str) -> subprocess.Popen:
+    code = CHILD.format(tests=str(Path(__file__).parent), path=str(path), work=work)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen) -> int:
+    _, said = process.communicate(timeout=120)
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return process.returncode
+
+
+def test_a_lab_that_is_open_elsewhere_forgets_it_too(disk, folder):
+    with disk() as lab:
+        fill(lab)
+        lab.snapshot()
+        assert lab[1].text == TEXT
+        ended(child(folder, "lab.purge([1, 4]); lab.remember('from the other'); lab.close()"))
+        assert lab[1].text == ""
+        assert lab[5].text == "from the other"
+        assert lab.recall("fair in the town").ids
+        lab.remember("from here")
+        lab.snapshot()
+        lab.slates.collect()
+        assert traces(folder) == set()
+        live = lab.memories
+    with disk() as lab:
+        assert lab.memories.equals(live)
+
+
+KILLED = """
+import os, signal
+left = [{step}]
+def count(event, arguments):
+    if event in ("shutil.rmtree", "os.remove", "os.rmdir", "os.rename", "os.mkdir", "sqlite3.connect", "fcntl.flock"):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+import sys
+sys.addaudithook(count)
+lab.purge([1, 4])
+sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize("step", [2, 3, 6, 14, 19, 24, 28, 30, 33])
+def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, folder, monkeypatch, step):
+    with disk() as lab:
+        fill(lab)
+        everywhere(lab, monkeypatch)
+    ended(child(folder, KILLED.format(step=step)))
+    with disk() as lab:
+        texts = lab.memories["text"].to_list()
+        if texts[0] == TEXT:
+            assert lab[1].status == "superseded"
+            assert lab[4].status == "active"
+            assert lab.purge([1, 4]).ids == (1, 4)
+        assert [lab[id].status for id in (1, 4)] == ["purged", "purged"]
+        assert traces(folder) == set()
+        assert not lab._store.journal.meta("purging")
+    assert traces(folder) == set()
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06])
+def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
+    with disk() as lab:
+        fill(lab)
+        everywhere(lab, monkeypatch)
+    process = child(folder, "print('now', flush=True); lab.purge([1, 4]); import os; os._exit(0)")
+    assert process.stdout.readline() == "now\n"
+    try:
+        process.wait(delay)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+    ended(process)
+    with disk() as lab:
+        if lab[1].status != "purged":
+            assert lab[1].text == TEXT
+            lab.purge([1, 4])
+    assert traces(folder) == set()
+
+
+def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
+    monkeypatch.setattr("memlab.lab_correcting.PURGE_TIMEOUT", 0.1)
+    with disk() as lab, disk() as other:
+        lab.remember("a")
+        with other._store.derived.held(1), pytest.raises(LabBusy):
+            lab.purge(1)
+        assert lab[1].status == "active"
+        assert lab.purge(1).ids == (1,)
+
+
+# -- any life -------------------------------------------------------------------------------------------------------
+
+verbs = st.sampled_from(
+    ["remember", "remember", "text", "fields", "forget", "delete", "restore", "purge", "link", "say"]
+)
+names = st.sampled_from(["goat", "sea", "bakery", "tabs"])
+
+
+def fold_of(lab, *cuts) -> State:
+    state, journal = State(), lab._store.journal
+    for after, upto in zip((0, *cuts), (*cuts, journal.head), strict=True):
+        state.fold(journal.events(after=after, upto=upto), journal)
+    return state
+
+
+def told(state: State):
+    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.registers.items()}
+    rows = np.arange(len(state))
+    return (
+        state.memories().to_dicts(),
+        state.edge_frame().drop("target", "to").to_dicts(),
+        state.uses.values.tolist(),
+        state.vectors.take(rows).tolist(),
+        state.words.lengths.tolist(),
+        registers,
+        state.nodes.vocabularies(),
+    )
+
+
+@given(st.lists(st.tuples(verbs, st.integers(0, 9), names, names), min_size=3, max_size=14), st.data())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all(trigrams, life, data):
+    clock = memlab.ManualClock("2026-03-01")
+    with memlab.open(embedder=trigrams, clock=clock) as lab:
+        purged: set[int] = set()
+        for verb, which, one, two in life:
+            clock.advance(hours=1)
+            id = which % max(len(lab), 1) + 1
+            status = lab[id].status if len(lab) else None
+            if verb == "remember":
+                lab.remember(f"{one} {two}", tags=[one, two], session=one, subject=two, chain=True)
+            elif status is None:
+                continue
+            elif verb == "say":
+                lab.recall(f"{one} {two}", session=one)
+            elif verb == "link" and id > 1:
+                lab.link(id, 1, "supersedes")
+            elif verb == "purge":
+                ids = sorted({id, which % 3 + 1} & set(range(1, len(lab) + 1)) - purged)
+                rest = pl.col("id").is_in([*purged, *ids]).not_()
+                before, edges = lab.memories.filter(rest), lab.edges
+                lab.purge(ids)
+                purged.update(ids)
+                assert lab.memories.filter(rest).equals(before)
+                lived = (pl.col("to_kind") != "memory") | pl.col("target").is_in(list(purged)).not_()
+                lived &= pl.col("source").is_in(list(purged)).not_()
+                kept = ["edge", "source", "relation", "weight", "reinforcements", "created", "to"]
+                assert lab.edges.select(kept).equals(edges.filter(lived).select(kept))
+            elif status in ("purged", "deleted") and verb != "restore":
+                continue
+            elif verb == "text":
+                lab.edit(id, text=f"{two} {one}", tags=[one])
+            elif verb == "fields":
+                lab.edit(id, tags=[two], summary=one, branch=None)
+            elif verb == "restore" and status not in ("purged", "superseded"):
+                lab.restore(id)
+            elif verb in ("forget", "delete"):
+                getattr(lab, verb)(id)
+        whole = told(fold_of(lab))
+        assert told(lab._store.state) == whole
+        cut = data.draw(st.integers(0, lab._store.journal.head))
+        assert told(fold_of(lab, cut)) == whole
+
+
+def test_reopening_equals_the_live_state(disk):
+    with disk() as lab:
+        fill(lab)
+        lab.purge([1, 4])
+        lab.edit(3, text="something else")
+        lab.forget(2)
+        live = told(lab._store.state)
+        lab.snapshot()
+    for _ in range(2):
+        with disk() as lab:
+            assert told(lab._store.state) == live
+        with closing(sqlite3.connect(lab.path / "journal.db")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        shutil.rmtree(lab.path / "snapshots", ignore_errors=True)
+
+
+def test_an_index_made_of_the_vectors_goes(tmp_path, folder):
+    with memlab.open(folder, embedder=letters) as lab:
+        lab.remember_many([f"text {number} quokkaword{number}" for number in range(4200)])
+        assert lab._store.neighbours.rebuild()
+        assert list((folder / "neighbours").glob("*.index"))
+        (folder / "neighbours" / ".draft-vectors").write_bytes(b"left by a builder that was killed")
+        lab.purge(range(1, 4))
+        assert [path.name for path in (folder / "neighbours").iterdir()] == ["build.lock"]
+        assert traces(folder, ["quokkaword1 ", "quokkaword2\x00"]) == set()
+        assert lab.similar(9).height
+
+
+def test_an_entity_of_whom_only_the_purged_told_is_not_listed(lab):
+    lab.remember("she keeps quokkas", subject="Zoe", predicate="keeps", value="quokkas")
+    lab.remember("Ada likes tea", subject="Ada", predicate="likes", value="tea")
+    number = lab.entities.filter(name="Ada")["id"].item()
+    lab.purge(1)
+    assert lab.entities["name"].to_list() == ["Ada"]
+    assert lab.entities["id"].item() == number
