@@ -17,7 +17,7 @@ _GATHER = 0.2
 of processor time each beside 100,000, against 20)."""
 
 _BREATH = 0.01
-"""Seconds between two blocks in which others get at the lab: the lock that they wait for is not fair."""
+"""Seconds at least between two blocks, and as long as the block took: others get at the lab for half of the time."""
 
 _RETRY = 1.0
 """Seconds until the next attempt where another process holds the lab."""
@@ -83,9 +83,11 @@ class Linker:
             self._stopping.wait(_GATHER)
             self._work.clear()
             try:
+                began = time.monotonic()
                 while not self._stopping.is_set() and link_waiting(self._store, self._recalls):
                     self._error = None
-                    self._stopping.wait(_BREATH)
+                    self._stopping.wait(max(_BREATH, time.monotonic() - began))
+                    began = time.monotonic()
             except LabBusy as error:
                 self._error = error
                 self._stopping.wait(_RETRY)

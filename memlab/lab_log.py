@@ -32,7 +32,7 @@ def concerned(event: Event) -> list[int]:
     """The ids of the memories that an event added, showed, judged, joined or changed; each once, ascending."""
     body = event.body
     found: set[int] = set()
-    if event.kind == "remember":
+    if "first" in body:
         found.update(range(body["first"], body["first"] + body["count"]))
     ids = body.get("ids")
     if isinstance(ids, list):

@@ -198,4 +198,4 @@ class LabWriting(LabBase):
             if ends[0] == ends[1]:
                 raise InputError(f"Memory {ends[0]} cannot be linked to itself.")
             change = Change(edges=edges_of([ends[0]], [ends[1]], relation, weight))
-            tx.event("link", change.body(), at=self._store.clock())
+            tx.event("link", {"by": "hand", **change.body()}, at=self._store.clock())

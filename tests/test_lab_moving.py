@@ -104,3 +104,13 @@ def test_tags_beyond_counting(lab, tmp_path, trigrams, clock):
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.edges.drop("edge").equals(lab.edges.drop("edge"))
         assert len(other[2].text) == 1_000_000
+
+
+def test_an_import_and_a_run_stand_in_the_log(lab, tmp_path, trigrams, clock):
+    lab.remember_many(["one", "two"])
+    path = lab.export(tmp_path / "a.jsonl")
+    with memlab.open(embedder=trigrams, clock=clock) as other:
+        other.load(path)
+        other.run("(get-policy)")
+        told = other.log.filter(other.log["kind"].is_in(["import", "run"]))
+        assert told.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,11 @@ from memlab.slates import Slate, decode
 
 __all__ = ["Replay", "replay"]
 
-_CHANGED_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore")
+_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract")
 """Events whose parts say what a person changed."""
+
+_NOT_REPLAYED = ("entity", "merge-entity", "split-entity", "close-gap", "consolidate", "unconsolidate", "purge")
+"""What a person did, and what depends on how the old lab stood then."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +117,24 @@ class _Player:
         self._applied: Counter[str] = Counter()
         self._left: Counter[tuple[str, str]] = Counter()
         self._slates = _Slates(old)
+        self._acts: dict[str, Callable[[Event], str | None]] = {
+            "remember": self._remember,
+            "import": self._remember,
+            "recall": self._recall,
+            "feedback": self._feedback,
+            "verify": self._verify,
+            "conversation": self._conversation,
+            "link": self._link,
+            **dict.fromkeys(_BY_HAND, self._by_hand),
+        }
 
     def play(self, event: Event) -> None:
         """Live through an event: upkeep that was due before it, then the input itself."""
         self._pass_time(event.at)
-        act = getattr(self, f"_{event.kind}", None) if event.kind in _INPUTS else None
-        if event.kind in _CHANGED_BY_HAND:
-            act = self._by_hand
-        if act is None:
+        if event.kind in _NOT_REPLAYED:
+            self._left[event.kind, "depends on how the old lab stood"] += 1
+        act = self._acts.get(event.kind)
+        if act is None or (event.kind == "link" and event.body.get("by") != "hand"):
             return
         why = act(event)
         if why is None:
@@ -142,26 +155,38 @@ class _Player:
     # -- one method for each kind of input: why it was left out, or None ------------------------------------------
 
     def _remember(self, event: Event) -> str | None:
-        body, count = event.body, event.body["count"]
+        body, count = event.body, event.body.get("count", 0)
+        if not count:
+            return "nothing was remembered"
         ids = range(body["first"], body["first"] + count)
         texts = self._old._store.journal.texts(ids)
-        columns = {name: _each(values, count) for name, values in body["columns"].items() if name in FIELDS}
-        created = _each(body["columns"].get("created", event.at), count)
+        columns = {name: each(values, count) for name, values in body["columns"].items() if name in FIELDS}
+        if "edit" in body:
+            return self._edit(ids[0], body["edit"], texts[0], {name: values[0] for name, values in columns.items()})
+        created = each(body["columns"].get("created", event.at), count)
         rows = [
-            {
-                "text": text,
-                "at": at,
-                **{name: values[row] for name, values in columns.items() if values[row] is not None},
-            }
+            {"text": text, "at": at, **{name: values[row] for name, values in columns.items()}}
             for row, (text, at) in enumerate(zip(texts, created, strict=True))
         ]
         kept = [row for row, text in enumerate(texts) if text]
         edges = body.get("edges")
-        chain = isinstance(edges, dict) and "next" in _each(edges["relation"], len(edges["source"]))
-        found = self._new.remember_many([rows[row] for row in kept], chain=chain).standing if kept else []
+        chain = isinstance(edges, dict) and "next" in each(edges["relation"], len(edges["source"]))
+        found = self._new.remember_many([rows[row] for row in kept], chain=chain).standing if kept else ()
         self._ids.update(dict.fromkeys(ids))
         self._ids.update(zip((ids[row] for row in kept), found, strict=True))
-        return None if any(id is not None for id in found) else "purged since" if not kept else "not stored by the pack"
+        return None if kept else "purged since"
+
+    def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
+        self._ids[id] = None
+        memory = self._ids.get(before)
+        if memory is None or not text:
+            return "the memory is not there"
+        fields.pop("status", None)
+        try:
+            self._ids[id] = self._new.edit(memory, text=text, **fields).id
+        except InputError:
+            return "the new lab let go of it"
+        return None
 
     def _recall(self, event: Event) -> str | None:
         slate = self._slates.of(event.seq)
@@ -199,12 +224,28 @@ class _Player:
         )
         return None
 
+    def _verify(self, event: Event) -> str | None:
+        hits = self._hits.get(event.body["decision"])
+        if hits is None:
+            return "the recall was left out"
+        shown = {hit.id for hit in hits}
+        accepted, rejected = (
+            [id for id in map(self._ids.get, event.body[verdict]) if id in shown]
+            for verdict in ("verified", "rejected")
+        )
+        if not accepted and not rejected and (event.body["verified"] or event.body["rejected"]):
+            return "the new lab did not show them"
+        self._new.verify(hits, accepted, rejected=rejected, at=event.at)
+        return None
+
+    def _conversation(self, event: Event) -> str | None:
+        self._new.conversation(event.body["relationship"]["agent"], at=event.at)
+        return None
+
     def _link(self, event: Event) -> str | None:
-        edges = event.body.get("edges")
-        if event.body.get("by") or not isinstance(edges, dict):
-            return None  # the old pack linked it
-        count, why = len(edges["source"]), None
-        relations, weights = _each(edges["relation"], count), _each(edges["weight"], count)
+        edges, why = event.body["edges"], None
+        count = len(edges["source"])
+        relations, weights = each(edges["relation"], count), each(edges["weight"], count)
         for source, target, relation, weight in zip(edges["source"], edges["target"], relations, weights, strict=True):
             one, other = self._ids.get(source), self._ids.get(target)
             if one is None or other is None or one == other:
@@ -258,9 +299,6 @@ class _Player:
         return pl.DataFrame(pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row")
 
 
-_INPUTS = ("remember", "recall", "feedback", "link")
-
-
 class _Slates:
     """The slates of a lab by decision, asked for in ascending order."""
 
@@ -276,5 +314,5 @@ class _Slates:
         return decode(self._next[1], decision=decision)
 
 
-def _each(values: Any, count: int) -> list[Any]:
+def each(values: Any, count: int) -> list[Any]:
     return values if isinstance(values, list) else [values] * count

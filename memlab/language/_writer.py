@@ -78,11 +78,12 @@ def read_data(form: Form, text: Text) -> Any:
         if re.fullmatch(r"-?[0-9]{1,20}", digits):
             return int(digits)
     if form.head == "table" and len(form.items) % 2:
-        keys, values = form.items[1::2], form.items[2::2]
-        for key in keys:
-            if key.kind != "str":
+        table = {}
+        for key, value in zip(form.items[1::2], form.items[2::2], strict=True):
+            if key.kind != "str" and key.head != "join":
                 raise text.error(PolicyTypeError, "The key of a table is a string.", key)
-        return {key.text: read_data(value, text) for key, value in zip(keys, values, strict=True)}
+            table[read_data(key, text)] = read_data(value, text)
+        return table
     raise text.error(PolicySyntaxError, "This is no data: a number, a string, true, false, nil or a list.", form)
 
 

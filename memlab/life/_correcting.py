@@ -45,11 +45,13 @@ Rows = NDArray[np.int64]
 def in_place_of(state: State, row: int) -> int:
     """The row that stands for this one since it was edited: edits follow one another, and the last one counts.
 
-    What was superseded by a newer fact stands for itself: it is the past that is corrected.
+    What was superseded by a newer fact, or by what is purged, stands for itself: it is the past that is corrected.
     """
     while state.names["status"].at(row) == "superseded":
         by = float(state.numbers["superseded_by"].values[row])
         if by != by or state.names["source"].at(int(by) - 1) != "user-edit":
+            break
+        if state.names["status"].at(int(by) - 1) == "purged":
             break
         row = int(by) - 1
     return row

@@ -240,3 +240,12 @@ def test_an_agent_is_not_what_it_wrote():
     talked = Event(2, "conversation", {"relationship": {"agent": "Coder One", "trust": 1.0, "familiarity": 2.0}})
     events = [remember(1, creator="Coder One"), talked]
     assert rewritten(talked, gone(folded(*events), events, 1)) is None
+
+
+def test_what_was_superseded_by_what_is_purged_stands_for_itself():
+    state = folded(
+        remember(2, source=["conversation", "user-edit"]),
+        sets(2, [1], status="superseded", superseded_by=2.0),
+        sets(3, [2], status="purged"),
+    )
+    assert in_place_of(state, 0) == 0

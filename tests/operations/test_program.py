@@ -1,5 +1,7 @@
 """Operations are read and checked whole: every mistake has its line, its column and its caret."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,6 @@ from memlab.errors import (
     PolicyTypeError,
 )
 from memlab.operations import OPERATIONS, read_program
-import contextlib
 
 SPELLINGS = [
     (
@@ -122,7 +123,7 @@ def test_an_empty_text_and_one_that_is_too_long():
 
 def test_ids_are_those_that_will_be_there():
     program = read_program('(remember "a") (associate 1 2) (remember "b") (feedback 3 "fail") (activate [1 4])')
-    with pytest.raises(PolicyNameError, match="No memory has the id 4. There are 3") as raised:
+    with pytest.raises(PolicyNameError, match=r"No memory has the id 4\. There are 3") as raised:
         program.check_ids(1)
     assert raised.value.column == program.source.index("[1 4]") + 1
     program.check_ids(2)

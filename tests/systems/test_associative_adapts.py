@@ -133,9 +133,11 @@ class TestScores:
     def test_the_three_originals_install_by_their_old_names(self, agent):
         texts = {
             "decay": "(lambda (success fail energy importance recency_ms base_half_ms)"
-            " (let* ((total (+ success fail 1)) (ratio (/ success total)) (scale (+ 0.5 (* 1.5 ratio)))) (* base_half_ms scale)))",
+            " (let* ((total (+ success fail 1)) (ratio (/ success total)) (scale (+ 0.5 (* 1.5 ratio))))"
+            " (* base_half_ms scale)))",
             "recall": "(lambda (activation recency importance access success fail)"
-            " (+ (* 0.4 activation) (* 0.3 recency) (* 0.2 importance) (* 0.1 (/ success (+ success fail 1)))))",
+            " (+ (* 0.4 activation) (* 0.3 recency) (* 0.2 importance)"
+            " (* 0.1 (/ success (+ success fail 1)))))",
             "exploration": "(lambda (limit tail_n acts recs imps accs succs fails) (if (> tail_n 2) (let*"
             " ((under-explored (filter (lambda (i) (< (nth accs i) 5)) (range 0 (length acts)))))"
             " (if (not (empty? under-explored)) (first under-explored) -1)) -1))",
