@@ -217,7 +217,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
         self._store.snapshot()
 
     def close(self) -> None:
-        """End every watch, the schedule and all turns, write a snapshot if that will save time, and let the journal go."""
+        """End watches, the schedule and turns, write a snapshot if that will save time, and let the journal go."""
         self._watches.stop()
         self._scheduler.stop()
         self._linker.stop()

@@ -22,29 +22,49 @@ _PANELS = (
     ("stale", "Out of date when shown", "share of what was shown"),
     ("retained", "Left of what proved its worth", "mean retention"),
 )
+_STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+"""By turns, so that a line shows through the gaps of one that lies on it: several labs are often at 0 together."""
 
 
 def figure(found: Comparison) -> Figure:
     """One panel a measure, one line a lab; a lab without a value at an instant has a gap there."""
 
     def draw(axes: Axes) -> None:
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
         whole = axes.get_figure(root=True)
         assert whole is not None
         axes.remove()
         panels = whole.subplots(2, 2, sharex=True)
         for panel, (column, title, unit) in zip(panels.flat, _PANELS, strict=True):
-            for name, colour in zip(found.labs, CYCLE, strict=False):
+            for place, name in enumerate(found.labs):
                 line = found.frame.filter(pl.col("lab") == name)
-                seen = line.drop_nulls(column)
-                panel.plot(seen["at"].to_list(), seen[column].to_list(), color=colour, linewidth=1.6, label=name)
+                panel.plot(
+                    line["at"].to_list(),
+                    line[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+                    color=CYCLE[place % len(CYCLE)],
+                    linestyle=_STYLES[place % len(_STYLES)],
+                    linewidth=1.6,
+                    marker=".",
+                    markersize=3,
+                    label=name,
+                    clip_on=False,
+                )
             panel.set_title(title)
             panel.set_ylabel(unit)
             panel.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
             panel.set_ylim(bottom=0)
-            if column != "live" and not found.frame[column].drop_nulls().len():
+            if not found.frame[column].drop_nulls().len():
                 panel.text(0.5, 0.5, "nothing to measure", transform=panel.transAxes, ha="center", color=GREY)
-        panels.flat[0].legend(frameon=False)
         for panel in panels[1]:
-            panel.tick_params(axis="x", rotation=30)
+            locator = AutoDateLocator(minticks=3, maxticks=7)
+            panel.xaxis.set_major_locator(locator)
+            panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        handles, names = panels.flat[0].get_legend_handles_labels()
+        legend = whole.legend(
+            handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False, handlelength=2.4
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
 
-    return drawn(draw, width=9.6, height=5.6)
+    return drawn(draw, width=9.6, height=5.8)

@@ -34,7 +34,7 @@ _SCHEMA: dict[str, Any] = {
 class Gaps:
     """Every gap by its number, which is that of the event that found it."""
 
-    kinds = ("verify", "close-gap")
+    kinds: tuple[str, ...] = ("verify", "close-gap")
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[str, Any]] = {}

@@ -16,7 +16,7 @@ _KEPT = 10_000
 class Judged:
     """The memories marked a success in each of the latest decisions, and the decisions that a verifier has judged."""
 
-    kinds = ("feedback", "verify")
+    kinds: tuple[str, ...] = ("feedback", "verify")
 
     def __init__(self) -> None:
         self._successes: dict[int, list[int]] = {}

@@ -13,7 +13,7 @@ __all__ = ["Recalls"]
 class Recalls:
     """A count of logged recalls, which an event of kind ``refine`` sets back to nothing."""
 
-    kinds = ("recall", "refine")
+    kinds: tuple[str, ...] = ("recall", "refine")
 
     def __init__(self) -> None:
         self.since_refined = 0

@@ -42,7 +42,7 @@ class Relationship:
 class Relationships:
     """Relationships by agent. What a conversation or a judgement makes of one was decided when it was written."""
 
-    kinds = ("conversation", "feedback")
+    kinds: tuple[str, ...] = ("conversation", "feedback")
 
     def __init__(self) -> None:
         self._known: dict[str, Relationship] = {}

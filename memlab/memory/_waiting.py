@@ -17,7 +17,7 @@ class Waiting:
     ``upto``, whether or not anything was joined to them.
     """
 
-    kinds = ("remember", "link")
+    kinds: tuple[str, ...] = ("remember", "link")
 
     def __init__(self) -> None:
         self._runs: list[list[int]] = []
