@@ -149,7 +149,8 @@
         else "fragment"))
 
 (defpolicy consolidate [kind pinned importance access idle-days older-than]
-  "What merely happened, was hardly ever used, and not for long; not what holds, nor what someone marked."
+  "What merely happened, was hardly ever used, and not for long; not what holds, nor what someone marked. The kind that a
+   memory has when nobody says one is fact, and stays."
   (and (not pinned)
        (< importance 0.8)
        (<= access 2)

@@ -1,9 +1,7 @@
 """What several test files share: a quick embedder, a clock that moves when told to, and a lab on disk."""
 
-import hashlib
-
-import numpy as np
 import pytest
+from embedders import letters
 from hypothesis import HealthCheck, settings
 
 import memlab
@@ -12,17 +10,6 @@ from memlab.embedding import load_embedder
 # Tests assert what is right, never how long it takes: machines are noisy.
 settings.register_profile("memlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("memlab")
-
-
-def letters(texts):
-    """A quick stand-in for an encoder: hashed character trigrams, so that texts that share words are near."""
-    out = np.zeros((len(texts), 32))
-    for row, text in enumerate(texts):
-        padded = f"  {text.lower()}  "
-        for start in range(len(padded) - 2):
-            digest = hashlib.blake2b(padded[start : start + 3].encode(), digest_size=2).digest()
-            out[row, digest[0] % 32] += 1 if digest[1] % 2 else -1
-    return out
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
-from conftest import letters
+from embedders import letters
 
 import memlab
 from memlab.errors import InputError, LabError, PrivacyError, ReadOnlyLab, UnknownName

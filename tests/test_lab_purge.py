@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from conftest import letters
+from embedders import letters
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -311,7 +311,7 @@ CHILD = """
 import sys
 sys.path.insert(0, {tests!r})
 import memlab
-from conftest import letters
+from embedders import letters
 lab = memlab.open({path!r}, embedder=letters)
 {work}
 """

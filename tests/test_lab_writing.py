@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 import pytest
-from conftest import letters
+from embedders import letters
 
 import memlab
 from memlab.embedding import load_embedder

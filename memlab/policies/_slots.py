@@ -80,7 +80,11 @@ def _pair() -> dict[str, Input]:
         Input("pair/similarity", "num", "cosine of the two"),
         Input("pair/closeness", "num", "similarity on the scale of all-MiniLM-L6-v2"),
         Input("pair/negates", "bool", "one of the two denies what the other says"),
-        Input("pair/update-words", "bool", "the new one says that something changed (now, no longer, instead ...), and not what the old one says"),
+        Input(
+            "pair/update-words",
+            "bool",
+            "the new one says that something changed (now, no longer, instead ...), and not what the old one says",
+        ),
         Input("pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"),
         Input("pair/same-numbers", "bool", "both hold the same numbers: ports, dates, amounts"),
         Input("pair/same-subject", "bool", "they speak of the same subject; null where none is known"),

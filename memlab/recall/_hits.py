@@ -129,7 +129,7 @@ class Hit:
 
 
 class Hits(Sequence[Hit]):
-    """The answer of a recall, best first. ``slate`` holds the whole pool with every feature."""
+    """The answer of a recall, best first. ``slate`` holds the whole pool with its features."""
 
     def __init__(self, slate: Slate, pack: Pack, decision: int | None, shown: Sequence[Recalled]) -> None:
         self.slate = slate
@@ -175,7 +175,7 @@ class Hits(Sequence[Hit]):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """What was shown, best first: rank, memory_id, score, text, kind, ref, speaker, and every feature."""
+        """What was shown, best first: rank, memory_id, score, text, kind, ref, speaker, and the features."""
         head = pl.DataFrame(
             {
                 "rank": [hit.rank for hit in self],

@@ -119,7 +119,7 @@ class Slate:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The candidates: ``memory_id``, every feature, ``score``, ``rank`` over the pool and ``propensity``."""
+        """The candidates: ``memory_id``, the features, ``score``, ``rank`` over the pool and ``propensity``."""
         return pl.DataFrame(
             [
                 pl.Series("memory_id", self.ids),

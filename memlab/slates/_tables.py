@@ -31,7 +31,7 @@ Frame = pl.DataFrame | pl.LazyFrame
 class Slates:
     """The four tables of a log, as lazy frames.
 
-    ``decisions`` has a row a recall, ``candidates`` a row for each memory in its pool with every feature, ``exposures``
+    ``decisions`` has a row a recall, ``candidates`` a row for each memory in its pool with its features, ``exposures``
     what was shown and with which probability, ``feedback`` what came of it. ``memlab.slates.TABLES`` lists their
     columns. ``lab`` is the lab that they came from, if it is at hand; ``policies`` names columns of ``candidates`` that
     hold the scores of other policies; ``reward_range`` is the least and the greatest possible reward, where declared;

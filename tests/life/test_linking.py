@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import letters
+from embedders import letters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

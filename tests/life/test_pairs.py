@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import letters
+from embedders import letters
 from hypothesis import given
 from hypothesis import strategies as st
 
