@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from memlab.clock import Micros, from_micros
 from memlab.errors import InputError
 from memlab.lab_clustering import SHOWN, check_writable, cluster, sought, table
-from memlab.lab_remember import compact
 from memlab.life import (
     Group,
     Grouping,
@@ -29,7 +28,7 @@ from memlab.life import (
     sentences,
     summaries_of,
 )
-from memlab.memory import State, as_said, checked_text
+from memlab.memory import State, as_said, checked_text, compact
 from memlab.policies import Pack
 from memlab.privacy import Screened, screen
 from memlab.store import Store

@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.journal import Journal, Scrub
 from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_remember import refuse_names, remembering
+from memlab.lab_remember import remembering
 from memlab.lab_results import Memory
 from memlab.life import (
     due_for_purge,
@@ -31,7 +31,8 @@ from memlab.life import (
     statuses_of,
     superseding,
 )
-from memlab.memory import Change, State, as_said, checked_columns, checked_text
+from memlab.memory import Change, State, as_said, checked_columns, checked_text, refuse_names
+from memlab.operations import checked_operations
 from memlab.privacy import refuse, screen
 from memlab.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.schema import FIXED
@@ -133,6 +134,7 @@ class LabCorrecting(LabBase):
         )
         said = screen(given.pop("text")[0]).text
         refuse_names(given)
+        checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
         with store.writing() as tx:
             state, pack = store.state, store.versions.pack

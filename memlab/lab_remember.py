@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.life import mentioned
-from memlab.memory import State
+from memlab.memory import State, compact
 from memlab.policies import Pack
-from memlab.privacy import refuse
 from memlab.schema import MEMORY
 
-__all__ = ["chained", "chosen", "compact", "refuse_names", "remembering", "with_confidence", "without_confidence"]
+__all__ = ["chained", "chosen", "remembering", "with_confidence", "without_confidence"]
 
 Value = TypeVar("Value")
 
@@ -50,34 +49,6 @@ def with_confidence(columns: dict[str, list[Any]], unsure: Sequence[int], pack: 
     values = columns.setdefault("confidence", [default] * count)
     for row in unsure:
         values[row] = first
-
-
-def compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Columns without nulls throughout, and a value that all rows share once."""
-    small: dict[str, Any] = {}
-    for name, values in columns.items():
-        first = values[0]
-        if isinstance(first, list) or any(isinstance(value, list) for value in values):
-            small[name] = values
-        elif all(value == first for value in values):
-            if first is not None:
-                small[name] = first
-        else:
-            small[name] = values
-    return small
-
-
-def refuse_names(columns: Mapping[str, list[Any]]) -> None:
-    """PrivacyError if a value other than the texts, which are redacted, holds a secret."""
-    for name, values in columns.items():
-        seen: set[str] = set()
-        for value in values:
-            if isinstance(value, str):
-                seen.add(value)
-            elif isinstance(value, list):
-                seen.update(value)
-        for value in seen:
-            refuse(value, f"the field {name}")
 
 
 def chained(state: State, columns: Mapping[str, Sequence[Any]], first: int, count: int) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from memlab.lab_base import LabBase, MemoryLike
 from memlab.lab_hearing import Admission, Heard, admission
 from memlab.lab_limits import check_bytes, check_sessions
 from memlab.lab_linking import Comparing, check_linking, linking_of, waiting_of
-from memlab.lab_remember import chosen, refuse_names, remembering, with_confidence, without_confidence
+from memlab.lab_remember import chosen, remembering, with_confidence, without_confidence
 from memlab.lab_results import Memory, Remembered
 from memlab.life import Linked, kind_of, named, provenance_of, utterance
-from memlab.memory import Change, as_said, checked_columns, checked_text, columns_of, edges_of
+from memlab.memory import Change, as_said, checked_columns, checked_text, columns_of, edges_of, refuse_names
+from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
 from memlab.schema import RELATIONS
 
@@ -75,6 +76,7 @@ class LabWriting(LabBase):
         screenings = screen_many(columns.pop("text"))
         texts = [screening.text for screening in screenings]
         refuse_names(columns)
+        checked_operations(columns.get("operations", ()))
         speakers = columns.get("speaker") or [None] * count
         vectors = self._store.embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
         linked: Linked | None = None

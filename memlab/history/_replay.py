@@ -137,6 +137,7 @@ class _Player:
         if act is None or (event.kind == "link" and event.body.get("by") != "hand"):
             return
         why = act(event)
+        self._new.settle()  # what a pack links in the background would meet whatever simulated time it is by then
         if why is None:
             self._applied[event.kind] += 1
         else:

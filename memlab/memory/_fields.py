@@ -96,15 +96,10 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
     if storage == "time":
         return [None if value is None else _instant(value, row, name) for row, value in enumerate(values)]
     if storage == "note":
-        notes = [
+        return [
             value if value is None else checked_text(value, where=f"row {row}, field {name}")
             for row, value in enumerate(values)
         ]
-        if name == "operations" and any(notes):
-            from memlab.operations import checked_operations
-
-            checked_operations(notes)
-        return notes
     if storage == "list":
         return [_strings(name, value, row) for row, value in enumerate(values)]
     for row, value in enumerate(values):

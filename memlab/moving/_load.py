@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
-from memlab.lab_remember import compact, refuse_names
 from memlab.life import tombstones_of
-from memlab.memory import Change, State, as_said, checked_columns, values_of
+from memlab.memory import Change, State, as_said, checked_columns, compact, refuse_names, values_of
 from memlab.moving._bundle import ENGINE, Bundle, node_of
+from memlab.operations import checked_operations
 from memlab.privacy import Finding, Screening, refuse, screen_many
 from memlab.schema import FIELDS, MEMORY, RELATIONS
 from memlab.store import Store
@@ -202,6 +202,7 @@ def _checked_rows(rows: Mapping[str, list[Any]], now: int) -> dict[str, list[Any
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]
     refuse_names({name: values for name, values in columns.items() if name != "text"})
+    checked_operations(columns.get("operations", ()))
     return columns
 
 

@@ -133,7 +133,7 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration(
             "cluster-closeness",
             "num",
-            "cosine to a cluster's centroid, both less the mean, from which upkeep lets a new memory join; 0: none joins",
+            "cosine to a cluster's centroid, both less the mean, from which upkeep lets a memory join; 0: none joins",
             0,
             1,
         ),

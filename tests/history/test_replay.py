@@ -69,6 +69,15 @@ def test_what_was_corrected_by_hand_is_corrected_again(month):
     assert again.edges.filter(pl.col("relation") == "relates-to")["weight"].to_list() == [0.5]
 
 
+def test_what_is_linked_in_the_background_is_linked_before_time_goes_on(month):
+    pack = '(pack eager :inherits memlab) (setting linking "later") (defpolicy link [] "similar")'
+    again = memlab.replay(month, pack)
+    linked = again.lab.edges.filter(relation="similar-to")
+    assert len(linked) > 1
+    assert again.lab.waiting == 0
+    assert set(linked["created"]) == set(month.memories["created"])
+
+
 def test_upkeep_runs_when_it_is_due_in_simulated_time(month):
     with_upkeep = memlab.replay(month, "companion", every_days=1).lab.log
     without = memlab.replay(month, "companion", every_days=0).lab.log
