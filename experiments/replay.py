@@ -3,9 +3,9 @@
     python experiments/replay.py
     python experiments/replay.py --events 20000 --packs companion cascade --json
 
-The life is made up: people, places, small talk, questions and what came of the answers, over 365 days. It is lived once
-under the default pack, and replayed under each of the others, with upkeep once a simulated day. Seconds are of processor
-time and of the clock; the last column counts the memories in use at the end.
+The life is made up: people, places, small talk, questions and what came of the answers, over 365 days. It is lived
+once under the default pack, and replayed under each of the others, with upkeep once a simulated day. Seconds are
+of processor time and of the clock; the last column counts the memories in use at the end.
 """
 
 from __future__ import annotations

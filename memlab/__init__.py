@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from memlab.history import compare as compare
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
-    from memlab.lab import open_lab
-    from memlab.lab_moving import load_lab
-    from memlab.lab_results import Memory as Memory
+    from memlab.lab import Memory as Memory
+    from memlab.lab import load_lab, open_lab
     from memlab.notebook import load_ipython_extension as load_ipython_extension
     from memlab.notebook import unload_ipython_extension as unload_ipython_extension
     from memlab.policies import FEATURES as FEATURES
@@ -64,14 +63,14 @@ _WHERE = {
     "LabError": "errors",
     "ManualClock": "clock",
     "MemlabError": "errors",
-    "Memory": "lab_results",
+    "Memory": "lab",
     "Pack": "policies",
     "PolicyError": "errors",
     "Slates": "slates",
     "bench_locomo": "evaluation",
     "compare": "history",
     "evaluate": "evaluation",
-    "load": ("lab_moving", "load_lab"),
+    "load": ("lab", "load_lab"),
     "load_ipython_extension": "notebook",
     "load_pack": "policies",
     "open": ("lab", "open_lab"),

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memlab.lab_results import Memory
 from memlab.recall import Hit, Hits
+
+if TYPE_CHECKING:
+    from memlab.lab import Memory
 
 __all__ = ["Verdict", "Verifier", "overlap"]
 
@@ -29,7 +32,7 @@ class Verdict:
     relations: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
-Verifier = Callable[[Hits], Verdict | Iterable[Memory | Hit | int]]
+Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]
 
 
 def overlap(hits: Hits) -> Verdict:

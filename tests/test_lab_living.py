@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import memlab
-from memlab import lab_upkeep
 from memlab.errors import InputError, LabError, ReadOnlyLab
-from memlab.lab_schedule import Pace
-from memlab.lab_upkeep import upkept
+from memlab.lab import _upkeep
+from memlab.lab._schedule import Pace
+from memlab.lab._upkeep import upkept
 
 QUIET = '(pack quiet :inherits companion) (setting linking "off")'
 SOON, NEVER = timedelta(milliseconds=1), timedelta(days=365)
@@ -84,7 +84,7 @@ class TestMaintain:
         with disk(pack=QUIET) as one, disk() as other:
             one.remember_many(["a", "b"])
             clock.advance(days=30)
-            decided = lab_upkeep.transitions
+            decided = _upkeep.transitions
             calls = []
 
             def once(state, pack, rows, now):
@@ -95,7 +95,7 @@ class TestMaintain:
                         tx.event("recall", {"ids": [1]}, at=now)
                 return found
 
-            monkeypatch.setattr(lab_upkeep, "transitions", once)
+            monkeypatch.setattr(_upkeep, "transitions", once)
             one.maintain()
             assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
@@ -227,7 +227,7 @@ class TestSchedule:
 
     def test_it_stops_between_blocks(self, lab, monkeypatch):
         """A pass over a million memories does not hold up who closes the lab."""
-        monkeypatch.setattr(lab_upkeep, "_BLOCK", 1)
+        monkeypatch.setattr(_upkeep, "_BLOCK", 1)
         lab.remember_many(["a", "b", "c"])
         looks = iter([False, True, True, True])
         found = upkept(lab._store, lab._store.clock(), stopped=lambda: next(looks))

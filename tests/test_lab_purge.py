@@ -399,7 +399,7 @@ def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
 
 
 def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
-    monkeypatch.setattr("memlab.lab_correcting.PURGE_TIMEOUT", 0.1)
+    monkeypatch.setattr("memlab.lab._correcting.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")
         with other._store.derived.held(1), pytest.raises(LabBusy):

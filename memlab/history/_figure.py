@@ -22,7 +22,8 @@ _PANELS = (
     ("stale", "Out of date when shown", "share of what was shown"),
     ("retained", "Left of what proved its worth", "mean retention"),
 )
-_STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+_DASHES = ((5, 1.5), (1.5, 1.2), (6, 1.5, 1.5, 1.5), (3, 2.5), (6, 1.2, 1.2, 1.2, 1.2, 1.2))
+_STYLES = ("-", *((0, dashes) for dashes in _DASHES))
 """By turns, so that a line shows through the gaps of one that lies on it: several labs are often at 0 together."""
 
 
@@ -57,9 +58,9 @@ def figure(found: Comparison) -> Figure:
             if not found.frame[column].drop_nulls().len():
                 panel.text(0.5, 0.5, "nothing to measure", transform=panel.transAxes, ha="center", color=GREY)
         for panel in panels[1]:
-            locator = AutoDateLocator(minticks=3, maxticks=7)
+            locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)
-            panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+            panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         handles, names = panels.flat[0].get_legend_handles_labels()
         legend = whole.legend(
             handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False, handlelength=2.4

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.lab_linking import Comparing, _fresh
+from memlab.lab._linking import Comparing, _fresh
 from memlab.language import compile_policy
 from memlab.life import Joint
 from memlab.life._candidates import Candidates, Places, candidates

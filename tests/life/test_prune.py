@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab import lab_upkeep
 from memlab.clock import DAY, to_micros
+from memlab.lab import _upkeep
 from memlab.life import may_prune
 from memlab.memory import Change, join_of
 from memlab.policies import load_pack
@@ -100,7 +100,7 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
     lab, policy = joined(graph, spec), load_pack(spec).policies["prune"]
     wanted = set()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lab_upkeep, "_EDGES", block)
+        patched.setattr(_upkeep, "_EDGES", block)
         if policy.inputs and not any("degree" in name for name in policy.inputs):
             wanted = {
                 edge
@@ -209,7 +209,7 @@ def test_ten_thousand_edges_in_blocks(lab):
         body = {"source": source.tolist(), "target": target.tolist(), "relation": "next", "weight": weight.tolist()}
         tx.event("link", {"edges": body}, at=BEGIN)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lab_upkeep, "_EDGES", 3_000)
+        patched.setattr(_upkeep, "_EDGES", 3_000)
         found = lab.maintain()
     assert found.pruned.height == (weight < 0.5).sum()
     assert len(found.events) == 4 + 1, "four for edges, one for labels"

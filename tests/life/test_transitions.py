@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab import lab_upkeep
 from memlab.clock import DAY, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.lab_upkeep import upkept
+from memlab.lab import _upkeep
+from memlab.lab._upkeep import upkept
 from memlab.life import transitions
 from memlab.memory import Change, values_of
 from memlab.policies import load_pack
@@ -160,7 +160,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
     whole.maintain(now)
     looks = iter(range(100))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lab_upkeep, "_BLOCK", block)
+        patched.setattr(_upkeep, "_BLOCK", block)
         begun = upkept(parts._store, now, stopped=lambda: next(looks) >= cut)
         assert begun.complete == (cut >= -(-len(rows) // block))
         rest = parts.maintain(now)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
 from memlab.journal import Event
-from memlab.lab_recall import LabRecalls
+from memlab.lab._recall import LabRecalls
 from memlab.life import Joint, Linked, linked
 from memlab.memory import State, Waiting
 from memlab.policies import Pack

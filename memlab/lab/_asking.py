@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from memlab.clock import When
-from memlab.lab_base import LabBase, MemoryLike
+from memlab.lab._base import LabBase, MemoryLike
 from memlab.recall import Filters, Hits, WordOrWords
 
 __all__ = ["LabAsking"]

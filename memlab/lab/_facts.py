@@ -14,9 +14,9 @@ import polars as pl
 
 from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.lab_base import MemoryLike
-from memlab.lab_results import Memory
-from memlab.lab_writing import LabWriting
+from memlab.lab._base import MemoryLike
+from memlab.lab._results import Memory
+from memlab.lab._writing import LabWriting
 from memlab.life import (
     USER,
     Decided,

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import UnknownName
-from memlab.lab_linking import Comparing
-from memlab.lab_results import Memory
+from memlab.lab._linking import Comparing
+from memlab.lab._results import Memory
 from memlab.life import DETECTORS, Utterance
 from memlab.policies import Pack
 from memlab.schema import ROLES

@@ -9,12 +9,12 @@ import polars as pl
 
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
-from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_hearing import Admission, Heard, admission
-from memlab.lab_limits import check_bytes, check_sessions
-from memlab.lab_linking import Comparing, check_linking, linking_of, waiting_of
-from memlab.lab_remember import chosen, remembering, with_confidence, without_confidence
-from memlab.lab_results import Memory, Remembered
+from memlab.lab._base import LabBase, MemoryLike
+from memlab.lab._hearing import Admission, Heard, admission
+from memlab.lab._limits import check_bytes, check_sessions
+from memlab.lab._linking import Comparing, check_linking, linking_of, waiting_of
+from memlab.lab._remember import chosen, remembering, with_confidence, without_confidence
+from memlab.lab._results import Memory, Remembered
 from memlab.life import Linked, kind_of, named, provenance_of, utterance
 from memlab.memory import Change, as_said, checked_columns, checked_text, columns_of, edges_of, refuse_names
 from memlab.operations import checked_operations

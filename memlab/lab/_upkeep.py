@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
 from memlab.errors import ReadOnlyLab
-from memlab.lab_clustering import clusters_kept
+from memlab.lab._clustering import clusters_kept
 from memlab.life import Transitions, due_for_purge, edges_told, may_prune, pruned, reads_degrees, transitions
 from memlab.memory import Change
 from memlab.progress import Step, bar

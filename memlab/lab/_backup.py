@@ -12,7 +12,7 @@ from memlab.backups import BACKUPS, Kept, backups_in, write_backup
 from memlab.clock import DAY, from_micros
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.journal import Journal
-from memlab.lab_base import LabBase
+from memlab.lab._base import LabBase
 from memlab.purging import PURGE_TIMEOUT
 from memlab.store import Store
 

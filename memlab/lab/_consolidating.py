@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
 from memlab.errors import InputError
-from memlab.lab_clustering import SHOWN, check_writable, cluster, sought, table
+from memlab.lab._clustering import SHOWN, check_writable, cluster, sought, table
 from memlab.life import (
     Group,
     Grouping,

@@ -16,7 +16,7 @@ import polars as pl
 
 from memlab.clock import from_micros
 from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_you_mean
-from memlab.lab_policies import LabPolicies
+from memlab.lab._policies import LabPolicies
 from memlab.language import compile_policy
 from memlab.policies import pack_from_sources, slot_named
 from memlab.store import Store

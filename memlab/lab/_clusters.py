@@ -7,10 +7,10 @@ from typing import get_args
 import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
-from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_clustering import Clustered, cluster, refine
-from memlab.lab_consolidating import Consolidated, Summarise, consolidate, summaries_frame
-from memlab.lab_results import Memory
+from memlab.lab._base import LabBase, MemoryLike
+from memlab.lab._clustering import Clustered, cluster, refine
+from memlab.lab._consolidating import Consolidated, Summarise, consolidate, summaries_frame
+from memlab.lab._results import Memory
 from memlab.life import Grouping, clusters_frame, unconsolidated
 
 __all__ = ["LabClusters"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from memlab.clock import Micros, When, to_micros
 from memlab.errors import InputError
-from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_schedule import OnUpkeep, Schedule
-from memlab.lab_upkeep import Upkeep, upkept
+from memlab.lab._base import LabBase, MemoryLike
+from memlab.lab._schedule import OnUpkeep, Schedule
+from memlab.lab._upkeep import Upkeep, upkept
 from memlab.life import Forecast, forecast
 from memlab.policies import Pack, load_pack
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from memlab.clock import Micros, When
 from memlab.errors import InputError, UnknownName
-from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_results import Feedback, Memory
+from memlab.lab._base import LabBase, MemoryLike
+from memlab.lab._results import Feedback, Memory
 from memlab.life import (
     NAMEABLE,
     days_before,

@@ -6,8 +6,8 @@ import threading
 import time
 
 from memlab.errors import LabBusy, MemlabError
-from memlab.lab_linking import link_waiting, waiting_of
-from memlab.lab_recall import LabRecalls
+from memlab.lab._linking import link_waiting, waiting_of
+from memlab.lab._recall import LabRecalls
 from memlab.store import Store
 
 __all__ = ["Linker"]

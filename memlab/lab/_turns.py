@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import LabError
-from memlab.lab_asking import LabAsking
-from memlab.lab_using import LabUsing
+from memlab.lab._asking import LabAsking
+from memlab.lab._using import LabUsing
 from memlab.memory import checked_text
 from memlab.recall import Hit, Hits, WordOrWords
 from memlab.verifiers import Verifier

@@ -12,10 +12,10 @@ import polars as pl
 from memlab.clock import Clock, system_clock
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.lab_base import LabBase, MemoryLike
+from memlab.lab._base import LabBase, MemoryLike
 
 if TYPE_CHECKING:
-    from memlab.lab import Lab
+    from memlab.lab._lab import Lab
     from memlab.moving import Bundle, Loaded, Mirror
     from memlab.operations import Fuel, Proposal, Ran
 
@@ -36,7 +36,7 @@ def load_lab(
 
     >>> lab = memlab.load("agent.jsonl")                                                   # doctest: +SKIP
     """
-    from memlab.lab import Lab
+    from memlab.lab._lab import Lab
 
     lab = Lab(embedder=embedder, clock=clock)
     lab.load(path, format=format, policies=policies)

@@ -12,9 +12,9 @@ import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.journal import Journal, Scrub
-from memlab.lab_base import LabBase, MemoryLike
-from memlab.lab_remember import remembering
-from memlab.lab_results import Memory
+from memlab.lab._base import LabBase, MemoryLike
+from memlab.lab._remember import remembering
+from memlab.lab._results import Memory
 from memlab.life import (
     due_for_purge,
     edited,

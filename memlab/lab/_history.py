@@ -10,8 +10,8 @@ import polars as pl
 from memlab.clock import ManualClock, When, from_micros, to_micros
 from memlab.errors import InputError
 from memlab.journal import Until
-from memlab.lab_base import LabBase
-from memlab.lab_log import happened
+from memlab.lab._base import LabBase
+from memlab.lab._log import happened
 from memlab.policies import POLICY_EVENTS
 from memlab.progress import bar
 

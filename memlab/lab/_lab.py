@@ -12,19 +12,19 @@ import polars as pl
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
-from memlab.lab_backup import LabBackup, back_up_if_due
-from memlab.lab_base import MemoryLike
-from memlab.lab_clusters import LabClusters
-from memlab.lab_correcting import LabCorrecting
-from memlab.lab_facts import LabFacts
-from memlab.lab_graph import LabTrace, activated, traced
-from memlab.lab_history import LabHistory
-from memlab.lab_index import LabIndex
-from memlab.lab_living import LabLiving
-from memlab.lab_moving import LabMoving
-from memlab.lab_policies import LabPolicies
-from memlab.lab_turns import LabTurns
-from memlab.lab_watch import OnChange, Watch
+from memlab.lab._backup import LabBackup, back_up_if_due
+from memlab.lab._base import MemoryLike
+from memlab.lab._clusters import LabClusters
+from memlab.lab._correcting import LabCorrecting
+from memlab.lab._facts import LabFacts
+from memlab.lab._graph import LabTrace, activated, traced
+from memlab.lab._history import LabHistory
+from memlab.lab._index import LabIndex
+from memlab.lab._living import LabLiving
+from memlab.lab._moving import LabMoving
+from memlab.lab._policies import LabPolicies
+from memlab.lab._turns import LabTurns
+from memlab.lab._watch import OnChange, Watch
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.slates import Slates
 from memlab.store import Store

@@ -11,11 +11,11 @@ import polars as pl
 
 from memlab.clock import Micros, When, to_micros
 from memlab.errors import UnknownName
-from memlab.lab_linker import Linker
-from memlab.lab_recall import LabRecalls
-from memlab.lab_results import Memory
-from memlab.lab_schedule import Scheduler
-from memlab.lab_watch import Watches
+from memlab.lab._linker import Linker
+from memlab.lab._recall import LabRecalls
+from memlab.lab._results import Memory
+from memlab.lab._schedule import Scheduler
+from memlab.lab._watch import Watches
 from memlab.memory import State
 from memlab.recall import Hit
 

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from memlab.clock import from_micros
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
-from memlab.lab_upkeep import Upkeep, upkept
+from memlab.lab._upkeep import Upkeep, upkept
 from memlab.store import Store
 
 __all__ = ["OnUpkeep", "Schedule", "Scheduler"]
