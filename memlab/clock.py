@@ -48,8 +48,8 @@ class ManualClock:
     def __call__(self) -> Micros:
         return self.now
 
-    def advance(self, *, days: float = 0, hours: float = 0, seconds: float = 0) -> None:
-        self.now += round(days * DAY + hours * HOUR + seconds * 1_000_000)
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
+        self.now += round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
 
     def set(self, when: When) -> None:
         self.now = to_micros(when)

@@ -34,6 +34,10 @@
            (scale (+ 0.5 (* 1.5 ratio))))
       (* base_half_ms scale))))
 
+; The original adds the item at every recall; a tenth of the chance is spread over the others, so that a log can tell more.
+(setting probe-rate 1)
+(setting probe-floor 0.1)
+
 (defpolicy explore
   (lambda (limit tail_n acts recs imps accs succs fails)
     (if (> tail_n 2)

@@ -10,6 +10,7 @@
 (setting linking "now")
 (setting merge-gain 0)  ; strength is vividness here
 (setting admit-threshold 0.5)
+(setting conflict-closeness 0.8)
 (setting initial-confidence 0.8)
 (setting forgotten-as "deleted")
 (setting upkeep-hours 4)

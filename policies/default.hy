@@ -72,6 +72,7 @@
 (setting collapse-above 1)
 (setting linking "off")
 (setting link-candidates 5)
+(setting conflict-closeness 1)
 (setting edges-per-node 0)
 (setting merge-gain 1)
 (setting edge-gain 0)

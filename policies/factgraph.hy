@@ -61,11 +61,12 @@
 (defpolicy retention [elapsed-days]
   (time-factor elapsed-days))
 
-(defpolicy promote [status confidence source elapsed-days access age-days ttl-days]
+(defpolicy promote [kind status confidence source elapsed-days access age-days ttl-days]
   "Confirmed at 3 accesses, and then only a user or a conflict retracts it; below 0.2 retracted, unless accessed 5 times.
-   Every memory is a fact here, whatever its kind; what was given a time to live expires with it."
+   A memory of any kind is a fact here, but for turns of a conversation; what was given a time to live expires with it."
   (cond (not (in status ["active" "staged" "confirmed"])) status
         (if-null (>= age-days ttl-days) false) "expired"
+        (= kind "turn") status
         (= status "confirmed") status
         (>= access 3) "confirmed"
         (and (< (relevance confidence source elapsed-days access) 0.2) (< access 5)) "retracted"

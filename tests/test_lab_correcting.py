@@ -239,7 +239,7 @@ def test_a_whole_project_goes_and_comes_back(lab):
 def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(lab):
     lab.remember("a")
     lab.edit(1, text="b")
-    with pytest.raises(InputError, match="superseded: only"):
+    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
         lab.restore(1)
     lab.delete(2)
     before = kinds(lab)

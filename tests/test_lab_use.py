@@ -36,7 +36,8 @@ class TestVerdict:
         assert confidence(cascade) == expected | {best: 0.52, second: 0.52}
         access = dict(zip(cascade.memories["id"], cascade.memories["access"], strict=True))
         assert [access[id] for id in (best, second, third)] == [2, 2, 1]
-        assert cascade.memories["accessed"][best - 1] == memlab.clock.from_micros(clock())
+        # it fades from the recall on: a late verdict does not make it fresh
+        assert cascade.memories["accessed"][best - 1] == memlab.clock.from_micros(hits.slate.at)
 
     def test_two_that_pass_are_joined_and_strengthened_to_at_most_one(self, cascade):
         for count in range(1, 13):

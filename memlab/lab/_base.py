@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from memlab.clock import Micros, When, to_micros
-from memlab.errors import UnknownName
+from memlab.errors import InputError, UnknownName
 from memlab.lab._linker import Linker
 from memlab.lab._recall import LabRecalls
 from memlab.lab._results import Memory
 from memlab.lab._schedule import Scheduler
 from memlab.lab._watch import Watches
 from memlab.memory import State
-from memlab.recall import Hit
+from memlab.recall import Hit, Hits
 
 if TYPE_CHECKING:
     from memlab.store import Store
@@ -66,6 +66,8 @@ class LabBase:
 
     def _row(self, memory: MemoryLike) -> int:
         """The row of a memory in the folded state; UnknownName if there is none."""
+        if isinstance(memory, Hits):
+            raise InputError("One memory is wanted, such as hits[0], not all that a recall showed.")
         state = self._store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
         if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):

@@ -16,6 +16,7 @@ from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._remember import remembering
 from memlab.lab._results import Memory
 from memlab.life import (
+    Outcome,
     due_for_purge,
     edited,
     gone_of,
@@ -25,6 +26,7 @@ from memlab.life import (
     let_go,
     named,
     purging,
+    reinforced,
     restored,
     rewritten,
     rewritten_slate,
@@ -35,7 +37,7 @@ from memlab.memory import Change, State, as_said, checked_columns, checked_text,
 from memlab.operations import checked_operations
 from memlab.privacy import refuse, screen
 from memlab.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
-from memlab.schema import FIXED
+from memlab.schema import FIXED, RECALLABLE
 
 __all__ = ["Corrected", "LabCorrecting", "Purged"]
 
@@ -171,7 +173,11 @@ class LabCorrecting(LabBase):
         >>> lab.deprecate(hit, "the office has moved").review                              # doctest: +SKIP
         """
         refuse(checked_text(reason, where="reason"), "reason")
-        return self._let_go("deprecate", "deprecated", lambda state: self._rows(memory), reason)
+
+        def change(state: State, chosen: list[int], now: int) -> Change:
+            return let_go(state, chosen, "deprecated", now, reason) + self._used(state, chosen, now, "rejected")
+
+        return self._corrected("deprecate", lambda state: self._rows(memory), change, reason)
 
     def forget(self, memory: Which) -> Corrected:
         """Take memories out of every recall; ``restore`` brings them back."""
@@ -191,11 +197,13 @@ class LabCorrecting(LabBase):
         return self._let_go("delete", "deleted", rows)
 
     def restore(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
-        """Bring back what was forgotten, deprecated or deleted, ran out or went into a summary; or all that is deleted
-        of a project.
+        """Bring back what was forgotten, deprecated, retracted or deleted, ran out or went into a summary; or all that
+        is deleted of a project.
 
         Each gets the status that it had before, read from the journal's events (about half a second for 100,000).
-        What is in use is left as it is. InputError for what is superseded, retracted or purged.
+        What was superseded comes back once what took its place is out of use. What is in use is left as it is. Bringing
+        back is a use: the pack's ``reinforce`` is asked as of a recall, and as of a rejection when one is deprecated.
+        InputError for what is superseded by a memory in use, or purged.
         """
 
         def rows(state: State) -> list[int]:
@@ -205,7 +213,9 @@ class LabCorrecting(LabBase):
         store = self._store
 
         def change(state: State, chosen: list[int], now: int) -> Change:
-            return restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
+            change = restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
+            back = [row for row in chosen if state.names["status"].at(row) not in RECALLABLE]
+            return change + self._used(state, back, now, "recalled")
 
         return self._corrected("restore", rows, change)
 
@@ -304,6 +314,10 @@ class LabCorrecting(LabBase):
         return self._corrected(
             verb, rows, lambda state, chosen, now: let_go(state, chosen, status, now, reason), reason
         )
+
+    def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
+        pack = self._store.versions.pack
+        return reinforced(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
 
     def _corrected(
         self,

@@ -42,6 +42,10 @@ class Memory:
     access: int
     superseded_by: int | None = None
     """The memory that stands in its place."""
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    value: str | None = None
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
@@ -59,6 +63,10 @@ class Memory:
             created=from_micros(int(state.numbers["created"].values[row])),
             access=int(state.numbers["access"].values[row]),
             superseded_by=None if by != by else int(by),
+            subject=names["subject"].at(row),
+            predicate=names["predicate"].at(row),
+            object=names["object"].at(row),
+            value=names["value"].at(row),
         )
 
     @property

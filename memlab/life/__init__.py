@@ -23,7 +23,6 @@ from memlab.life._consolidating import (
     unconsolidated,
 )
 from memlab.life._correcting import (
-    LET_GO,
     edited,
     in_place_of,
     joined_by_succession,
@@ -62,7 +61,6 @@ from memlab.life._verdict import Judgement, gap_of, judged
 
 __all__ = [
     "DETECTORS",
-    "LET_GO",
     "NAMEABLE",
     "OUTCOME",
     "USER",

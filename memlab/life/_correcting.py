@@ -16,7 +16,6 @@ from memlab.memory import Change, State, edges_of, values_of
 from memlab.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
 
 __all__ = [
-    "LET_GO",
     "edited",
     "in_place_of",
     "joined_by_succession",
@@ -26,9 +25,6 @@ __all__ = [
     "statuses_of",
     "superseding",
 ]
-
-LET_GO = ("forgotten", "deprecated", "expired", "deleted", "consolidated")
-"""The statuses from which ``restore`` leads back."""
 
 _SUCCEEDS = RELATIONS.index("supersedes")
 _DERIVED = RELATIONS.index("derived-from")
@@ -149,27 +145,44 @@ def let_go(state: State, rows: Sequence[int], status: str, now: int, reason: str
 def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: int) -> Change:
     """These memories back to the status ``before`` (by row); those in use are left as they are.
 
-    Bringing back is a use, and a time to live that ran out is over: else the next upkeep would let them go again.
+    Bringing back is a use, and a time to live that ran out is over: else the next upkeep would let them go again. What
+    was superseded holds again, if what took its place is no longer in use; and why it was let go is no longer said.
 
-    InputError for what cannot be restored: superseded, retracted, purged.
+    InputError for what cannot be restored: superseded by what is in use, or purged.
     """
     back: dict[str, list[int]] = {}
-    lasting = [row + 1 for row in rows if state.names["status"].at(row) == "expired"]
+    parts: list[dict[str, Any]] = []
+    statuses, by = state.names["status"], state.numbers["superseded_by"].values
     for row in rows:
-        status = state.names["status"].at(row) or ""
-        if status in LET_GO:
-            back.setdefault(before[row], []).append(row + 1)
-        elif status not in RECALLABLE:
-            raise InputError(f"Memory {row + 1} is {status}: only {', '.join(LET_GO)} can be restored.")
-    parts = [values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()]
-    return Change(set=[*parts, values_of(lasting, ttl_days=None)] if lasting else parts)
+        status = statuses.at(row) or ""
+        if status in RECALLABLE:
+            continue
+        if status == "purged":
+            raise InputError(f"Memory {row + 1} is purged: only its row is left.")
+        if status == "superseded" and by[row] == by[row] and statuses.at(int(by[row]) - 1) in RECALLABLE:
+            other = int(by[row])
+            raise InputError(
+                f"Memory {row + 1} was superseded by memory {other}, which is in use: deprecate, forget or delete "
+                f"{other} first."
+            )
+        back.setdefault(before[row], []).append(row + 1)
+        if status == "superseded":
+            ended = state.numbers["valid_until"].values[row]
+            over = {"valid_until": None} if ended != NEVER and ended <= now else {}
+            parts.append(values_of([row + 1], superseded_by=None, **over))
+        if status == "expired":
+            parts.append(values_of([row + 1], ttl_days=None))
+        if status in ("deprecated", "retracted") and state.notes["reason"].at(row) is not None:
+            parts.append(values_of([row + 1], reason=None))
+    restoring = [values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()]
+    return Change(set=[*restoring, *parts])
 
 
 def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
     """The status that each memory had before the one that it has: what its events tell, whoever wrote them.
 
-    What was restored is what it was before it was let go, so that one can go back step by step. A memory that is told
-    nothing of was active.
+    What was restored is what it was before it was let go, so that one can go back step by step; but not to having been
+    retracted, which the next upkeep would clean up. A memory that is told nothing of was active.
     """
     wanted = np.asarray(sorted(row + 1 for row in rows), dtype=np.int64)
     past: dict[int, list[str]] = {int(id): ["active"] for id in wanted}
@@ -181,7 +194,8 @@ def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
         for part in body.get("set", ()):
             if "status" in part["columns"]:
                 _follow(past, wanted, part["ids"], part["columns"]["status"])
-    return {id - 1: statuses[-2] if len(statuses) > 1 else "active" for id, statuses in past.items()}
+    found = {id: [status for status in statuses[:-1] if status != "retracted"] for id, statuses in past.items()}
+    return {id - 1: statuses[-1] if statuses else "active" for id, statuses in found.items()}
 
 
 def _follow(past: dict[int, list[str]], wanted: Rows, ids: Sequence[int], status: Any, *, first: bool = False) -> None:

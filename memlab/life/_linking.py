@@ -184,7 +184,7 @@ class _Decision:
             met.rank,
         )
         relation = pairs.ask(policies["link"])
-        conflict = np.flatnonzero(np.isin(relation, _CONFLICTS))
+        conflict = np.flatnonzero(np.isin(relation, _CONFLICTS) | self._opposed(pairs, relation))
         resolution = np.full(len(pairs), "keep-both", dtype=object)
         if len(conflict):
             conflict = conflict[_may_resolve(pairs.take(conflict), joint.now)]
@@ -200,6 +200,14 @@ class _Decision:
             self._settle(place, met.new, met.old, pairs, relation, resolution, weight)
         join = np.isin(relation, tuple(_EDGES)) & ~settled
         self.plain.append((met.new[join], met.old[join], relation[join], weight[join]))
+
+    def _opposed(self, pairs: Pairs, relation: NDArray[Any]) -> NDArray[np.bool_]:
+        """Pairs that ``link`` calls no more than alike, nearer than the setting conflict-closeness, of which one denies
+        the other or gives its property another value.
+        """
+        alike = np.isin(relation, ("similar", "related"))
+        near = alike & (pairs.closeness > self.joint.pack.number("conflict-closeness"))
+        return near & pairs.opposed if near.any() else near
 
     def _settle(
         self,
@@ -375,10 +383,18 @@ class _Decision:
         return Change(set=parts)
 
     def _merged(self, ids: Ints, gain: float) -> list[dict[str, Any]]:
-        """Strength, tags, files and agents of what near-duplicates were merged into."""
+        """Strength, tags, files and agents of what near-duplicates were merged into; and how sure it is, and of what
+        source, from the surest of them.
+        """
         roots = np.array(sorted(self.merges))
         strength = self._numbers("strength", roots) + gain * np.array([len(self.merges[row]) for row in roots.tolist()])
         parts = [values_of(ids[roots].tolist(), strength=strength.tolist(), changed=self.joint.now)]
+        surest = {row: max([row, *self.merges[row]], key=self._confidence) for row in roots.tolist()}
+        surer = [row for row in roots.tolist() if self._confidence(surest[row]) > self._confidence(row)]
+        if surer:
+            words = {name: [self._word(name, surest[row]) for row in surer] for name in ("source", "provenance")}
+            sure = [self._confidence(surest[row]) for row in surer]
+            parts.append(values_of(ids[surer].tolist(), confidence=sure, **words))
         for column in _UNITED:
             before = {row: self._list(column, row) for row in roots.tolist()}
             united = {
@@ -394,6 +410,14 @@ class _Decision:
 
     def _numbers(self, column: str, rows: Ints) -> NDArray[Any]:
         return self.joint.side(rows).number(column)
+
+    def _confidence(self, row: int) -> float:
+        state, place = self.joint.home(row)
+        return float(state.numbers["confidence"].values[place])
+
+    def _word(self, column: str, row: int) -> str | None:
+        state, place = self.joint.home(row)
+        return state.names[column].at(place)
 
     def _list(self, column: str, row: int) -> tuple[str, ...]:
         state, place = self.joint.home(row)

@@ -52,6 +52,9 @@ class Narrative:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}"
+
     def _repr_html_(self) -> str:
         note = f"{self.tokens} of {self.budget} tokens" + (f", {self.left_out} left out" if self.left_out else "")
         lines = "<br>".join(html.escape(line) for line in self.text.splitlines())

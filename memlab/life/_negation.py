@@ -73,7 +73,11 @@ _CHANGES = phrases("""
     | replaced with | updated | updated to | renamed to | migrated to | used to | these days | nowadays | any longer
 """)
 _NO_CHANGE = phrases("now and then | every now and then | up to now | until now | by now | right now")
-_CHANGE_WORDS = frozenset(word for phrase in _CHANGES for word in phrase.split()) - {"to", "of", "with", "by", "from"}
+_CHANGE_WORDS = frozenset(
+    ["now", "instead", "nowadays", "changed", "switched", "moved", "replaced", "updated", "renamed"]
+)
+"""Words that only say that something changed. What also denies (not, no longer) stays in what is told."""
+_CHANGE_OPENINGS = frozenset(phrases("from now on | as of now | these days"))
 _FILLERS = frozenset(
     [
         "a",
@@ -241,12 +245,19 @@ def difference(old: str, new: str) -> str:
 
 def _told(text: str) -> list[str]:
     """Its words without those that only say that something changed, and without marks around them."""
-    kept = []
-    for word in text.split():
-        bare = word.strip(".,;:!?\"'()[]")
-        if bare and bare.lower() not in _CHANGE_WORDS:
-            kept.append(bare)
+    words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
+    kept: list[str] = []
+    place = 0
+    while place < len(words):
+        opening = next((size for size in (3, 2) if _opens(words[place : place + size])), 0)
+        if not opening and words[place].lower() not in _CHANGE_WORDS:
+            kept.append(words[place])
+        place += max(opening, 1)
     return kept or text.split()
+
+
+def _opens(words: list[str]) -> bool:
+    return padded([word.lower() for word in words]) in _CHANGE_OPENINGS
 
 
 def _short(text: str) -> str:

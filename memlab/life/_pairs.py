@@ -128,6 +128,18 @@ class Pairs:
         return found
 
     @cached_property
+    def opposed(self) -> Flags:
+        """Whether one denies the other, or both give one property, which has one value at a time, different ones."""
+        found = self.negates.copy()
+        same = [
+            self._column(f"pair/{name}") for name in ("same-subject", "same-predicate", "single-valued", "same-value")
+        ]
+        values, unknown = zip(*(column for column in same if isinstance(column, tuple)), strict=True)
+        known = ~np.logical_or.reduce(unknown)
+        found |= known & values[0] & values[1] & values[2] & ~values[3]
+        return found
+
+    @cached_property
     def update_words(self) -> Flags:
         changes = np.array([one.changes for one in self.new.said], dtype=np.bool_)
         found = np.zeros(len(self), dtype=np.bool_)

@@ -1,8 +1,8 @@
 """What an utterance shows: the features that the ``admit`` policy reads.
 
 Each detector is a table of English phrases or a look at how a sentence begins; none was fitted to a data set. A
-question tells nothing of its speaker, so the detectors of what someone says of themselves leave questions out. All take
-time in proportion to the text.
+question tells nothing of its speaker, so the detectors of what someone says of themselves leave questions out, but for
+what is told before the asking begins. All take time in proportion to the text.
 
 The idea of reasons to extract and reasons to skip comes from assistants that keep a profile of their user; which of
 them wins is the policy's to say.
@@ -287,6 +287,9 @@ _CODE_LINE = re.compile(
     r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
 )
 
+_CLAUSE = re.compile(r"[,;:\u2013\u2014]")
+_SUPPOSES = (" if ", " when ", " suppose ", " assuming ", " unless ", " whether ")
+
 DETECTORS = (
     "tells-identity",
     "tells-preference",
@@ -335,6 +338,7 @@ def utterance(text: str) -> Utterance:
     parts = [(sentence, padded(words_of(sentence))) for sentence in sentences(text)]
     parts = [(sentence, said) for sentence, said in parts if said.strip()]
     told = [said for sentence, said in parts if not _asks(sentence, said)]
+    told += [said for sentence, said in parts if _asks(sentence, said) for said in _told_before(sentence)]
     fired = {
         "tells-identity": any(map(_tells_identity, told)),
         "tells-preference": any(map(_tells_preference, told)),
@@ -357,6 +361,13 @@ def kind_of(reasons: tuple[str, ...]) -> str | None:
 def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
     """How it came to be known: what a user says is stated, what an assistant says is inferred."""
     return "user-corrected" if role == "user" and "corrects" in reasons else _PROVENANCES[role]
+
+
+def _told_before(question: str) -> list[str]:
+    """What a question tells before it asks: "I am a nurse, how do I ...?". A condition tells nothing."""
+    *before, _ = _CLAUSE.split(question)
+    told = [padded(words_of(clause)) for clause in before]
+    return [said for said in told if said.strip() and not _asks("", said) and not said.startswith(_SUPPOSES)]
 
 
 def _asks(sentence: str, said: str) -> bool:

@@ -268,15 +268,14 @@ class State:
             )
         return np.array([RELATIONS.index(name) for name in names], dtype=np.int64)
 
-    def _recall(self, event: Happened) -> None:
-        self._use(event, event.body["ids"])
-
     def _verify(self, event: Happened) -> None:
-        """What a verifier let pass was used once more."""
-        self._use(event, event.body["verified"])
+        """What a verifier let pass gains an access and a use; it fades from the recall on, not from the verdict."""
+        rows, access = np.asarray(event.body["verified"], dtype=np.int64) - 1, self.numbers["access"]
+        access.set(rows, access.values[rows] + 1)
+        self.uses.add(rows, event.at)
 
-    def _use(self, event: Happened, ids: Sequence[int]) -> None:
-        rows = np.asarray(ids, dtype=np.int64) - 1
+    def _recall(self, event: Happened) -> None:
+        rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
         access, accessed = self.numbers["access"], self.numbers["accessed"]
         access.set(rows, access.values[rows] + 1)
         accessed.set(rows, np.maximum(accessed.values[rows], event.at))

@@ -206,6 +206,9 @@ FEATURES: dict[str, Feature] = {
         # what was said of it when it was stored
         Feature("importance", "num", "memory", "how much it matters", "share", "0..1"),
         Feature("confidence", "num", "memory", "how sure it is", "share", "0..1"),
+        Feature(
+            "trust", "num", "memory", "trust given to its source; null: none given", "share", "0..1", nullable=True
+        ),
         Feature("strength", "num", "memory", "vividness when last recalled, or a count", "", ">= 0"),
         Feature("energy", "num", "memory", "energy when last used", "share", "0..1"),
         Feature(

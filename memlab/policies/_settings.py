@@ -94,6 +94,14 @@ SETTINGS: dict[str, SettingDeclaration] = {
             "link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000
         ),
         SettingDeclaration(
+            "conflict-closeness",
+            "num",
+            "closeness above which resolve is asked too of a pair that link calls similar or related, where one denies "
+            "the other or gives its property another value; 1: never",
+            -1,
+            1,
+        ),
+        SettingDeclaration(
             "edges-per-node",
             "count",
             "most edges of one relation that linking leaves a memory, the strongest; 0: any number",

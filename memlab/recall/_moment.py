@@ -196,6 +196,7 @@ COMPUTE: dict[str, Callable[[Moment], Values]] = {
     "fail": _plain("fail"),
     "importance": _plain("importance"),
     "confidence": _plain("confidence"),
+    "trust": _plain("trust"),
     "strength": _plain("strength"),
     "energy": _plain("energy"),
     "stability": _plain("stability"),

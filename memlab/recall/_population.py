@@ -143,9 +143,9 @@ class Populations:
 def admitted(state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0) -> Mask:
     """bool[memories]: which may take part, of those from row ``start`` on.
 
-    In use (or of the statuses named), of this project or none, of this session if bound to one, of these seasons and
-    branches or none, of these scopes and visibilities; not private to another than ``viewer``; and what ``where``
-    admits.
+    In use (or of the statuses named), of this project, of none or of global scope, of this session if bound to one, of
+    these seasons and branches or none, of these scopes and visibilities; not private to another than ``viewer``; and
+    what ``where`` admits.
     """
 
     def among(column: str, words: Iterable[str | None]) -> Mask:
@@ -158,7 +158,7 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
 
     mask = among("status", RECALLABLE if filters.status is None else filters.status)
     if project is not None:
-        mask &= among("project", (project, None))
+        mask &= among("project", (project, None)) | among("scope", ("global",))
     bound = among("scope", ("session",))
     if bound.any():
         mask &= ~bound | (among("session", (session or "",)))

@@ -8,13 +8,13 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.life import (
-    LET_GO,
     Gone,
     gone_of,
     in_place_of,
     joined_by_succession,
     let_go,
     purging,
+    restored,
     rewritten,
     statuses_of,
 )
@@ -75,8 +75,33 @@ def test_what_nothing_tells_of_was_active():
     assert statuses_of([remember(1)], [0]) == {0: "active"}
 
 
-def test_statuses_are_those_in_use_let_go_or_for_good():
-    assert set(RECALLABLE) | set(LET_GO) | {"superseded", "retracted", "purged"} == set(STATUSES)
+def test_what_was_retracted_is_not_what_one_goes_back_to():
+    events = [remember(1, status="confirmed"), sets(2, [1], status="retracted"), sets(3, [1], status="deleted")]
+    assert statuses_of(events, [0]) == {0: "confirmed"}
+
+
+@pytest.mark.parametrize("status", [status for status in STATUSES if status not in (*RECALLABLE, "purged")])
+def test_everything_comes_back_but_what_is_purged(status):
+    state = folded(remember(1), sets(2, [1], status=status))
+    state.fold([Event(3, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
+    assert state.names["status"].at(0) == "active"
+
+
+def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use():
+    state = folded(remember(2), sets(2, [1], status="superseded", superseded_by=2.0, valid_until=20))
+    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
+        restored(state, [0], {0: "active"}, 30)
+    state.fold([sets(3, [2], "deprecate", status="deprecated")], Shelf())
+    state.fold([Event(4, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
+    assert state.memories().row(0, named=True) | {"status": "active", "superseded_by": None, "valid_until": None} == (
+        state.memories().row(0, named=True)
+    )
+
+
+def test_a_reason_goes_with_the_flag():
+    state = folded(remember(1), sets(2, [1], "deprecate", status="deprecated", reason="wrong"))
+    state.fold([Event(3, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
+    assert state.memories()["reason"].to_list() == [None]
 
 
 @pytest.mark.parametrize("status", ["deleted", "purged"])

@@ -8,6 +8,9 @@ import pytest
 
 from memlab.policies import load_pack
 
+UNSAID = {"kind": "fact", "trust": None}
+"""What a memory has of which nothing was said."""
+
 
 def decisions(pack, slot, rows):
     """The decisions of a slot for rows of values by name, once by columns, by arrays and row by row.
@@ -16,6 +19,7 @@ def decisions(pack, slot, rows):
     """
     policy = load_pack(pack).policies[slot]
     assert rows, "nothing to decide"
+    rows = [UNSAID | row for row in rows]
     one_by_one = [policy.row({name: row[name] for name in policy.inputs}) for row in rows]
     columns = {name: [row[name] for row in rows] for name in policy.inputs} or {"hops": [0.0] * len(rows)}
     assert policy.columns(pl.DataFrame(columns, strict=False)).to_list() == one_by_one

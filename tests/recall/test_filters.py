@@ -65,7 +65,7 @@ def admits(memory, arguments):
         among("scope", memory["scope"])
         and among("visibility", memory["visibility"])
         and among("branch", memory["branch"], None)
-        and among("project", memory["project"], None)
+        and (among("project", memory["project"], None) or memory["scope"] == "global")
         and not (secret and arguments["viewer"] is not None)
         and (where is None or frame.filter(where).height == 1)
     )
