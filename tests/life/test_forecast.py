@@ -97,7 +97,8 @@ def by_cascade(row, now):
 
 
 def by_companion(row, now):
-    loss = max(2, 5 - 0.03 * row["emotional_weight"]) * (now - row["last"]) / DAY
+    user_fact = row.get("kind") in ("personal", "preference", "goal", "trait")
+    loss = 0 if user_fact else max(2, 5 - 0.03 * row["emotional_weight"]) * (now - row["last"]) / DAY
     return min(100, max(0, row["strength"] - loss)) / 100, 30
 
 
