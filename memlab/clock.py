@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from memlab.errors import InputError
 
-__all__ = ["DAY", "HOUR", "Clock", "ManualClock", "Micros", "When", "from_micros", "system_clock", "to_micros"]
+__all__ = [
+    "DAY",
+    "HOUR",
+    "Clock",
+    "ManualClock",
+    "Micros",
+    "When",
+    "datable",
+    "from_micros",
+    "system_clock",
+    "to_micros",
+]
 
 Micros = int
 """Microseconds since 1970-01-01 UTC."""
 
-When = datetime | str | int
+When = datetime | date | str | int
 """What a person may pass for an instant: a datetime, an ISO 8601 string, or microseconds."""
 
 Clock = Callable[[], Micros]
@@ -27,6 +38,7 @@ DAY: Micros = 24 * HOUR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST, _LAST = ((datetime(year, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND for year in (1, 9999))
 
 
 def system_clock() -> Micros:
@@ -61,6 +73,8 @@ def to_micros(when: When) -> Micros:
         raise InputError(f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}.")
     if isinstance(when, int):
         return when
+    if isinstance(when, date) and not isinstance(when, datetime):
+        return to_micros(datetime(when.year, when.month, when.day, tzinfo=UTC))
     if isinstance(when, str):
         try:
             when = datetime.fromisoformat(when)
@@ -71,6 +85,17 @@ def to_micros(when: When) -> Micros:
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     return (when - _EPOCH) // _MICROSECOND
+
+
+def datable(instant: Micros, name: str) -> Micros:
+    """An instant that a calendar has, with room for what follows: what may be written down. InputError for any other.
+
+    >>> datable(0, "at")
+    0
+    """
+    if not _FIRST <= instant < _LAST:
+        raise InputError(f"{name} lies in the years 1 to 9998, not at {instant:,} microseconds since 1970.")
+    return instant
 
 
 def from_micros(micros: Micros) -> datetime:

@@ -119,13 +119,13 @@
         (or greets commands asks-plainly) 0
         else 0.5))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers]
+(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order]
   "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers."
   (cond (< pair/closeness 0.6) "none"
         (<= pair/closeness 0.85) "related"
         pair/update-words "updates"
         pair/negates "contradicts"
-        (and (> pair/closeness 0.95) pair/same-numbers) "duplicate"
+        (and (> pair/closeness 0.95) pair/same-numbers pair/same-order) "duplicate"
         else "similar"))
 
 (defpolicy resolve [new/confidence old/confidence pair/negates pair/update-words]

@@ -62,13 +62,13 @@
       (and (>= overlap (param :shared 0.5 :low 0 :high 1))
            (>= closeness (param :about 0.35 :low -1 :high 1)))))
 
-(defpolicy link [pair/closeness pair/overlap pair/negates pair/update-words pair/same-numbers]
+(defpolicy link [pair/closeness pair/overlap pair/negates pair/update-words pair/same-numbers pair/same-order]
   "A near-duplicate, of the three nearest; or what contradicts or updates it. What differs in a number (a port, a date,
    a version) is no duplicate, however near it is."
   (cond (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
         (and pair/negates (one-word-changed pair/closeness pair/overlap)) "contradicts"
         (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
-        (and (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) pair/same-numbers) "duplicate"
+        (and (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) pair/same-numbers pair/same-order) "duplicate"
         else "related"))
 
 (defpolicy resolve [pair/negates pair/update-words]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros
 from memlab.errors import InputError
+from memlab.history._replay import Replay
 from memlab.journal import Event
 from memlab.lab import Lab
 from memlab.memory import State
@@ -76,15 +77,24 @@ class Comparison:
 
 
 def compare(
-    a: Lab, b: Lab, *others: Lab, names: tuple[str, ...] | None = None, points: int = 60, junk_below: float = 0.1
+    a: Lab | Replay,
+    b: Lab | Replay,
+    *others: Lab | Replay,
+    names: tuple[str, ...] | None = None,
+    points: int = 60,
+    junk_below: float = 0.1,
 ) -> Comparison:
     """How two labs (or more) went, at ``points`` instants from the first event of any to the last.
 
-    ``names`` are what to call them; their packs unless given. Each lab is folded once from its beginning.
+    A replay stands for its lab. ``names`` are what to call them; their packs unless given. Each lab is folded once
+    from its beginning.
 
-    >>> memlab.compare(lab, memlab.replay(lab, "companion").lab).figure()                  # doctest: +SKIP
+    >>> memlab.compare(lab, memlab.replay(lab, "companion")).figure()                  # doctest: +SKIP
     """
-    labs = (a, b, *others)
+    labs = [one.lab if isinstance(one, Replay) else one for one in (a, b, *others)]
+    wrong = [type(one).__name__ for one in labs if not isinstance(one, Lab)]
+    if wrong:
+        raise InputError(f"compare takes labs or replays, not {wrong[0]}.")
     if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= 10_000:
         raise InputError(f"points is a whole number from 2 to 10000, not {points!r}.")
     if names is not None and len(set(names)) != len(labs):

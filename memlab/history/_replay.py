@@ -28,6 +28,10 @@ from memlab.slates import Slate, decode
 
 __all__ = ["Replay", "replay"]
 
+_LEAST_DAYS = 1 / 24
+_MOST_PASSES = 400
+"""Of upkeep between two events; in a longer gap they are as many, evenly."""
+
 _BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract")
 """Events whose parts say what a person changed."""
 
@@ -83,8 +87,12 @@ def replay(
 
     >>> memlab.replay(lab, "companion").frame                                              # doctest: +SKIP
     """
-    if isinstance(every_days, bool) or not isinstance(every_days, int | float) or not every_days >= 0:
+    if isinstance(every_days, bool) or not isinstance(every_days, int | float) or not 0 <= every_days < 1e6:
         raise InputError(f"every_days is a number of days, or 0 for no upkeep, not {every_days!r}.")
+    if 0 < every_days < _LEAST_DAYS:
+        raise InputError(f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}.")
+    if not isinstance(lab, Lab):
+        raise InputError(f"replay takes a lab, not {type(lab).__name__}.")
     if path is not None and Path(path).expanduser().exists():
         raise InputError(f"{path} exists: a replay begins with an empty lab.")
     journal = lab._store.journal
@@ -146,11 +154,12 @@ class _Player:
     def _pass_time(self, now: Micros) -> None:
         if self._due is None:
             self._due = now + self._every
+        apart = max(self._every, (now - self._due) // _MOST_PASSES)
         while self._every and self._due <= now:
             self._clock.set(self._due)
             if len(self._new):
                 self._new.maintain(progress=False)
-            self._due += self._every
+            self._due += apart
         self._clock.set(max(now, self._clock.now))
 
     # -- one method for each kind of input: why it was left out, or None ------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import polars as pl
 
-from memlab.clock import Micros, When, to_micros
+from memlab.clock import Micros, When, datable, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.lab._linker import Linker
 from memlab.lab._recall import LabRecalls
@@ -70,15 +71,19 @@ class LabBase:
             raise InputError("One memory is wanted, such as hits[0], not all that a recall showed.")
         state = self._store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
+        if isinstance(id, np.integer):
+            id = int(id)
         if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):
             raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
         return id - 1
 
     def _rows(self, memories: MemoryLike | Iterable[MemoryLike]) -> list[int]:
         """The rows of one memory or several, each once, in the order given."""
-        given = [memories] if isinstance(memories, MemoryLike) else list(memories)
+        if isinstance(memories, MemoryLike | np.integer | Hits | str) or not isinstance(memories, Iterable):
+            return [self._row(cast("int", memories))]  # what is no memory is told there
+        given = list(memories)
         return list(dict.fromkeys(map(self._row, given)))
 
     def _instant(self, at: When | None) -> Micros:
         """Microseconds UTC: what the caller says, or now."""
-        return self._store.clock() if at is None else to_micros(at)
+        return self._store.clock() if at is None else datable(to_micros(at), "at=")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 
-from memlab.clock import Micros, When, to_micros
-from memlab.errors import InputError
+from memlab.clock import When, datable, to_micros
 from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._schedule import OnUpkeep, Schedule
 from memlab.lab._upkeep import Upkeep, upkept
@@ -17,8 +16,6 @@ from memlab.life import Forecast, forecast
 from memlab.policies import Pack, load_pack
 
 __all__ = ["LabLiving"]
-
-_FIRST, _LAST = (to_micros(datetime(year, 1, 1, tzinfo=UTC)) for year in (1, 9999))
 
 
 class LabLiving(LabBase):
@@ -43,7 +40,7 @@ class LabLiving(LabBase):
 
         >>> lab.maintain().counts                                                          # doctest: +SKIP
         """
-        return upkept(self._store, _datable(self._instant(now), "now"), progress=progress)
+        return upkept(self._store, datable(self._instant(now), "now="), progress=progress)
 
     def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:
         """Do what ``maintain`` does in the background: at once and every ``every`` until ``stop`` or ``close``.
@@ -76,7 +73,7 @@ class LabLiving(LabBase):
 
         >>> lab.forecast(hits[0], "2027-01-01", packs=["companion", "fsrs"]).figure()      # doctest: +SKIP
         """
-        begin, end = _datable(self._instant(at), "at"), _datable(to_micros(until), "until")
+        begin, end = datable(self._instant(at), "at="), datable(to_micros(until), "until=")
         if isinstance(packs, str | Path | Pack):
             packs = [packs]
         chosen = None if packs is None else [load_pack(pack) for pack in packs]
@@ -85,10 +82,3 @@ class LabLiving(LabBase):
             if chosen is None:
                 chosen = [self._store.versions.pack]
             return forecast(state, chosen, rows, begin, end, points=points)
-
-
-def _datable(instant: Micros, name: str) -> Micros:
-    """An instant that a calendar has, with room for what follows."""
-    if not _FIRST <= instant < _LAST:
-        raise InputError(f"{name}= lies in the years 1 to 9998, not at {instant:,} microseconds since 1970.")
-    return instant

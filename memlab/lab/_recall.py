@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.clock import When, to_micros
+from memlab.clock import When, datable, to_micros
 from memlab.errors import InputError
 from memlab.life import reinforced
 from memlab.memory import State, checked_text
@@ -47,7 +47,7 @@ class LabRecalls:
         if limit is not None:
             _check_limit(limit)
         store = self._store
-        now = store.clock() if at is None else to_micros(at)
+        now = store.clock() if at is None else datable(to_micros(at), "at=")
         with self._reading() as state:
             pack = store.versions.pack
             question = Question(text, project=project, session=session, filters=filters, at=now)

@@ -24,6 +24,9 @@ from memlab.schema import RELATIONS
 __all__ = ["LabWriting"]
 
 
+_TO_NODES = ("has-tag", "in-cluster", "mentions")
+
+
 class LabWriting(LabBase):
     """``remember``, ``remember_many``, ``admit``, ``hear``, ``link``, ``settle``."""
 
@@ -193,6 +196,8 @@ class LabWriting(LabBase):
         """Join two memories by an edge."""
         if relation not in RELATIONS:
             raise UnknownName("relation", relation, RELATIONS)
+        if relation in _TO_NODES:
+            raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise InputError(f"The weight of an edge lies in 0..1, not {weight!r}.")
         with self._store.writing() as tx:

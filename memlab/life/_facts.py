@@ -81,6 +81,15 @@ def _is_verb(words: Sequence[str]) -> bool:
     return first.endswith("ed") or (first.endswith("s") and not first.endswith(_NO_VERBS)) or last in _LINKS
 
 
+def predicate_of(name: str) -> str:
+    """A predicate as it is kept: in small letters, its words joined.
+
+    >>> predicate_of("Lives in"), predicate_of("prefers:theme")
+    ('lives-in', 'prefers:theme')
+    """
+    return "-".join(name.casefold().split())
+
+
 def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """What is about to be remembered, with each subject and object called by its entity's name.
 
@@ -96,6 +105,8 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
                 called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
     for column in given:
         after[column] = [None if name is None else called[entity_key(name)] for name in columns[column]]
+    if "predicate" in columns:
+        after["predicate"] = [None if name is None else predicate_of(name) for name in columns["predicate"]]
     first = str(pack.settings["fact-status"])
     if "status" not in columns and first != "active" and {"subject", "predicate"} <= columns.keys():
         pairs = zip(columns["subject"], columns["predicate"], strict=True)

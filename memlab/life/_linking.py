@@ -362,18 +362,21 @@ class _Decision:
     def _changed(self, ids: Ints, gain: float) -> Change:
         """Other values: of what was superseded, of what others were merged into."""
         now, parts = self.joint.now, []
-        goes = {other: (stays, why) for _, stays, other, why in self.superseded}
+        goes = {other: (stays, why, fresh) for fresh, stays, other, why in self.superseded}
         if self.stored:
-            goes |= {row: (root, self.why[row]) for row, root in self.root.items()}
+            goes |= {row: (root, self.why[row], root) for row, root in self.root.items()}
         if goes:
             old = np.array(sorted(goes))
             until = self._numbers("valid_until", old)
+            over = self._began(np.array([goes[row][2] for row in old.tolist()]))
+            # it held until the other began; one that began earlier, told out of order, ends nothing before now
+            over = np.where(over > self._began(old), np.minimum(over, now), now)
             parts.append(
                 values_of(
                     ids[old].tolist(),
                     status="superseded",
                     superseded_by=[float(ids[self._standing(goes[row][0])]) for row in old.tolist()],
-                    valid_until=[now if one == NEVER else min(int(one), now) for one in until.tolist()],
+                    valid_until=np.where(until == NEVER, over, np.minimum(until, over)).tolist(),
                     changed=now,
                     reason=[goes[row][1] for row in old.tolist()],
                 )
@@ -407,6 +410,11 @@ class _Decision:
             if grown:
                 parts.append(values_of(ids[grown].tolist(), **{column: [united[row] for row in grown]}))
         return parts
+
+    def _began(self, rows: Ints) -> Ints:
+        """Since when each of them holds."""
+        since = self._numbers("valid_from", rows)
+        return np.where(since == NEVER, self._numbers("created", rows), since)
 
     def _numbers(self, column: str, rows: Ints) -> NDArray[Any]:
         return self.joint.side(rows).number(column)

@@ -151,6 +151,15 @@ _FILLERS = frozenset(
     ]
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_CAPITAL = re.compile(r"(?<![\w'.])[B-HJ-Z](?![\w'])|(?<=\w )A(?![\w'])")
+_CALENDAR = frozenset(
+    word
+    for line in (
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "january february march april june july august september october november december",
+    )
+    for word in line.split()
+)
 _MOST_SHOWN = 60
 
 
@@ -188,8 +197,25 @@ class Said:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Its words that hold a digit: ports, dates, versions, amounts."""
-        return frozenset(_NUMBER.findall(self.text))
+        """Its words that hold a digit, single capitals, weekdays and months.
+
+        They tell two things apart that are spoken of in the same words.
+        """
+        words = words_of(self.text)
+        return (
+            frozenset(_NUMBER.findall(self.text))
+            | frozenset(_CAPITAL.findall(self.text))
+            | _CALENDAR.intersection(words)
+        )
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The stems of its content, in the order in which they stand."""
+        return tuple(stem for stem in map(_stem, words_of(self.text)) if stem in self.content)
+
+    def same_order(self, other: Said) -> bool:
+        """Whether the other says the same words in another order: "A owes B" is not "B owes A"."""
+        return self.content != other.content or self.order == other.order
 
     @cached_property
     def changes(self) -> bool:

@@ -154,6 +154,11 @@ class Pairs:
         return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
 
     @cached_property
+    def same_order(self) -> Flags:
+        pairs = zip(self.new.said[self.first], self.old.said[self.second], strict=True)
+        return np.array([new.same_order(old) for new, old in pairs], dtype=np.bool_)
+
+    @cached_property
     def same_numbers(self) -> Flags:
         numbers: dict[frozenset[str], int] = {}
         new, old = (
@@ -181,6 +186,7 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/update-words": lambda pairs: pairs.update_words,
     "pair/overlap": lambda pairs: pairs.overlap,
     "pair/same-numbers": lambda pairs: pairs.same_numbers,
+    "pair/same-order": lambda pairs: pairs.same_order,
     "pair/same-subject": lambda pairs: pairs._known_same("subject"),
     "pair/same-predicate": lambda pairs: pairs._known_same("predicate"),
     "pair/same-value": lambda pairs: pairs._known_same("value"),

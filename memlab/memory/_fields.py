@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from memlab.clock import to_micros
+from memlab.clock import datable, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.schema import FIELDS, MEMORY, Column
 
 __all__ = ["MAX_TEXT_BYTES", "checked_columns", "checked_text", "columns_of"]
 
 MAX_TEXT_BYTES = 1_000_000
+_GREATEST = sys.float_info.max
 
 
 def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
@@ -28,6 +29,8 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
         if not isinstance(row, Mapping):
             raise InputError(f"Row {number} is {type(row).__name__}, not a dict with a text.")
     names = dict.fromkeys(name for row in given for name in row)
+    if given and not names:
+        raise InputError("A memory needs a text.")
     return {name: [row.get(name) for row in given] for name in names}
 
 
@@ -73,7 +76,7 @@ def checked_text(text: object, *, where: str = "") -> str:
 
 def _instant(when: Any, row: int, field: str = "at") -> int:
     try:
-        return to_micros(when)
+        return datable(to_micros(when), "A time")
     except InputError as error:
         raise InputError(f"Row {row}, field {field}: {error}") from None
 
@@ -85,6 +88,8 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
         for row, value in enumerate(values):
             if value is not None and value not in column.words:
                 raise InputError(f"Row {row}: {UnknownName(name, value, column.words)}")
+            if name == "status" and value in ("purged", "deleted"):
+                raise InputError(f"Row {row}: what is {value} is not remembered; see lab.delete and lab.purge.")
         return [default if value is None else value for value in values]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]
@@ -109,7 +114,7 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
 
 
 def _number(column: Column, value: Any, row: int) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_GREATEST <= value <= _GREATEST:
         raise InputError(f"Row {row}: {column.name} is a finite number, not {value!r}.")
     if not column.low <= value <= column.high:
         raise InputError(f"Row {row}: {column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")

@@ -1,0 +1,43 @@
+"""What two texts say of each other, word by word."""
+
+import pytest
+
+from memlab.life._negation import Said, difference
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("Indent with tabs", "From now on indent with spaces", "tabs -> spaces"),
+        ("Deploy on fridays", "Do not deploy on fridays", "Deploy on fridays -> Do not deploy on fridays"),
+        ("The API needs a token", "The API no longer needs a token", None),
+        ("The port is 8080", "The port is now 8081", "8080 -> 8081"),
+    ],
+)
+def test_what_changed_keeps_what_denies(old, new, told):
+    shown = difference(old, new)
+    assert shown == told if told else "no longer" in shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Server A is the primary", "Server B is the primary"),
+        ("We meet on Monday", "We meet on Tuesday"),
+        ("The port is 8080", "The port is 8081"),
+        ("Release in March", "Release in April"),
+    ],
+)
+def test_things_told_apart_by_a_name_of_one_letter_a_number_or_a_day(one, other):
+    assert Said(one).numbers != Said(other).numbers
+    assert Said(one).numbers == Said(one.lower().capitalize() if one[0].islower() else one).numbers
+
+
+def test_i_and_a_are_words_where_a_sentence_begins():
+    assert Said("A token is needed").numbers == Said("The token is needed").numbers
+
+
+def test_the_same_words_in_another_order_say_something_else():
+    assert not Said("Alice owes Bob money").same_order(Said("Bob owes Alice money"))
+    assert Said("Alice owes Bob money").same_order(Said("Alice owes the money to Bob soon"))
+    assert Said("tabs please").same_order(Said("please, tabs!")) is False

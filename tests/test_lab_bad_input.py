@@ -1,0 +1,158 @@
+"""What a lab refuses, before anything is written: a message that names the argument, and a lab as it was."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+import memlab
+from memlab.errors import InputError, UnknownName
+
+
+@pytest.fixture
+def kept(lab):
+    lab.remember("tabs")
+    lab.remember("spaces")
+    return lab
+
+
+@pytest.mark.parametrize("when", [10**19, -(10**17), 5 * 10**17, 2**63])
+@pytest.mark.parametrize("field", ["at", "valid_from", "valid_until"])
+def test_a_time_that_no_calendar_has_does_not_reach_the_journal(disk, field, when):
+    with disk() as lab:
+        lab.remember("tabs")
+        with pytest.raises(InputError, match="years 1 to 9998"):
+            lab.remember("spaces", **{field: when})
+    with disk() as lab:
+        assert lab.memories["text"].to_list() == ["tabs"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda lab: lab.recall("x", at=10**19),
+        lambda lab: lab.feedback(1, "success", at=10**19),
+        lambda lab: lab.maintain(10**19),
+        lambda lab: lab.forecast(1, 10**19),
+    ],
+)
+def test_nor_does_one_to_ask_at(kept, ask):
+    events = kept.log.height
+    with pytest.raises(InputError, match="years 1 to 9998"):
+        ask(kept)
+    assert kept.log.height == events
+
+
+@pytest.mark.parametrize("status", ["purged", "deleted"])
+def test_what_is_gone_is_not_remembered(kept, status):
+    with pytest.raises(InputError, match=f"what is {status} is not remembered"):
+        kept.remember("x", status=status)
+    assert len(kept) == 2
+
+
+@pytest.mark.parametrize("rows", [[{}], [{}, {}], [{"kind": "fact"}]])
+def test_a_memory_needs_a_text(kept, rows):
+    with pytest.raises(InputError, match="needs a text"):
+        kept.remember_many(rows)
+
+
+@pytest.mark.parametrize("huge", [10**400, float("inf"), float("nan"), True])
+def test_a_number_is_finite(kept, huge):
+    with pytest.raises(InputError, match="importance is a finite number"):
+        kept.remember("x", importance=huge)
+
+
+@pytest.mark.parametrize("verb", ["forget", "delete", "restore", "purge", "review"])
+@pytest.mark.parametrize("what", [1.0, object(), 3, "1", [1, 3], [None]])
+def test_what_is_no_memory_is_told(kept, verb, what):
+    before = kept.memories
+    with pytest.raises(UnknownName, match="There is no memory"):
+        getattr(kept, verb)(what)
+    assert kept.memories.equals(before)
+
+
+def test_ids_may_be_numbers_of_numpy(kept):
+    assert kept.forget([np.int64(1)]).ids == (1,)
+    assert kept.forget(np.array([2])).ids == (2,)
+    assert kept.restore(np.int64(1)).ids == (1,)
+
+
+def test_all_that_a_recall_showed_is_not_one_memory(kept):
+    with pytest.raises(InputError, match=r"such as hits\[0\]"):
+        kept.trace(kept.recall("tabs"))
+
+
+@pytest.mark.parametrize("relation", ["has-tag", "in-cluster", "mentions"])
+def test_edges_to_other_nodes_do_not_join_memories(kept, relation):
+    with pytest.raises(InputError, match="node of another kind"):
+        kept.link(1, 2, relation)
+    assert kept.edges.is_empty()
+
+
+def test_a_date_is_a_time(kept):
+    assert kept.remember("x", at=datetime.date(2025, 1, 2)).created == datetime.datetime(
+        2025, 1, 2, tzinfo=datetime.UTC
+    )
+
+
+def test_a_fact_says_what_it_says(kept):
+    fact = kept.fact("Ada", "Lives in", object="Oslo")
+    assert (fact.subject, fact.predicate, fact.object, fact.value) == ("Ada", "lives-in", "Oslo", None)
+
+
+def test_what_is_global_reaches_every_project(lab):
+    lab.remember("tabs everywhere", project="api", scope="global")
+    lab.remember("tabs here", project="api")
+    assert [hit.text for hit in lab.recall("tabs", project="web")] == ["tabs everywhere"]
+
+
+def test_a_fact_that_was_told_late_held_from_its_time_on(trigrams):
+    clock = memlab.ManualClock("2026-01-01")
+    with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
+        lab.fact("Ada", "lives-in", object="Oslo", at="2020-01-01", confidence=0.95)
+        lab.fact("Ada", "lives in", object="Bergen", at="2024-05-01", confidence=0.95)
+        homes = {year: lab.facts(at=f"{year}-01-01")["object"].to_list() for year in (2021, 2025, 2026)}
+    assert homes == {2021: ["Oslo"], 2025: ["Bergen"], 2026: ["Bergen"]}
+
+
+class TestConflictsOfCompanion:
+    """Nearness above 0.8 and contradicting is a conflict, though the linker speaks of contradiction from 0.85 on."""
+
+    @pytest.fixture
+    def friend(self, clock):
+        def near(texts):
+            return [[0.83, 0.5578, 0.0] if "not" in text or "Oslo" in text else [1.0, 0.0, 0.0] for text in texts]
+
+        with memlab.open(embedder=near, clock=clock, pack="companion") as lab:
+            yield lab
+
+    def test_a_denial(self, friend):
+        friend.remember("The user likes tea")
+        friend.remember("The user does not like tea")
+        assert friend.memories["status"].to_list() == ["superseded", "active"]
+
+    def test_another_value_of_one_property(self, friend):
+        friend.fact("Ada", "lives-in", object="Rome")
+        friend.fact("Ada", "lives-in", object="Oslo")
+        assert friend.memories["status"].to_list() == ["superseded", "active"]
+
+    def test_what_does_not_contradict_stays(self, friend):
+        friend.remember("The user likes tea")
+        friend.remember("The user likes Oslo")
+        assert friend.memories["status"].to_list() == ["active", "active"]
+
+
+def test_a_surer_duplicate_makes_the_old_one_surer(lab):
+    lab.use("factgraph")
+    lab.fact("Ada", "uses", "ink", confidence=0.3)
+    lab.fact("Ada", "uses", "ink", confidence=0.95, source="user-edit")
+    assert lab.memories.select("confidence", "source").rows() == [(0.95, "user-edit")]
+
+
+def test_a_faded_memory_that_is_restored_is_not_vivid(lab, clock):
+    lab.use("companion")
+    lab.remember("We laughed about the goat", kind="event")
+    clock.advance(days=30)
+    lab.maintain()
+    lab.restore(1)
+    assert lab.memories["strength"].to_list() == [5.0]
