@@ -79,7 +79,7 @@ class LabBase:
 
     def _rows(self, memories: MemoryLike | Iterable[MemoryLike]) -> list[int]:
         """The rows of one memory or several, each once, in the order given."""
-        if isinstance(memories, MemoryLike | np.integer | Hits | str) or not isinstance(memories, Iterable):
+        if isinstance(memories, MemoryLike | np.integer | str) or not isinstance(memories, Iterable):
             return [self._row(cast("int", memories))]  # what is no memory is told there
         given = list(memories)
         return list(dict.fromkeys(map(self._row, given)))
