@@ -52,7 +52,7 @@
         "procedure" 60
         else 30)))
 
-(defn trust-of [provenance]
+(defn trust [provenance]
   (case provenance
     ["user-stated" "user-corrected"] 1
     "observed" 0.8
@@ -63,13 +63,12 @@
   "ln 2 of the time constant."
   (* 0.6931471805599453 (time-constant kind provenance)))
 
-(defpolicy retention [confidence age-days kind provenance access trust]
-  "Confidence as it stands: faded with age, lifted by use, weighed by trust: that which was given, or that of its
-   provenance."
+(defpolicy retention [confidence age-days kind provenance access]
+  "Confidence as it stands: faded with age, lifted by use, weighed by trust."
   (clamp (* confidence
             (exponential-decay age-days (time-constant kind provenance))
             (+ 1 (* 0.1 (log (+ access 1))))
-            (if-null trust (trust-of provenance)))
+            (trust provenance))
          0 1))
 
 (defpolicy reinforce [outcome strength confidence]

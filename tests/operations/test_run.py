@@ -97,7 +97,7 @@ def test_fuel_bounds_operations_and_memories(agent):
     with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel is 1"):
         agent.run("(stats) (stats)", fuel=Fuel(operations=1))
     agent.remember_many([f"memory {n}" for n in range(20)])
-    with pytest.raises(PolicyLimitError, match="It may touch 10 memories, and 5 of the fuel") as raised:
+    with pytest.raises(PolicyLimitError, match="It may touch 10 memories, and 4 of the fuel") as raised:
         agent.run('(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10))
     assert raised.value.line == 2
     assert agent.run('(recall "memory" 5) (recall "memory" 5)', fuel=Fuel(memories=12)).touched <= 12

@@ -8,7 +8,7 @@ import pytest
 
 from memlab.policies import load_pack
 
-UNSAID = {"kind": "fact", "trust": None}
+UNSAID = {"kind": "fact"}
 """What a memory has of which nothing was said."""
 
 
