@@ -8,8 +8,8 @@ import pytest
 
 from memlab.policies import load_pack
 
-UNSAID = {"kind": "fact"}
-"""What a memory has of which nothing was said."""
+UNSAID = {"kind": "fact", "pair/same-order": True}
+"""What holds of a memory, or a pair, of which nothing was said."""
 
 
 def decisions(pack, slot, rows):
