@@ -76,6 +76,9 @@ class LabWriting(LabBase):
         now = self._store.clock()
         unsure = without_confidence(columns, count)
         columns = checked_columns(columns, now=now)
+        if "purged" in columns.get("status", ()):
+            row = columns["status"].index("purged")
+            raise InputError(f"Row {row}: what is purged is not remembered; see lab.delete and lab.purge.")
         screenings = screen_many(columns.pop("text"))
         texts = [screening.text for screening in screenings]
         refuse_names(columns)

@@ -88,8 +88,6 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
         for row, value in enumerate(values):
             if value is not None and value not in column.words:
                 raise InputError(f"Row {row}: {UnknownName(name, value, column.words)}")
-            if name == "status" and value in ("purged", "deleted"):
-                raise InputError(f"Row {row}: what is {value} is not remembered; see lab.delete and lab.purge.")
         return [default if value is None else value for value in values]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]
