@@ -38,8 +38,8 @@ processor time:
     1,000,000    120,000        .917    14-15
     1,000,000    200,000        .939    28
 
-With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000. 50 trees there give .863 at 50,000 and .907 at 80,000, for half as much
-file again and twice the time.
+With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000.
+50 trees there give .863 at 50,000 and .907 at 80,000, for half as much file again and twice the time.
 """
 
 

@@ -84,6 +84,6 @@ class LabBase:
         given = list(memories)
         return list(dict.fromkeys(map(self._row, given)))
 
-    def _instant(self, at: When | None) -> Micros:
-        """Microseconds UTC: what the caller says, or now."""
-        return self._store.clock() if at is None else datable(to_micros(at), "at=")
+    def _instant(self, at: When | None, *, name: str = "at=") -> Micros:
+        """Microseconds UTC: what the caller says, or now; ``name`` is that of the argument."""
+        return self._store.clock() if at is None else datable(to_micros(at), name)

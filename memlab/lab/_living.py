@@ -40,7 +40,7 @@ class LabLiving(LabBase):
 
         >>> lab.maintain().counts                                                          # doctest: +SKIP
         """
-        return upkept(self._store, datable(self._instant(now), "now="), progress=progress)
+        return upkept(self._store, self._instant(now, name="now="), progress=progress)
 
     def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:
         """Do what ``maintain`` does in the background: at once and every ``every`` until ``stop`` or ``close``.
@@ -73,7 +73,7 @@ class LabLiving(LabBase):
 
         >>> lab.forecast(hits[0], "2027-01-01", packs=["companion", "fsrs"]).figure()      # doctest: +SKIP
         """
-        begin, end = datable(self._instant(at), "at="), datable(to_micros(until), "until=")
+        begin, end = self._instant(at), datable(to_micros(until), "until=")
         if isinstance(packs, str | Path | Pack):
             packs = [packs]
         chosen = None if packs is None else [load_pack(pack) for pack in packs]
