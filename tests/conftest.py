@@ -1,10 +1,14 @@
 """What several test files share: a quick embedder, a clock that moves when told to, and a lab on disk."""
 
+import json
+
 import pytest
+from click.testing import CliRunner
 from embedders import letters
 from hypothesis import HealthCheck, settings
 
 import memlab
+from memlab.cli import main
 from memlab.embedding import load_embedder
 
 # Tests assert what is right, never how long it takes: machines are noisy.
@@ -36,3 +40,26 @@ def disk(tmp_path, trigrams, clock):
         return memlab.open(tmp_path / "agent.memlab", embedder=trigrams, clock=clock, **more)
 
     return opened
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The command line in an empty folder: the result of ``memlab`` with these words."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words, input=None):
+        return CliRunner().invoke(main, [str(word) for word in words], input=input)
+
+    return call
+
+
+@pytest.fixture
+def told(run):
+    """The parsed JSON of a command that succeeds."""
+
+    def call(*words, input=None):
+        result = run(*words, "--json", input=input)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return call

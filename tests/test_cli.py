@@ -6,32 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 import memlab
 from memlab.cli import main
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words, input=None):
-        return CliRunner().invoke(main, [str(word) for word in words], input=input)
-
-    return call
-
-
-@pytest.fixture
-def told(run):
-    """The parsed JSON of a command that succeeds."""
-
-    def call(*words, input=None):
-        result = run(*words, "--json", input=input)
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
-
-    return call
 
 
 def commands(group=main, path=()):

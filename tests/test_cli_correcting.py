@@ -1,28 +1,8 @@
 """The commands that correct a lab: what they tell, and exit statuses that mean something."""
 
-import json
-
 import pytest
-from click.testing import CliRunner
 
 import memlab
-from memlab.cli import main
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
-
-
-@pytest.fixture
-def told(run):
-    def call(*words):
-        result = run(*words, "--json")
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
-
-    return call
 
 
 @pytest.fixture

@@ -1,28 +1,8 @@
 """export, import, run and mirror on the command line."""
 
-import json
-
 import pytest
-from click.testing import CliRunner
 
 import memlab
-from memlab.cli import main
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return lambda *words, input=None: CliRunner().invoke(main, [str(word) for word in words], input=input)
-
-
-@pytest.fixture
-def told(run):
-    def call(*words):
-        result = run(*words, "--json")
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
-
-    return call
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ from memlab.life._facts import (
 )
 from memlab.life._forecast import Forecast, forecast
 from memlab.life._joint import Joint
-from memlab.life._linking import OUTCOME, Linked, linked
+from memlab.life._linked import OUTCOME, Linked
+from memlab.life._linking import linked
 from memlab.life._narrative import USER, Narrative, about, narrative, profile
 from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
 from memlab.life._purge import Gone, gone_of, purging, rewritten, rewritten_slate, tombstones_of

@@ -9,9 +9,10 @@ from memlab.memory._gaps import SNIPPET, Gaps
 from memlab.memory._judged import Judged
 from memlab.memory._purged import PLACEHOLDER, Tombstones, plain
 from memlab.memory._recalls import Recalls
+from memlab.memory._registers import Happened
 from memlab.memory._relationships import Relationship, Relationships
 from memlab.memory._snapshot import latest_snapshot, load_snapshot, save_snapshot
-from memlab.memory._state import Contents, Happened, State, as_said, stamps
+from memlab.memory._state import Contents, State, as_said, stamps
 from memlab.memory._summaries import Stands, Summaries
 from memlab.memory._waiting import Waiting
 

@@ -19,10 +19,10 @@ from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.memory._columns import Latest, Lists, Names, Notes, Numbers, Texts
 from memlab.memory._imported import fold_import
-from memlab.memory._registers import REGISTERS, Register
+from memlab.memory._registers import REGISTERS, Happened, Register
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
 
-__all__ = ["Contents", "Happened", "State", "as_said", "stamps"]
+__all__ = ["Contents", "State", "as_said", "stamps"]
 
 _BLOCK = 1 << 14
 """Texts that are posted at a time where all of them are."""
@@ -37,19 +37,6 @@ NUMERIC = tuple(name for name, column in MEMORY.items() if column.storage in _DT
 NAMED = tuple(name for name, column in MEMORY.items() if column.storage in ("word", "name"))
 LISTED = tuple(name for name, column in MEMORY.items() if column.storage == "list")
 NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note")
-
-
-class Happened(Protocol):
-    """What the fold reads of an event."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def body(self) -> dict[str, Any]: ...
 
 
 class Contents(Protocol):

@@ -1,23 +1,12 @@
 """Clusters and summaries as registers: folded in any two parts they are the same, and a snapshot holds all of them."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import msgspec
 import pytest
+from events import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.memory import Centroids, Summaries
-
-
-@dataclass
-class Event:
-    seq: int
-    at: int
-    kind: str
-    body: dict[str, Any] = field(default_factory=dict)
-
 
 numbers = st.integers(1, 6)
 floats = st.floats(0, 1)

@@ -1,10 +1,8 @@
 """Entities: names in any spelling, merges that can be undone, and a fold that may stop anywhere."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import msgspec
 import pytest
+from events import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,14 +11,6 @@ from memlab.memory import Entities, entity_key, entity_name
 from memlab.schema import NEVER
 
 NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊", "王明"]
-
-
-@dataclass
-class Event:
-    seq: int
-    at: int
-    kind: str
-    body: dict[str, Any] = field(default_factory=dict)
 
 
 def mention(at, *names, first=1, **columns):

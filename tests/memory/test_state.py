@@ -1,12 +1,11 @@
 """The fold of any prefix of the journal and then the rest equals the fold of all, snapshots included."""
 
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from events import Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,14 +15,6 @@ from memlab.schema import KINDS, RELATIONS
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])
-
-
-@dataclass
-class Event:
-    seq: int
-    at: int
-    kind: str
-    body: dict[str, Any] = field(default_factory=dict)
 
 
 class Shelf:

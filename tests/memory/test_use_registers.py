@@ -1,24 +1,15 @@
 """Judgements, gaps, relationships, the count of recalls: the fold of any prefix and then the rest is that of all."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pytest
+from events import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
 from memlab.memory import Gaps, Judged, Recalls, Relationships
-
-
-@dataclass
-class Event:
-    seq: int
-    at: int
-    kind: str
-    body: dict[str, Any] = field(default_factory=dict)
-
 
 ids = st.integers(1, 5)
 shares = st.floats(0, 100)
