@@ -128,10 +128,14 @@ class Store:
         """After a purge: the journal is another one than that which the state was folded from."""
         fresh, old = State(), self.state
         fresh.fold(self.journal.events(), self.journal)
+        versions = VersionLog()  # a reason may have quoted what is gone
+        for event in self.journal.events(kinds=POLICY_EVENTS):
+            versions.fold(event, self.journal.source)
         # whoever keeps something by these numbers must not take the new state for the old
         fresh.generation += old.generation + 1
         fresh.changes += old.changes + 1
         self.state, self._snapshot_at, self._purged = fresh, 0, last_purge(self.journal)
+        self.versions = versions
 
     def _end_purge(self) -> None:
         """Go on with a purge that another process did not live to end."""
