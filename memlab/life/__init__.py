@@ -52,6 +52,7 @@ from memlab.life._linking import linked
 from memlab.life._narrative import USER, Narrative, about, narrative, profile
 from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
 from memlab.life._purge import Gone, gone_of, purging, rewritten, rewritten_slate, tombstones_of
+from memlab.life._quarantine import Displaced, SetApart, came_from, displaced_by, released, set_apart, written_since
 from memlab.life._reinforce import Outcome, days_before, reinforced
 from memlab.life._tags import common_tag, tagged
 from memlab.life._together import NAMEABLE, joined, pairs_of, pairs_with, remaining
@@ -67,6 +68,7 @@ __all__ = [
     "USER",
     "Clustering",
     "Decided",
+    "Displaced",
     "Forecast",
     "Gone",
     "Group",
@@ -76,9 +78,11 @@ __all__ = [
     "Linked",
     "Narrative",
     "Outcome",
+    "SetApart",
     "Transitions",
     "Utterance",
     "about",
+    "came_from",
     "candidates",
     "centroids_of",
     "chosen",
@@ -90,6 +94,7 @@ __all__ = [
     "cut",
     "days_before",
     "declared",
+    "displaced_by",
     "due_for_purge",
     "edges_told",
     "edited",
@@ -130,6 +135,7 @@ __all__ = [
     "refined",
     "reinforced",
     "relationship_of",
+    "released",
     "remaining",
     "renamed",
     "restored",
@@ -138,6 +144,7 @@ __all__ = [
     "rewritten_slate",
     "said_of",
     "sentences",
+    "set_apart",
     "spanned",
     "split",
     "statuses_of",
@@ -153,4 +160,5 @@ __all__ = [
     "undone",
     "utterance",
     "with_status",
+    "written_since",
 ]
