@@ -38,7 +38,13 @@ __all__ = ["LabQuarantine", "Quarantined"]
 _SLOW = 20_000
 """Events that are folded in about a second; a question asked again costs as much as some hundred."""
 
-_CHANGED = {"memory_id": pl.Int64, "role": pl.String, "before": pl.String, "status": pl.String, "text": pl.String}
+_CHANGED: dict[str, Any] = {
+    "memory_id": pl.Int64,
+    "role": pl.String,
+    "before": pl.String,
+    "status": pl.String,
+    "text": pl.String,
+}
 _REPLAYED = {
     "decision": pl.Int64,
     "at": pl.Datetime("us", "UTC"),
@@ -212,9 +218,9 @@ class LabQuarantine(LabBase):
 
     def _apart(self, state: State, names: dict[str, str | None], since: int | None) -> tuple[SetApart, Displaced]:
         rows = came_from(state, **names)
-        events = list(self._store.journal.events())
+        events = self._store.journal.events
         if since is not None:
-            rows = written_since(events, rows, since)
+            rows = written_since(events(), rows, since)
         statuses = state.names["status"]
         out = np.union1d(rows, np.flatnonzero(statuses.codes == statuses.code("quarantined")))
         displaced = displaced_by(events, (out + 1).tolist()) if len(rows) else {}

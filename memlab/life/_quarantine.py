@@ -7,7 +7,7 @@ was before, so that ``released`` gives back exactly that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,21 +80,24 @@ def written_since(events: Iterable[Event], rows: Rows, since: int) -> Rows:
 
 
 def displaced_by(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
-    """What any of ``ids`` ever superseded, as the events tell, which are read twice; of several times the first."""
+    """What any of ``ids`` ever superseded, as the events tell, which are read twice; of several times the first.
+
+    What was written down as superseded from the start, by an import, was active.
+    """
     by = set(ids)
     wanted = {
         row
         for event in events()
-        for row, values in _changes(event)
+        for row, values in (*_written(event, ("superseded_by",)), *_changes(event))
         if values.get("superseded_by") in by and row + 1 not in by
     }
     found: dict[int, tuple[Values, Values]] = {}
     now: dict[int, Values] = {}
     for event in events() if wanted else ():
-        if "first" in event.body:
-            first, columns = event.body["first"] - 1, event.body["columns"]
-            for row in wanted.intersection(range(first, first + event.body["count"])):
-                now[row] = {name: _one(columns.get(name, MEMORY[name].default), row - first) for name in _FOLLOWED}
+        for row, values in _written(event, _FOLLOWED, wanted):
+            now[row] = values
+            if values["superseded_by"] in by:
+                found[row] = dict(values), {**values, "status": "active", "superseded_by": None}
         changes: dict[int, Values] = {}
         for row, values in _changes(event):
             if row in wanted:
@@ -124,9 +127,8 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
     back: dict[int, Values] = {}
     for row in sorted(summaries):
         for word, ids in stands[row + 1].was.items():
-            back |= {
-                id - 1: {"status": word} for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"
-            }
+            members = [id - 1 for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"]
+            back |= {member: {"status": word} for member in members}
     for row, (given, before) in displaced.items():
         if row < len(state) and row not in out and statuses.at(row) == "superseded" and _leads_nowhere(state, row, out):
             same = {name: before[name] for name in given if _value(state, row, name) == given[name]}
@@ -202,8 +204,8 @@ def _parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
     for name in dict.fromkeys(name for one in values.values() for name in one):
         held = {row + 1: one[name] for row, one in values.items() if name in one}
         if name == "status":
-            for word in dict.fromkeys(held.values()):
-                parts.append(values_of([id for id, value in held.items() if value == word], status=word))
+            words = dict.fromkeys(held.values())
+            parts += [values_of([id for id, value in held.items() if value == word], status=word) for word in words]
         else:
             parts.append(values_of(list(held), **{name: list(held.values())}))
     return parts
@@ -217,6 +219,17 @@ def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
             one = found.setdefault(id - 1, {})
             one.update({name: _one(values, place) for name, values in part["columns"].items()})
     return found
+
+
+def _written(event: Event, names: Sequence[str], rows: Set[int] | None = None) -> Iterable[tuple[int, Values]]:
+    """The values that an event adds memories with, by row, of ``rows`` or all; nothing where it gives none of these."""
+    columns = event.body.get("columns", {})
+    if "first" not in event.body or (rows is None and not columns.keys() & set(names)):
+        return
+    first = event.body["first"] - 1
+    added = range(first, first + event.body["count"])
+    for row in added if rows is None else rows & set(added):
+        yield row, {name: _one(columns.get(name, MEMORY[name].default), row - first) for name in names}
 
 
 def _changes(event: Event) -> Iterable[tuple[int, Values]]:
