@@ -45,7 +45,7 @@ _CHANGED: dict[str, Any] = {
     "status": pl.String,
     "text": pl.String,
 }
-_REPLAYED = {
+_REPLAYED: dict[str, Any] = {
     "decision": pl.Int64,
     "at": pl.Datetime("us", "UTC"),
     "query": pl.String,
@@ -200,7 +200,7 @@ class LabQuarantine(LabBase):
                     "status": [state.names["status"].at(row) for row in rows],
                     "text": [state.texts.at(row) for row in rows],
                 },
-                schema={name: kind for name, kind in _CHANGED.items() if name != "role"},
+                schema={name: _CHANGED[name] for name in ("memory_id", "before", "status", "text")},
             )
             return Corrected("release", frame, joined_by_succession(state, rows))
 
