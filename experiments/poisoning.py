@@ -10,8 +10,8 @@ day. The attacker knows the projects, what is decided in them and the statements
 
 For each pack and attack: ``planted``, the share of questions whose ten best hold a planted memory, attacked and after
 the quarantine; ``recall``, the share whose ten best hold the newest true statement, clean, attacked and after;
-``same``, the share that is answered exactly as in the clean life, after the quarantine; ``back``, benign memories that
-it brought back; ``touched``, benign memories that it took out; ``lost``, true statements that were never stored because
+``same``, the share that is answered exactly as in the clean life, after the quarantine, and ``overlap``, the mean share
+of the ten that both answers hold; ``back``, benign memories that it brought back; ``touched``, benign memories that it took out; ``lost``, true statements that were never stored because
 a planted memory said the same.
 """
 
@@ -293,7 +293,12 @@ def measured(
         note("recall clean", clean[month.seed].right)
         note("recall attacked", attacked.right)
         note("recall after", after.right)
-        note("same", [one == other for one, other in zip(after.heads, clean[month.seed].heads, strict=True)])
+        pairs = list(zip(after.heads, clean[month.seed].heads, strict=True))
+        note("same", [one == other for one, other in pairs])
+        note(
+            "overlap",
+            [len({*one} & {*other}) / max(len(one), len(other)) if one or other else 1 for one, other in pairs],
+        )
         for name in ("back", "touched", "lost"):
             note(name, [getattr(after, name)])
     counts = ("back", "touched", "lost")
@@ -325,7 +330,7 @@ def main() -> None:
 
 
 def show(row: Mapping[str, Any], *, first: bool) -> None:
-    names = ("planted attacked", "planted after", "recall clean", "recall attacked", "recall after", "same")
+    names = ("planted attacked", "planted after", "recall clean", "recall attacked", "recall after", "same", "overlap")
     counts = ("back", "touched", "lost")
     if first:
         print(f"{'':30}{'planted':>16}{'recall':>24}")
