@@ -11,8 +11,8 @@ day. The attacker knows the projects, what is decided in them and the statements
 For each pack and attack: ``planted``, the share of questions whose ten best hold a planted memory, attacked and after
 the quarantine; ``recall``, the share whose ten best hold the newest true statement, clean, attacked and after;
 ``same``, the share that is answered exactly as in the clean life, after the quarantine, and ``overlap``, the mean share
-of the ten that both answers hold; ``back``, benign memories that it brought back; ``touched``, benign memories that it took out; ``lost``, true statements that were never stored because
-a planted memory said the same.
+of the ten that both answers hold; ``back``, benign memories that it brought back; ``touched``, benign memories that it
+took out; ``lost``, true statements that were never stored because a planted memory said the same.
 """
 
 from __future__ import annotations
@@ -173,22 +173,12 @@ class Month:
     """One seed's world, and what the attacker has read of it."""
 
     def __init__(self, seed: int, *, days: int = DAYS, projects: int = 2, asked_per_day: float = 4.0) -> None:
-        world = World(
-            "poisoned",
-            seed=seed,
-            days=days,
-            projects=projects,
-            people=0,
-            aspects=5,
-            tastes=3,
-            said_per_day=6.0,
-            asked_per_day=asked_per_day,
-            about=(1.0, 0.0, 0.0),
-        )
+        asked = {"asked_per_day": asked_per_day, "about": (1.0, 0.0, 0.0)}
+        said = {"people": 0, "aspects": 5, "tastes": 3, "said_per_day": 6.0}
+        world = World("poisoned", seed=seed, days=days, projects=projects, **said, **asked)
         self.events = world.events()
         begin = self.events[0].at // DAY
         self.begins, self.found = ((begin + days * share // DAYS) * DAY for share in (BEGINS, FOUND))
-        self.end = self.events[-1].at
         self.seed = seed
 
     def seen(self, attack: str) -> list[Seen]:
@@ -205,11 +195,17 @@ class Month:
         return list(newest.values())
 
     def lived(
-        self, pack: str, attack: str | None, *, quarantined: bool = False, embedder: Any = None, logged: bool = True
+        self,
+        pack: str,
+        attacks: Sequence[str] = (),
+        *,
+        quarantined: bool = False,
+        embedder: Any = None,
+        logged: bool = True,
     ) -> Answers:
         """One life; ``logged`` says whether recalls are logged and judged."""
         clock, answers, life = ManualClock(self.events[0].at), Answers(), Life()
-        steps = {self.begins: attack is not None, self.found: quarantined}
+        steps = {self.begins: bool(attacks), self.found: quarantined}
         with memlab.open(pack=pack, embedder=embedder, clock=clock, seed=self.seed) as lab:
             for event in self.events:
                 for at in [at for at, due in steps.items() if due and event.at >= at]:
@@ -217,7 +213,8 @@ class Month:
                     self._remembered(lab, clock, life)
                     clock.set(at)
                     if at == self.begins:
-                        life.planted = self._planted(lab, attack, life.stands, logged)
+                        for attack in attacks:
+                            life.planted |= self._planted(lab, attack, life.stands, logged)
                     else:
                         done = lab.quarantine(session=SESSION, creator=CREATOR, replay=0)
                         answers.back, answers.touched = len(done.back), len(set(done.ids) - life.planted)
@@ -240,25 +237,29 @@ class Month:
         return answers
 
     def _remembered(self, lab: Lab, clock: ManualClock, life: Life) -> None:
-        """What was said since, remembered one after the other as it was said."""
+        """What was said since, remembered."""
+        rows = []
         for said in life.waiting:
-            row, about = said.row(), told(said)
-            if about is not None:
-                row |= {"subject": said.project or USER, "predicate": f"prefers:{about[0].names[0]}", "value": about[1]}
-            clock.set(max(said.at, clock()))
-            given = {name: value for name, value in row.items() if value is not None}
-            id = lab.remember_many([{**given, "creator": "agent:main"}], chain=True).standing[0]
-            life.stands[said.ref] = id
-            life.called.setdefault(id, said.ref)
-        lab.settle()
-        life.waiting.clear()
+            row, about = {**said.row(), "creator": "agent:main"}, told(said)
+            names = (
+                (None, None, None)
+                if about is None
+                else (said.project or USER, f"prefers:{about[0].names[0]}", about[1])
+            )
+            rows.append(row | dict(zip(("subject", "predicate", "value"), names, strict=True)))
+        if rows:
+            clock.set(life.waiting[-1].at)
+            for said, id in zip(life.waiting, lab.remember_many(rows, chain=True).standing, strict=True):
+                life.stands[said.ref] = id
+                life.called.setdefault(id, said.ref)
+            lab.settle()
+            life.waiting.clear()
 
     def _planted(self, lab: Lab, attack: str, stands: Mapping[str, int], logged: bool) -> set[int]:
         """Carry out an attack, and say which memories it has planted."""
         seen = self.seen(attack)
         before = len(lab)
-        for row in ATTACKS[attack](seen):
-            lab.remember_many([row])
+        lab.remember_many(ATTACKS[attack](seen))
         lab.settle()
         planted = set(range(before + 1, len(lab) + 1))
         if attack == "hubs":
@@ -286,8 +287,8 @@ def measured(
         rows.setdefault(name, []).extend(values)
 
     for month in months:
-        attacked = month.lived(pack, attack, **more)
-        after = month.lived(pack, attack, quarantined=True, **more)
+        attacked = month.lived(pack, [attack], **more)
+        after = month.lived(pack, [attack], quarantined=True, **more)
         note("planted attacked", attacked.planted)
         note("planted after", after.planted)
         note("recall clean", clean[month.seed].right)
@@ -318,7 +319,7 @@ def main() -> None:
     rows = []
     with bar(sys.stderr.isatty(), len(given.packs) * (1 + 2 * len(given.attacks)), unit="life") as step:
         for pack in given.packs:
-            clean = {month.seed: month.lived(pack, None, logged=not given.unlogged) for month in months}
+            clean = {month.seed: month.lived(pack, logged=not given.unlogged) for month in months}
             step(1)
             for attack in given.attacks:
                 rows.append(measured(months, pack, attack, clean, logged=not given.unlogged))
