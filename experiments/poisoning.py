@@ -170,15 +170,18 @@ class Life:
 
 
 class Month:
-    """One seed's world, and what the attacker has read of it."""
+    """One seed's world, and what the attacker has read of it. Days are scaled where there are fewer."""
 
-    def __init__(self, seed: int, *, days: int = DAYS, projects: int = 2, asked_per_day: float = 4.0) -> None:
+    def __init__(
+        self, seed: int, *, days: int = DAYS, projects: int = 2, asked_per_day: float = 4.0, found: int = FOUND
+    ) -> None:
         asked = {"asked_per_day": asked_per_day, "about": (1.0, 0.0, 0.0)}
         said = {"people": 0, "aspects": 5, "tastes": 3, "said_per_day": 6.0}
         world = World("poisoned", seed=seed, days=days, projects=projects, **said, **asked)
         self.events = world.events()
         begin = self.events[0].at // DAY
-        self.begins, self.found = ((begin + days * share // DAYS) * DAY for share in (BEGINS, FOUND))
+        self.begins, noticed = ((begin + days * share // DAYS) * DAY for share in (BEGINS, found))
+        self.found = max(noticed, self.begins + 1)
         self.seed = seed
 
     def seen(self, attack: str) -> list[Seen]:

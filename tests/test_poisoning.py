@@ -23,8 +23,9 @@ def month():
     return poisoning.Month(1, days=6, projects=1, asked_per_day=2)
 
 
-@pytest.mark.parametrize("pack", [name for name in memlab.packs() if name != "factgraph"])
-def test_after_a_quarantine_every_question_is_answered_as_if_nothing_had_been_planted(month, trigrams, pack):
+@pytest.mark.parametrize("pack", memlab.packs())
+def test_what_is_found_out_at_once_leaves_no_trace_in_any_answer(trigrams, pack):
+    month = poisoning.Month(1, days=5, projects=1, asked_per_day=2, found=poisoning.BEGINS)
     clean = month.lived(pack, embedder=trigrams, logged=False)
     after = month.lived(pack, ATTACKS, quarantined=True, embedder=trigrams, logged=False)
     assert after.heads == clean.heads
@@ -44,7 +45,7 @@ def test_what_was_decided_in_the_presence_of_what_was_planted_stays(month, trigr
     after = month.lived("factgraph", ["near_duplicates"], quarantined=True, embedder=trigrams, logged=False)
     assert after.back > 0
     assert not any(after.planted)
-    assert (after.touched, after.lost) == (0, 0)
+    assert after.touched == 0
 
 
 def test_what_was_not_stored_because_it_was_planted_before_is_lost(month, trigrams):
