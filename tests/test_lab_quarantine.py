@@ -247,7 +247,8 @@ def test_edges_and_contributions_are_told(lab):
     lab.link(2, 1)
     done = lab.quarantine(creator="agent:web")
     assert done.derived.select("memory_id", "how").rows() == [(1, "contributed to")]
-    assert sorted(done.edges["relation"].to_list()) == ["has-tag", "relates-to"]
+    told = done.edges.select("relation", "outgoing", "kind", "other", "name").rows()
+    assert sorted(told) == [("has-tag", True, "tag", 1, "herd"), ("relates-to", True, "memory", 1, None)]
     assert lab.edges.height == 2
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.clock import When, datable, from_micros, to_micros
 from memlab.errors import InputError
+from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.journal import Event
 from memlab.lab._base import LabBase
 from memlab.lab._correcting import Corrected
@@ -31,6 +33,7 @@ from memlab.past import Past
 from memlab.privacy import refuse
 from memlab.progress import bar
 from memlab.recall import Recaller
+from memlab.schema import RELATIONS
 from memlab.slates import Slates
 
 __all__ = ["LabQuarantine", "Quarantined"]
@@ -44,6 +47,17 @@ _CHANGED: dict[str, Any] = {
     "before": pl.String,
     "status": pl.String,
     "text": pl.String,
+}
+_EDGES: dict[str, Any] = {
+    "edge": pl.Int64,
+    "memory_id": pl.Int64,
+    "relation": pl.String,
+    "outgoing": pl.Boolean,
+    "kind": pl.String,
+    "other": pl.Int64,
+    "name": pl.String,
+    "weight": pl.Float64,
+    "reinforcements": pl.Int64,
 }
 _REPLAYED: dict[str, Any] = {
     "decision": pl.Int64,
@@ -69,8 +83,9 @@ class Quarantined:
     that stays; null: filtered by what the log does not hold, so that it cannot be asked again).
 
     ``derived``: what stays and may want a look (memory_id, of, how, status, text): what they supersede or were
-    superseded by, what was derived from one, what their creator contributed to. ``edges``: those that meet one of them,
-    as ``lab.edges``; nothing passes over these while they are quarantined.
+    superseded by, what was derived from one, what their creator contributed to. ``edges``: those that meet one of them
+    (edge, memory_id, relation, outgoing, kind, other, name, weight, reinforcements; ``other`` is the number of the node
+    of this kind at the other end, of a memory its id); nothing passes on to a memory in quarantine.
 
     ``event`` is the place in the journal, for ``lab.release``; None in a dry run, and where nothing was to be changed.
     """
@@ -289,12 +304,26 @@ def _told(state: State, apart: SetApart, creator: str | None) -> tuple[pl.DataFr
         ]
         derived = pl.concat([derived, pl.DataFrame(also, schema=derived.schema, orient="row")])
     derived = derived.filter(~pl.col("memory_id").is_in((apart.back + 1).tolist()))
-    edges = state.edge_frame()
-    ids = (out + 1).tolist()
-    mine = (pl.col("source").is_in(ids) & (pl.col("from_kind") == "memory")) | (
-        pl.col("target").is_in(ids) & (pl.col("to_kind") == "memory")
+    return frame, derived, _edges(state, out)
+
+
+def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
+    """The edges that meet these memories, each once for every end among them."""
+    edges, met = state.edges, state.edges.crossings(rows)
+    return pl.DataFrame(
+        {
+            "edge": met.edge,
+            "memory_id": rows[met.position] + 1,
+            "relation": [RELATIONS[code] for code in edges.relation[met.edge].tolist()],
+            "outgoing": met.outgoing,
+            "kind": [NODE_KINDS[kind] for kind in kind_of(met.neighbour).tolist()],
+            "other": number_of(met.neighbour) + 1,
+            "name": state.nodes.names(met.neighbour),
+            "weight": edges.weight[met.edge],
+            "reinforcements": edges.reinforcements[met.edge].astype(np.int64),
+        },
+        schema=_EDGES,
     )
-    return frame, derived, edges.filter(mine)
 
 
 def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
