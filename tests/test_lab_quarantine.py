@@ -296,6 +296,18 @@ def test_release_takes_a_quarantine_of_this_lab(lab):
         lab.release(event + 1)
 
 
+def test_a_lab_of_the_past_tells_what_would_have_been_done_then(lab):
+    lab.remember("tabs", session="web")
+    lab.recall("tabs")
+    then = lab._store.journal.head
+    lab.remember("spaces", session="web")
+    past = lab.at(event=then)
+    assert past.quarantine(session="web", dry_run=True).ids == (1,)
+    assert past.quarantine(session="web", dry_run=True).shown.height == 1
+    with pytest.raises(ReadOnlyLab):
+        past.quarantine(session="web")
+
+
 def test_a_lab_that_is_read_only_tells_what_would_be_done(disk):
     with disk() as lab:
         lab.remember("tabs", session="web")

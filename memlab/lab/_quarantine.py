@@ -77,10 +77,10 @@ class Quarantined:
     (one that a quarantined memory is part of, and that goes with it) or "back" (superseded by them alone, or part of
     such a summary: in use again).
 
-    ``shown``: a row each time that a recall showed one of them (decision, at, query, position, memory_id, probe,
-    outcome, reward). ``replay``: the newest of these recalls asked again, of the lab as it was then without them:
-    decision, at, query, ``left`` and ``came`` (ids that the answer loses and gains), ``overlap`` (share of the answer
-    that stays; null: filtered by what the log does not hold, so that it cannot be asked again).
+    ``shown``: a row each time that a recall showed one of them (decision, at, query, position, memory_id, probe, and
+    outcome and reward of the last feedback). ``replay``: the newest of these recalls asked again, of the lab as it was
+    then without them: decision, at, query, ``left`` and ``came`` (ids that the answer loses and gains), ``overlap``
+    (share of the answer that stays; null: filtered by what the log does not hold, so that it cannot be asked again).
 
     ``derived``: what stays and may want a look (memory_id, of, how, status, text): what they supersede or were
     superseded by, what was derived from one, what their creator contributed to. ``edges``: those that meet one of them
@@ -227,7 +227,7 @@ class LabQuarantine(LabBase):
             event = next(iter(journal.events(after=seq - 1, upto=seq)))
             if event.kind == "quarantine" and "was" in event.body:
                 return event
-        made = [event.seq for event in journal.events(kinds=("quarantine",))]
+        made = [event.seq for event in journal.events(kinds=("quarantine",)) if "was" in event.body]
         known = f"the events of those are {', '.join(map(str, made))}" if made else "this lab has none"
         raise InputError(f"release takes a quarantine of this lab, not {seq!r}: {known}.")
 
@@ -328,7 +328,7 @@ def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
     key = ["decision", "memory_id"]
-    told = slates.feedback.select(*key, "outcome", "reward")
+    told = slates.feedback.select(*key, "outcome", "reward").unique(key, keep="last", maintain_order=True)
     return (
         slates.exposures.filter(pl.col("memory_id").is_in(list(ids)))
         .join(slates.decisions.select("decision", "at", "query"), on="decision", how="left")
