@@ -254,7 +254,7 @@ class LabQuarantine(LabBase):
         slow = bool(decisions) and decisions[-1] + 100 * len(decisions) > _SLOW
         with bar(progress and slow, len(decisions), unit="recall", desc="asking again") as step:
             for decision in decisions:
-                with self._store.mutex:
+                with self._store.reading():
                     logged = past.logged(decision)
                     row = {"decision": decision, "at": from_micros(logged.at), "query": logged.query}
                     if past.repeats(decision):
