@@ -20,7 +20,7 @@ def agent(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
         chance = random.Random(0)
         texts = [f"{chance.choice(WORDS)} and {chance.choice(WORDS)} {n}" for n in range(12)]
-        lab.remember_many([{"text": t, "importance": 0.9 if n % 2 else 0.1} for n, t in enumerate(texts)])
+        lab.remember_many([{"text": t, "importance": n % 2} for n, t in enumerate(texts)])
         lab.settle()  # what is linked in the background decides what is probed, and when it is done is chance
         yield lab
 
