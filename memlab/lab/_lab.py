@@ -26,6 +26,7 @@ from memlab.lab._policies import LabPolicies
 from memlab.lab._turns import LabTurns
 from memlab.lab._watch import OnChange, Watch
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
+from memlab.printable import printable
 from memlab.slates import Slates
 from memlab.store import Store
 from memlab.structure import Stats, stats
@@ -205,7 +206,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
 
     def __repr__(self) -> str:
         with self._reading() as state:
-            return (
+            return printable(
                 f"<Lab {self._store.where}: {len(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )

@@ -22,14 +22,17 @@ import polars as pl
 from memlab.clock import Clock
 from memlab.errors import InputError, MemlabError
 from memlab.moving._bundle import SCHEMA, Bundle
-from memlab.moving._markdown import fenced, front_matter, heading
+from memlab.moving._markdown import fenced_text, front_matter, heading, json_text
 from memlab.moving._records import records_of, time_text
+from memlab.printable import printable
 
 __all__ = ["INDEX", "Mirror", "file_name"]
 
 INDEX = "index.json"
 _FILE = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
 _DRAFT = ".draft"
+_PAGES = 2
+"""The way pages are written; those of another are written anew."""
 _GONE = ("deleted", "purged")
 _WORDS = re.compile(r"[^a-z0-9]+")
 
@@ -121,7 +124,7 @@ class Mirror:
     def __repr__(self) -> str:
         state = "running" if self.running else "stopped" if self._ended.is_set() else "on demand"
         trouble = f", {self.problem}" if self.problem is not None else ""
-        return f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>"
+        return printable(f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>")
 
     # -- the folder ---------------------------------------------------------------------------------------------------
 
@@ -153,7 +156,7 @@ class Mirror:
             # A name from a file is not to lead anywhere else.
             whole = isinstance(about, list) and len(about) == 2 and all(isinstance(value, int) for value in about)
             if _FILE.fullmatch(name) and whole:
-                self._files[name] = (str(about[0]), about[1])
+                self._files[name] = (str(about[0]), about[1] if told.get("pages") == _PAGES else -1)
         for entry in entries:
             if entry.name.endswith(_DRAFT) or (entry.name != INDEX and entry.name not in self._files):
                 (folder / entry.name).unlink(missing_ok=True)
@@ -191,7 +194,13 @@ class Mirror:
 
     def _index(self) -> str:
         files = {name: [int(id), digest] for name, (id, digest) in self._files.items()}
-        about = {"memlab": "mirror", "schema": SCHEMA, "lab": self._lab, "written": time_text(self._clock())}
+        about = {
+            "memlab": "mirror",
+            "schema": SCHEMA,
+            "pages": _PAGES,
+            "lab": self._lab,
+            "written": time_text(self._clock()),
+        }
         return json.dumps({**about, "files": files}, indent=1)
 
     def _put(self, name: str, content: str) -> None:
@@ -246,12 +255,12 @@ def _page(fields: Mapping[str, Any], links: list[str], names: Mapping[int, str])
     """A file: front matter, a heading, the text in a fence, and what it is joined to."""
     about = {name: value for name, value in fields.items() if name not in ("text", "uses")}
     text = fields["text"]
-    parts = [f"---\n{front_matter(about)}\n---", f"# {heading(fields['id'], text)}", fenced("text", text)]
+    parts = [f"---\n{front_matter(about)}\n---", f"# {heading(fields['id'], text)}", fenced_text(text)]
     lines = []
     for link in links:
         relation, _, rest = link.partition(" ")
         target, _, weight = rest.rpartition(" ")
-        shown = heading(int(target), None) if target.isdecimal() else json.dumps(target, ensure_ascii=False)
+        shown = heading(int(target), None) if target.isdecimal() else json_text(target)
         name = names.get(int(target)) if target.isdecimal() else None
         told = f"[{shown}]({name})" if name else f"`{shown.replace('`', '')}`"
         lines.append(f"- {relation} {told} ({weight})")
