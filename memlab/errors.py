@@ -19,6 +19,8 @@
     ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
+One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be told or mended.
+
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
 
@@ -30,6 +32,7 @@ from collections.abc import Iterable
 from memlab.printable import printable
 
 __all__ = [
+    "DamageWarning",
     "DamagedLab",
     "DatasetError",
     "EmbedderMismatch",
@@ -175,6 +178,10 @@ class NewerLab(LabError):
 
 class DamagedLab(LabError):
     """Files of the lab are truncated, overwritten or missing."""
+
+
+class DamageWarning(UserWarning):
+    """A file of a lab is not believed and is made anew from the journal, or events are missing from the journal."""
 
 
 class ReadOnlyLab(LabError, PermissionError):
