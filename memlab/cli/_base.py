@@ -13,7 +13,7 @@ import memlab
 from memlab.errors import MemlabError
 from memlab.printable import json_safe, printable
 
-__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "main", "say", "tell"]
+__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "keeping", "main", "say", "tell"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +55,14 @@ def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
     if not path.exists():
         raise memlab.InputError(f"There is no lab at {path}. Make one with: memlab remember {path} TEXT")
     return memlab.open(path, read_only=read_only)
+
+
+def keeping(path: Path) -> memlab.Lab:
+    """A lab that can list the copies made of it; one that cannot be written is read."""
+    try:
+        return existing(path)
+    except memlab.errors.ReadOnlyLab:
+        return existing(path, read_only=True)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

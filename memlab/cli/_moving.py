@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.cli._base import LAB, as_json_option, existing, main, say, tell
+from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, tell
 from memlab.printable import printable
 
 _EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
@@ -27,7 +27,7 @@ def export(
     lab: Path, path: Path, format_: str | None, project: str | None, no_policies: bool, overwrite: bool, as_json: bool
 ) -> None:
     """Write the memories of LAB to PATH: .jsonl, .md, .sexp, .parquet, or a folder of tables."""
-    with existing(lab, read_only=True) as opened:
+    with keeping(lab) as opened:
         written = opened.export(path, format=format_, project=project, policies=not no_policies, overwrite=overwrite)
         frame = opened.memories
     count = len(frame) if project is None else int((frame["project"] == project).sum())
@@ -93,7 +93,7 @@ def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
 @as_json_option
 def mirror(lab: Path, folder: Path, every: float | None, as_json: bool) -> None:
     """Keep a readable copy of LAB in FOLDER: one Markdown file a memory. With --every until it is interrupted."""
-    with existing(lab, read_only=True) as opened, opened.mirror(folder) as kept:
+    with keeping(lab) as opened, opened.mirror(folder) as kept:
         tell({"folder": str(folder), "memories": len(kept)}, as_json=as_json, text=lambda: repr(kept))
         while every is not None:
             if kept.wait(every):

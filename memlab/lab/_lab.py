@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from memlab.clock import Clock, When, system_clock
+from memlab.copies import unreached
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.lab._backup import LabBackup, back_up_if_due
@@ -108,6 +109,8 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
+            if not read_only and unreached(self._store.journal):
+                self._reach_mirrors()
             if backups:
                 self._backs_up = True
                 back_up_if_due(self._store, closing=False)

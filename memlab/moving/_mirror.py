@@ -19,14 +19,16 @@ from typing import Any
 
 import polars as pl
 
-from memlab.clock import Clock
+from memlab.copies import note_copy, unreached, written
 from memlab.errors import InputError, MemlabError
-from memlab.moving._bundle import SCHEMA, Bundle
+from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
+from memlab.moving._lab_folder import lab_id
 from memlab.moving._markdown import fenced_text, front_matter, heading, json_text
 from memlab.moving._records import records_of, time_text
 from memlab.printable import printable
+from memlab.store import Store
 
-__all__ = ["INDEX", "Mirror", "file_name"]
+__all__ = ["INDEX", "Mirror", "file_name", "reach_mirrors"]
 
 INDEX = "index.json"
 _FILE = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
@@ -57,21 +59,21 @@ class Mirror:
     def __init__(
         self,
         folder: Path,
-        bundle: Callable[[], Bundle],
-        head: Callable[[], int | None],
-        clock: Clock,
+        store: Store,
         *,
-        lab: str,
-        every: float | None,
+        alive: Callable[[], bool] = lambda: True,
+        every: float | None = None,
+        locked: bool = False,
     ) -> None:
-        self.folder, self._bundle, self._head, self._clock, self._lab = folder, bundle, head, clock, lab
+        """A mirror of the lab on ``store`` as long as that is ``alive``; ``locked`` says that a purge makes it."""
+        self.folder, self._store, self._alive, self._lab = folder, store, alive, lab_id(store.journal)
+        self._locked, self._taken_over = locked, False
         self.problem: Exception | None = None
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
         self._turn = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._take_over()
         self.update()
         if every is not None:
             self._thread = threading.Thread(
@@ -89,13 +91,10 @@ class Mirror:
     def update(self) -> int:
         """Write what has changed and remove what is gone; how many files that were. Nothing, if nothing happened."""
         with self._turn:
-            head = self._head()
+            head, store = self._head(), self._store
             if head is None or head == self._seq:
                 return 0
-            try:
-                changed = self._write(self._bundle())
-            except OSError as error:
-                raise InputError(f"{self.folder} cannot be written: {error.strerror}.") from None
+            changed = self._written(self._bundle()) if self._locked else written(store, self._bundle, self._written)
             self._seq = head
             return changed
 
@@ -125,6 +124,18 @@ class Mirror:
         state = "running" if self.running else "stopped" if self._ended.is_set() else "on demand"
         trouble = f", {self.problem}" if self.problem is not None else ""
         return printable(f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>")
+
+    # -- the lab ------------------------------------------------------------------------------------------------------
+
+    def _head(self) -> int | None:
+        journal = self._store.journal
+        return None if journal.closed or not self._alive() else journal.head
+
+    def _bundle(self) -> Bundle:
+        store = self._store
+        with store.mutex:
+            store.fold()
+            return bundle_of(store.state, lab=self._lab, now=store.clock())
 
     # -- the folder ---------------------------------------------------------------------------------------------------
 
@@ -160,6 +171,19 @@ class Mirror:
         for entry in entries:
             if entry.name.endswith(_DRAFT) or (entry.name != INDEX and entry.name not in self._files):
                 (folder / entry.name).unlink(missing_ok=True)
+
+    def _written(self, bundle: Bundle) -> int:
+        if not self._taken_over:
+            self._take_over()
+            self._taken_over = True
+            # before the first page, as a process may be killed
+            note_copy(self._store.journal, "mirror", self.folder, begun=True)
+        try:
+            changed = self._write(bundle)
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be written: {error.strerror}.") from None
+        note_copy(self._store.journal, "mirror", self.folder)
+        return changed
 
     def _write(self, bundle: Bundle) -> int:
         memories = bundle.memories.filter(~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null())
@@ -199,7 +223,7 @@ class Mirror:
             "schema": SCHEMA,
             "pages": _PAGES,
             "lab": self._lab,
-            "written": time_text(self._clock()),
+            "written": time_text(self._store.clock()),
         }
         return json.dumps({**about, "files": files}, indent=1)
 
@@ -210,6 +234,25 @@ class Mirror:
         with draft.open("x", encoding="utf-8", newline="") as file:
             file.write(content)
         draft.replace(self.folder / name)
+
+
+def reach_mirrors(store: Store) -> dict[Path, str]:
+    """Bring the mirrors in step that are not since the last purge: each with how that went, "" if it did.
+
+    Whoever calls it holds the lock of files that are made of the journal. A folder that is not there is told, and
+    reached when the lab is opened while it is.
+    """
+    told = {}
+    for one in unreached(store.journal):
+        if not one.path.is_dir():
+            told[one.path] = "not there"
+            continue
+        try:
+            Mirror(one.path, store, locked=True)
+            told[one.path] = ""
+        except MemlabError as error:
+            told[one.path] = str(error)
+    return told
 
 
 def _keep(mirror: weakref.ref[Mirror], ended: threading.Event, every: float) -> None:
