@@ -21,7 +21,8 @@ COPIES = "copies"
 """The value of the journal that lists them; a backup does not have it, as they are not copies of it."""
 
 Kind = Literal["mirror", "export"]
-Made, Given = TypeVar("Made"), TypeVar("Given")
+Made = TypeVar("Made")
+Given = TypeVar("Given")
 
 
 class Copy(NamedTuple):

@@ -1,8 +1,8 @@
 """Searching files for what was purged: as bytes, and in what they decode to where they are compressed or lie in pages.
 
 A text is looked for by pieces of up to ``PIECE`` characters that no format writes otherwise, so a part of it is found
-too. What memories that stay say as well is no trace: it is told of them, and not looked for. A name that may be a word
-of a vocabulary (``town``) is looked for as a whole value only, any other anywhere.
+too. What memories that stay say as well is no trace: it is told of them, and not looked for. What may be a word of a
+vocabulary (``town``) or is very short is looked for as a whole value only, all else anywhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNWRITTEN = re.compile('["\\\\<&\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 """What some format escapes."""
 
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
-_TELLING = 12
+_RUN = 12
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,9 @@ def sought(texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, 
         pieces = list(_pieces(text))
         short += not pieces
         for piece in pieces:
-            (patterns if len(piece.encode()) >= _ANYWHERE else values)[piece] = f"text of memory {id}"
+            (patterns if _telling(piece) else values)[piece] = f"text of memory {id}"
     for name in names:
-        size = len(name.encode())
-        anywhere = size >= _ANYWHERE and not _VOCABULARY.fullmatch(name)
-        (patterns if anywhere else values).setdefault(name, "a name")
+        (patterns if _telling(name) else values).setdefault(name, "a name")
     same = stays.select("id", pl.col("text").str.extract_many(list(patterns), overlapping=True)) if patterns else None
     rows = () if same is None else same.explode("text").drop_nulls().unique(maintain_order=True).rows()
     shared = {piece for _, piece in rows} | {name for name in values if name in borne}
@@ -118,12 +116,17 @@ def sought(texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, 
     )
 
 
+def _telling(word: str) -> bool:
+    """Whether its bytes tell of it wherever they stand."""
+    return len(word.encode()) >= _ANYWHERE and _VOCABULARY.fullmatch(word) is None
+
+
 def _pieces(text: str) -> Iterator[str]:
     runs = [run.strip() for run in _UNWRITTEN.split(text)]
     longest = max(map(len, runs), default=0)
     for run in runs:
-        if run and (len(run) >= _TELLING or len(run) == longest):
-            yield from (run[start : start + PIECE] for start in range(0, max(len(run) - _TELLING + 1, 1), PIECE))
+        if run and (len(run) >= _RUN or len(run) == longest):
+            yield from (run[start : start + PIECE] for start in range(0, max(len(run) - _RUN + 1, 1), PIECE))
 
 
 def _marked(value: bytes) -> tuple[bytes, ...]:

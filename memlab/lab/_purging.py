@@ -32,6 +32,7 @@ _SCHEMA = {
     "bytes": pl.Int64,
     "how": pl.String,
 }
+_SHOWN = 20
 _NAMES = [name for name, column in MEMORY.items() if column.storage == "name" and name != "origin"]
 
 
@@ -68,10 +69,10 @@ class Purged:
         look = f", {self.review.height:,} to review" if self.review.height else ""
         lines = [f"Purged {len(self):,} memories from {self.events:,} events and {self.slates:,} slates{look}"]
         for step in ("removed", "searched", "found"):
-            rows = self.frame.filter(step=step).rows(named=True)
-            lines += [f"  {step:<8} {_line(row)}" for row in rows if row["count"] or step != "removed"]
-            if step == "found" and not rows and len(self):
-                lines.append("  found    nothing")
+            told = [_line(row) for row in self.frame.filter(step=step).iter_rows(named=True) if row["count"]]
+            more = [f"{len(told) - _SHOWN:,} more: see frame"] if len(told) > _SHOWN else []
+            nothing = ["nothing"] if step == "found" and not told and len(self) else []
+            lines += [f"  {step:<8} {line}" for line in (*told[:_SHOWN], *more, *nothing)]
         return printable("\n".join(lines))
 
     def __repr__(self) -> str:
@@ -231,7 +232,7 @@ def receipt_of(
     Needs the lock of files that are made of the journal, after the purge is complete in the lab's own files.
     """
     told = Receipt()
-    journal = store.folder / "journal.db" if store.folder is not None else ""
+    journal = "journal.db" if store.folder is not None else "memory"
     for what, count in (
         ("memories", len(gone.ids)),
         ("events", len(scrub.bodies)),
@@ -298,8 +299,12 @@ def _search_told(
         told.found(one.what, one.file, "; ".join(filter(None, (one.held, kept, removed.get(root)))), one.count)
     for path, problem in removed.items():
         told.removed("exports", int(not problem), path, problem)
+    same: dict[str, list[int]] = {}
     for id, what in wanted.said:
-        told.found(what, f"memory {id}", "says as much, and stays")
+        same.setdefault(what, []).append(id)
+    for what, ids in same.items():
+        more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
+        told.found(what, f"memory {', '.join(map(str, ids[:3]))}{more}", "says as much, and stays", len(ids))
 
 
 def _removed(store: Store, path: Path) -> str:

@@ -97,7 +97,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
         for found in _WORD.finditer(text):
             word = found.group()
             capital = word[0].isupper() and found.start() not in starts
-            if len(word) > 2 and (capital or any(not one.isalpha() for one in word) or word[1:] != word[1:].lower()):
+            if len(word) > 2 and (capital or not word.isalpha() or word[1:] != word[1:].lower()):
                 yield word.casefold()
 
 
