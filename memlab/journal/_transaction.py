@@ -89,6 +89,10 @@ class Transaction:
                 expected = first + len(matrix)
         return blocks or None
 
+    def source_of(self, hash: str) -> str | None:
+        """The policy source that this write stores under ``hash``; None if it stores none."""
+        return dict(self._sources).get(hash)
+
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
         """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included."""
         if not isinstance(kind, str) or not kind:

@@ -71,6 +71,13 @@ class Cut:
             place += 0 if found else 1
         return said
 
+    def note(self, column: str, note: str | None) -> str | None:
+        """A note without the purged texts; None where nothing is left, and for operations, of which no part is run."""
+        if note is None:
+            return None
+        left = self(note)
+        return None if column == "operations" and left != note else left or None
+
 
 def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
     """What the texts of these rows are taken out of others by."""

@@ -74,8 +74,7 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
             differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
             wrong = np.zeros_like(gone)
             for row in np.flatnonzero(differ).tolist():
-                note = None if gone[row] else notes.at(row)
-                wrong[row] = (None if note is None else cut(note) or None) != after.notes[name].at(row)
+                wrong[row] = after.notes[name].at(row) != (None if gone[row] else cut.note(name, notes.at(row)))
             yield from _told(name, wrong)
     for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
         yield from _told(name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy())

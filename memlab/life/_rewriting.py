@@ -86,7 +86,7 @@ def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: Gone) -> d
         for place in places:
             values[place] = _aliased(values[place], gone) if name == "tags" else None
         if name in _NOTES:
-            values = [_note(name, value, gone) for value in values]
+            values = [gone.cut.note(name, value) for value in values]
         if isinstance(given, list) or places:
             kept[name] = values
         else:
@@ -96,14 +96,6 @@ def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: Gone) -> d
 
 def _aliased(tags: Sequence[str] | None, gone: Gone) -> list[str] | None:
     return None if tags is None else [gone.alias(tag) for tag in tags]
-
-
-def _note(name: str, note: str | None, gone: Gone) -> str | None:
-    """A note without the purged texts; None where nothing is left, and for operations, of which no part can be run."""
-    if note is None:
-        return None
-    left = gone.cut(note)
-    return None if name == "operations" and left != note else left or None
 
 
 def _set(part: Mapping[str, Any], gone: Gone) -> list[dict[str, Any]]:
@@ -122,9 +114,9 @@ def _set(part: Mapping[str, Any], gone: Gone) -> list[dict[str, Any]]:
             values = [given[place] for place in left] if isinstance(given, list) else given
             if name in _NOTES:
                 if isinstance(values, list):
-                    values = [_note(name, one, gone) for one in values]
+                    values = [gone.cut.note(name, one) for one in values]
                 else:
-                    values = _note(name, values, gone)
+                    values = gone.cut.note(name, values)
             content[name] = values
     if not places:
         return [{"ids": ids, "columns": {name: (whole | content)[name] for name in columns}}]

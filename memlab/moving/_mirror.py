@@ -133,8 +133,7 @@ class Mirror:
 
     def _bundle(self) -> Bundle:
         store = self._store
-        with store.mutex:
-            store.fold()
+        with store.reading():
             return bundle_of(store.state, lab=self._lab, now=store.clock())
 
     # -- the folder ---------------------------------------------------------------------------------------------------
