@@ -133,7 +133,7 @@ def _forward(lab: Lab, seed: int) -> Adapted:
     except InputError as error:
         return kept(f"the log does not tell: {error}")
     gain = (found.gain.value, found.gain.low, found.gain.high)
-    if not (math.isfinite(gain[1]) and gain[1] > 0):
+    if not found.pays:
         return kept(found.verdict, gain=gain)
     params = {name: float(f"{value:.6g}") for name, value in found.params.items()}
     version = lab.policies.install(
