@@ -31,6 +31,7 @@ from memlab.evaluation._measure import totals
 from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
 from memlab.evaluation._targets import Target, aim, pool_of, rescored
 from memlab.language import Param, Policy
+from memlab.printable import printable
 from memlab.progress import Step, bar
 from memlab.slates import Slates
 
@@ -106,7 +107,7 @@ class Tuning:
 
     def __repr__(self) -> str:
         found = ", ".join(f":{name} {value:.4g}" for name, value in self.params.items())
-        return (
+        return printable(
             f"{self.policy.name} [{self.policy.hash[:12]}] {found}\n"
             f"{self.metric}: {self.held_out.value:.4f} [{self.held_out.low:.4f}, {self.held_out.high:.4f}] held out in "
             f"{self.folds} folds; {self.value:.4f} where it searched, {self.default:.4f} by default\n{self.verdict}"

@@ -21,6 +21,7 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.lab import Lab, open_lab
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.progress import bar
 from memlab.recall import Filters, Hits
 from memlab.schema import FIELDS, RECALLABLE
@@ -57,7 +58,9 @@ class Replay:
 
     def __repr__(self) -> str:
         applied, inputs = self.frame["applied"].sum(), self.frame["inputs"].sum()
-        return f"<Replay under {self.pack} [{self.pack_hash[:12]}]: {applied:,} of {inputs:,} inputs applied>"
+        return printable(
+            f"<Replay under {self.pack} [{self.pack_hash[:12]}]: {applied:,} of {inputs:,} inputs applied>"
+        )
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"

@@ -30,6 +30,7 @@ from memlab.life import (
 )
 from memlab.memory import State, as_said, checked_text, compact
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.privacy import Screened, screen
 from memlab.store import Store
 from memlab.structure import Clusters
@@ -70,7 +71,7 @@ class Consolidated:
     def __repr__(self) -> str:
         count = int(self.frame["count"].sum())
         done = "would become" if self.dry_run else "became"
-        return f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>"
+        return printable(f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>")
 
     def _repr_html_(self) -> str:
         rows = self.frame.head(SHOWN).select("summary", "of", "count", "text").rows()

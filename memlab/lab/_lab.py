@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from memlab.clock import Clock, When, system_clock
+from memlab.copies import unreached
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.lab._backup import LabBackup, back_up_if_due
@@ -27,6 +28,7 @@ from memlab.lab._quarantine import LabQuarantine
 from memlab.lab._turns import LabTurns
 from memlab.lab._watch import OnChange, Watch
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
+from memlab.printable import printable
 from memlab.slates import Slates
 from memlab.store import Store
 from memlab.structure import Stats, stats
@@ -108,6 +110,8 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
+            if not read_only and unreached(self._store.journal):
+                self._reach_mirrors()
             if backups:
                 self._backs_up = True
                 back_up_if_due(self._store, closing=False)
@@ -206,7 +210,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
 
     def __repr__(self) -> str:
         with self._reading() as state:
-            return (
+            return printable(
                 f"<Lab {self._store.where}: {len(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )

@@ -225,14 +225,14 @@ def _walked(value: Any, gone: Gone, field: str = "") -> Any:
     """
     if isinstance(value, str):
         if field in NAMED:
-            return gone.alias(value) if value in gone.names else value if field == "agent" else gone.named(value)
+            return gone.alias(value) if value in gone.names else value if field == "agent" else gone.named(value, field)
         return value if field not in _TEXTS and _VOCABULARY.fullmatch(value) else gone.cut(value)
     if isinstance(value, list):
         return [_walked(item, gone, field) for item in value]
     if isinstance(value, dict):
         found = {name: _walked(item, gone, name) for name, item in value.items()}
         if "snippet" in found:
-            if gone.project is not None and value.get("project") == gone.project:
+            if gone.takes(value["snippet"], project=value.get("project"), session=value.get("session")):
                 found["snippet"] = ""
             if found["snippet"] != value["snippet"]:
                 found["vector"] = bytes(len(value["vector"]))

@@ -17,6 +17,7 @@ from memlab.life import tombstones_of
 from memlab.memory import Change, State, as_said, checked_columns, compact, refuse_names, values_of
 from memlab.moving._bundle import ENGINE, Bundle, node_of
 from memlab.operations import checked_operations
+from memlab.printable import printable
 from memlab.privacy import Finding, Screening, refuse, screen_many
 from memlab.schema import FIELDS, MEMORY, RELATIONS
 from memlab.store import Store
@@ -64,7 +65,7 @@ class Loaded:
             parts.append(f"{len(self.redacted):,} secrets redacted")
         if self.left_out:
             parts.append("left out: " + ", ".join(f"{name} ({count:,})" for name, count in self.left_out.items()))
-        return "; ".join(parts)
+        return printable("; ".join(parts))
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>"

@@ -18,6 +18,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.language import NumericLiteral, Policy, literals, parametrize
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     from memlab.lab import Lab
@@ -76,7 +77,7 @@ class Adapted:
         )
 
     def __repr__(self) -> str:
-        return f"{self.slot} {self.action}: {self.reason}"
+        return printable(f"{self.slot} {self.action}: {self.reason}")
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>"

@@ -14,6 +14,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.memory import State
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.slates import Slate
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class ScoreExplanation:
         lines = [f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"]
         lines += [f"  {text:<{min(width, 72)}}  {value:+.4f}" for text, value in self.terms]
         reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
-        return "\n".join([*lines, f"  reads {reads}"])
+        return printable("\n".join([*lines, f"  reads {reads}"]))
 
     def _repr_html_(self) -> str:
         top = max((abs(value) for _, value in self.terms), default=1.0) or 1.0
@@ -292,7 +293,7 @@ class Hits(Sequence[Hit]):
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
             lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{_clip(hit.text, 84)}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         top = max((abs(hit.score) for hit in self), default=1.0) or 1.0

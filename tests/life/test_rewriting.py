@@ -99,7 +99,7 @@ def test_why_a_policy_was_installed_may_quote_what_is_gone(disk):
 def test_a_placeholder_that_an_import_brought_is_not_given_again(lab):
     lab.remember("one", tags=["quokka"])
     lab.remember("two", tags=[f"{PLACEHOLDER}9-1]"])
-    gone = gone_of(lab._store.state, lab._store.journal.events(), np.array([0]), seq=9, project=None)
+    gone = gone_of(lab._store.state, lab._store.journal.events(), np.array([0]), seq=9)
     assert gone.alias("quokka") == f"{PLACEHOLDER}9-2]" == gone.alias("quokka")
     assert gone.alias(f"{PLACEHOLDER}9-1]") == f"{PLACEHOLDER}9-1]"
 
@@ -109,7 +109,7 @@ def test_bodies_without_what_is_gone_are_left_as_they_are(lab):
     lab.remember("two", subject="Bob")
     lab.merge_entities("Ada", "Bob")
     events = list(lab._store.journal.events())
-    gone = gone_of(lab._store.state, events, np.array([], dtype=np.int64), seq=9, project=None)
+    gone = gone_of(lab._store.state, events, np.array([], dtype=np.int64), seq=9)
     assert all(rewritten(event, gone) is None for event in events)
 
 
