@@ -60,7 +60,28 @@ PACKAGE = str(Path(memlab.__file__).parent)
 DERIVED = ("snapshots", "slates", "neighbours")
 START = to_micros("2026-03-01T12:00:00")
 DIM = 24
-WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch", "oslo", "harbour", "bread", "letter", "winter", "garden", "music", "engine", "river", "window"]
+WORDS = [
+    "goat",
+    "sea",
+    "bakery",
+    "tabs",
+    "deploy",
+    "review",
+    "swim",
+    "village",
+    "six",
+    "branch",
+    "oslo",
+    "harbour",
+    "bread",
+    "letter",
+    "winter",
+    "garden",
+    "music",
+    "engine",
+    "river",
+    "window",
+]
 QUESTIONS = ("goat by the sea", "who reviews the deploy", "bread in winter")
 
 
