@@ -27,12 +27,13 @@ _asked, pl.thread_pool_size = pl.thread_pool_size, lambda: os.cpu_count() or 1
 import memlab  # noqa: E402
 import memlab.lab  # noqa: E402
 import memlab.moving  # noqa: E402
-import memlab.store
+import memlab.store  # noqa: E402
 
 pl.thread_pool_size = _asked
-from memlab.clock import HOUR, ManualClock, to_micros
-from memlab.errors import EmbedderMismatch
-from memlab.index import Vectors
+
+from memlab.clock import HOUR, ManualClock, to_micros  # noqa: E402
+from memlab.errors import EmbedderMismatch  # noqa: E402
+from memlab.index import Vectors  # noqa: E402
 
 __all__ = [
     "DERIVED",
@@ -60,28 +61,10 @@ PACKAGE = str(Path(memlab.__file__).parent)
 DERIVED = ("snapshots", "slates", "neighbours")
 START = to_micros("2026-03-01T12:00:00")
 DIM = 24
-WORDS = [
-    "goat",
-    "sea",
-    "bakery",
-    "tabs",
-    "deploy",
-    "review",
-    "swim",
-    "village",
-    "six",
-    "branch",
-    "oslo",
-    "harbour",
-    "bread",
-    "letter",
-    "winter",
-    "garden",
-    "music",
-    "engine",
-    "river",
-    "window",
-]
+WORDS = (
+    *("goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"),
+    *("oslo", "harbour", "bread", "letter", "winter", "garden", "music", "engine", "river", "window"),
+)
 QUESTIONS = ("goat by the sea", "who reviews the deploy", "bread in winter")
 
 
