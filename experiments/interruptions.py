@@ -6,7 +6,7 @@
 
 An operation is traced once, which gives the lines of memlab that it comes to. Then, for each of these lines, it is done
 again on a copy of the same lab and a KeyboardInterrupt is raised there, the first time that it is reached. Signals
-come from a timer instead, of processor time, as Ctrl-C does. The lab that was interrupted must then be what its
+come from a timer instead, at any instruction, as Ctrl-C does. The lab that was interrupted must then be what its
 journal says: equal to the journal folded from its beginning, with the operation done or not begun; the next
 memory has the next id; and what is opened from the disk is the same, with and without what is made of the journal.
 """
@@ -53,26 +53,34 @@ __all__ = ["OPERATIONS", "Operation", "Tally", "interrupted_by_signals", "interr
 
 Place = tuple[str, int]
 LATER = 24.0 * 5
+LONGEST = 90.0
+"""Seconds that an interrupted operation may take; locks are waited for up to 60."""
+
 COUNTS = ("live", "disk", "lost", "hung", "drafts", "raw")
 
 
 @dataclass(frozen=True)
 class Operation:
-    """``do(lab)`` is interrupted. It may close the lab and return another one."""
+    """``do(lab)`` is interrupted. It may close the lab and return another one. ``first(lab)`` is done before it."""
 
     name: str
     do: Callable[[memlab.Lab], memlab.Lab | None]
+    first: Callable[[memlab.Lab], None] = lambda lab: None
 
 
 def _nothing(done: object) -> None:
     """What an operation returns is of no interest here."""
 
 
-def _fold(lab: memlab.Lab) -> None:
-    """Take in what another handle has written: an event of every kind that the usual verbs write."""
+def _written_elsewhere(lab: memlab.Lab) -> None:
+    """What there is to fold: another handle writes an event of every kind that the usual verbs write."""
     with opened(_path(lab), hours=LATER) as other:
         _write_much(other)
-    len(lab)
+
+
+def _purged_elsewhere(lab: memlab.Lab) -> None:
+    with opened(_path(lab), hours=LATER) as other:
+        other.purge(12)
 
 
 def _path(lab: memlab.Lab) -> Path:
@@ -140,7 +148,8 @@ def _restore(lab: memlab.Lab) -> memlab.Lab:
 
 
 OPERATIONS = (
-    Operation("fold", _fold),
+    Operation("fold", lambda lab: _nothing(len(lab)), _written_elsewhere),
+    Operation("fold of a purge", lambda lab: _nothing(len(lab)), _purged_elsewhere),
     Operation("remember", lambda lab: _nothing(lab.remember(texts(1, first=500)[0], session="x", tags=["new"]))),
     Operation("remember_many", _remember_many),
     Operation("recall", lambda lab: _nothing(lab.recall(QUESTIONS[0]))),
@@ -193,27 +202,27 @@ def _raising_at(place: Place) -> Iterator[None]:
             raised = True
             raise KeyboardInterrupt
 
-    with _traced(at_line):
+    with patience(LONGEST), _traced(at_line):
         yield
 
 
 @contextlib.contextmanager
 def _signalled(after: float) -> Iterator[None]:
-    """Raise KeyboardInterrupt, as Ctrl-C does, when that much processor time is spent."""
-    armed = True
+    """Raise KeyboardInterrupt, as Ctrl-C does, after so many seconds; ``Hung`` if nothing has come of it long after."""
+    errors: Iterator[BaseException] = iter((KeyboardInterrupt(), Hung("no answer to a signal")))
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if armed:
-            raise KeyboardInterrupt
+        if (error := next(errors, None)) is not None:
+            raise error
 
-    before = signal.signal(signal.SIGPROF, on_signal)
-    signal.setitimer(signal.ITIMER_PROF, after)
+    before = signal.signal(signal.SIGALRM, on_signal)
+    signal.setitimer(signal.ITIMER_REAL, after, LONGEST)
     try:
         yield
     finally:
-        armed = False
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 # -- looking --------------------------------------------------------------------------------------------------------
@@ -344,6 +353,7 @@ def lines_of(operation: Operation, base: Path, scratch: Path) -> list[Place]:
     """The lines of memlab that the operation comes to, each once, in order."""
     lab = opened(copied(base, scratch / "lab"), hours=LATER)
     reached: dict[Place, None] = {}
+    operation.first(lab)
     with _traced(lambda place: reached.setdefault(place)):
         lab = operation.do(lab) or lab
     lab.close()
@@ -357,8 +367,9 @@ def _interrupted(
     folder = copied(base, scratch / "lab")
     lab = opened(folder, hours=LATER)
     before = _events(lab)
+    operation.first(lab)
     try:
-        with patience(90), by:
+        with by:
             other = operation.do(lab)
     except KeyboardInterrupt:
         pass
@@ -403,22 +414,23 @@ def interrupted_everywhere(operation: Operation, base: Path, *, most: int | None
 
 
 def interrupted_by_signals(operation: Operation, base: Path, *, times: int, seed: int) -> Tally:
-    """Signals at random instants of the processor time that ``operation`` takes."""
+    """Signals at random instants while ``operation`` is done."""
     tally, dice = Tally(operation), random.Random(f"{seed}/{operation.name}")
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)
-        seconds = _processor_time(operation, base, scratch)
+        seconds = _duration(operation, base, scratch)
         for _ in range(times):
-            after = dice.uniform(0.0005, max(0.001, 1.1 * seconds))
+            after = dice.uniform(0.00005, max(0.0001, seconds))
             tally.add(f"{after:.4f} s of {seconds:.4f}", _interrupted(operation, base, scratch, _signalled(after)))
     return tally
 
 
-def _processor_time(operation: Operation, base: Path, scratch: Path) -> float:
+def _duration(operation: Operation, base: Path, scratch: Path) -> float:
     lab = opened(copied(base, scratch / "lab"), hours=LATER)
-    before = time.process_time()
+    operation.first(lab)
+    before = time.perf_counter()
     lab = operation.do(lab) or lab
-    seconds = time.process_time() - before
+    seconds = time.perf_counter() - before
     lab.close()
     return seconds
 
