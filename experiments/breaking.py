@@ -47,12 +47,12 @@ __all__ = [
     "embed_otherwise",
     "everything",
     "leftovers",
+    "low_thresholds",
     "many",
     "opened",
     "opened_by_either",
     "patience",
     "picture",
-    "search_by_index_from",
     "texts",
     "without_derived",
 ]
@@ -150,12 +150,12 @@ def many(path: Path, count: int, *, seed: int = 0) -> None:
         lab.remember_many(texts(count, seed=seed))
 
 
-def search_by_index_from(rows: int) -> None:
-    """Let this process use an index from so few memories on, as others do from 100,000 on."""
-    memlab.store.EXACT_UP_TO = rows
+def low_thresholds() -> None:
+    """Let this process search by an index from 1,000 memories on (not 100,000), and seal slates by 20 (not 500)."""
+    memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY = 1_000, 20
     for method in (Vectors.__init__, Vectors.load.__func__):  # type: ignore[attr-defined]
         assert "exact_up_to" in method.__kwdefaults__
-        method.__kwdefaults__["exact_up_to"] = rows
+        method.__kwdefaults__["exact_up_to"] = 1_000
 
 
 def copied(path: Path, to: Path) -> Path:

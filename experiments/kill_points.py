@@ -41,12 +41,12 @@ from breaking import (
     embed_otherwise,
     everything,
     leftovers,
+    low_thresholds,
     many,
     opened,
     opened_by_either,
     patience,
     picture,
-    search_by_index_from,
     texts,
     without_derived,
 )
@@ -347,7 +347,7 @@ def _past(lab: memlab.Lab) -> str:
 
 def _child(name: str, folder: Path, pipe: Connection, line: int | None) -> None:
     """Do the steps, acknowledge each, and wait to be killed; at the ``line``-th line of memlab, die. 0 only counts."""
-    search_by_index_from(1_000)
+    low_thresholds()
     [operation] = [operation for operation in OPERATIONS if operation.name == name]
     stage = Stage(folder, opened(folder))
     seen = 0
@@ -421,7 +421,7 @@ def run(operation: Operation, *, points: int, seed: int) -> Tally:
     """Kill ``points`` children in ``operation``."""
     dice = random.Random(f"{seed}/{operation.name}")
     tally, killer = Tally(operation), _Killer()
-    search_by_index_from(1_000)
+    low_thresholds()
     with tempfile.TemporaryDirectory(prefix="kill-points-") as scratch:
         home = Path(scratch)
         base = home / "base"
