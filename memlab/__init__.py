@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from memlab import ingest as ingest
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
+    from memlab.checking import check as check
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
+    from memlab.errors import DamageWarning as DamageWarning
     from memlab.errors import InputError as InputError
     from memlab.errors import LabError as LabError
     from memlab.errors import MemlabError as MemlabError
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from memlab.policies import pack_names
     from memlab.recall import Hit as Hit
     from memlab.recall import Hits as Hits
+    from memlab.restoring import restore as restore
     from memlab.schema import FIELDS as FIELDS
     from memlab.schema import KINDS as KINDS
     from memlab.slates import Slates as Slates
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     packs = pack_names
 
 _WHERE = {
+    "DamageWarning": "errors",
     "FEATURES": "policies",
     "FIELDS": "schema",
     "KINDS": "schema",
@@ -68,6 +72,7 @@ _WHERE = {
     "PolicyError": "errors",
     "Slates": "slates",
     "bench_locomo": "evaluation",
+    "check": "checking",
     "compare": "history",
     "evaluate": "evaluation",
     "load": ("lab", "load_lab"),
@@ -76,6 +81,7 @@ _WHERE = {
     "open": ("lab", "open_lab"),
     "packs": ("policies", "pack_names"),
     "replay": "history",
+    "restore": "restoring",
     "system_clock": "clock",
     "tune": "evaluation",
     "unload_ipython_extension": "notebook",

@@ -15,13 +15,16 @@ from memlab.errors import LabError
 from memlab.index import swept
 from memlab.journal import Journal, Until, expunge
 
-__all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "end_purge", "last_purge"]
+__all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_purge", "last_purge"]
 
 DERIVED = "derived.lock"
 """Held by whoever writes a file that is made of the journal: a snapshot or a backup. A purge waits for it."""
 
 PURGE_TIMEOUT = 60.0
 """Seconds that a purge and whoever holds ``DERIVED`` wait for each other; a snapshot of a million takes about ten."""
+
+REPLACED = "replaced"
+"""The folder of a lab in which ``restore`` leaves what was in the place of a backup."""
 
 PURGED, PURGING = "purged", "purging"
 """Values of the journal: the event of the last purge, and that of one that is not ended."""
@@ -41,6 +44,7 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
     folder = journal.path
     if folder is not None:
         removed(folder / "snapshots")
+        removed(folder / REPLACED)
         with journal.write():  # slates are sealed under the writer's lock
             removed(folder / "slates")
         swept(folder / "neighbours")

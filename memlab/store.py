@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -15,9 +16,18 @@ from numpy.typing import NDArray
 
 from memlab.clock import Clock
 from memlab.embedding import Embedder
-from memlab.errors import DamagedLab, EmbedderMismatch, LabError, ReadOnlyLab
+from memlab.errors import (
+    DamagedLab,
+    DamageWarning,
+    EmbedderMismatch,
+    LabBusy,
+    LabError,
+    MemlabError,
+    ReadOnlyLab,
+    UnknownName,
+)
 from memlab.index import EXACT_UP_TO, Neighbours
-from memlab.journal import Event, Journal, Transaction, Until, WriterLock
+from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
 from memlab.memory import Contents, State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
@@ -41,10 +51,33 @@ _FEEDBACK = {
 }
 
 
+def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog) -> None:
+    """Apply events that come after ``state``, whose policies ``versions`` has seen."""
+
+    def passing() -> Iterator[Event]:
+        for event in events:
+            if event.kind in POLICY_EVENTS:
+                versions.fold(event, contents.source)
+            yield event
+
+    try:
+        state.fold(passing(), contents)
+    except UnknownName as error:
+        raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
+    if len(state.vectors) < len(state):
+        raise DamagedLab(f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}")
+
+
+class _Contents(Contents, Protocol):
+    """Where policies are found besides texts and vectors."""
+
+    def source(self, hash: str) -> str: ...
+
+
 class _Written:
     """What a write has just stored, so that it need not be read back; anything else is the journal's."""
 
-    def __init__(self, tx: Transaction, journal: Contents) -> None:
+    def __init__(self, tx: Transaction, journal: Journal | Until) -> None:
         self._tx, self._journal = tx, journal
 
     def texts(self, ids: Sequence[int]) -> list[str]:
@@ -55,12 +88,21 @@ class _Written:
         own = self._tx.vectors_from(fingerprint, after_id + 1)
         return self._journal.vectors(fingerprint, after_id=after_id) if own is None else iter(own)
 
+    def source(self, hash: str) -> str:
+        own = self._tx.source_of(hash)
+        return self._journal.source(hash) if own is None else own
+
 
 class Store:
     """One journal, one state, one version log.
 
-    ``state`` and ``versions`` are only read under ``mutex``, after ``fold``. Several threads and processes may each
+    ``state`` and ``versions`` are only read within ``reading`` or ``writing``. Several threads and processes may each
     have a store on one folder.
+
+    A write is applied to the state before it is committed, so what cannot be applied is never in the journal. While
+    state and journal may differ, a mark is set; it is cleared once they are known to agree. Whoever finds it set folds
+    anew from the last point that can be trusted. So it does not matter where an interrupt or an error strikes, and a
+    commit of which nobody knows whether it took place is settled by reading the journal.
     """
 
     def __init__(
@@ -77,17 +119,24 @@ class Store:
         """With ``until``, a journal of the past, nothing is opened or kept beside it."""
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
-        self.journal: Journal | Until = Journal.open(folder, read_only=read_only) if until is None else until
+        self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=None) if until is None else until
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
-        self.versions = VersionLog()
+        self._marked = False
+        """State and journal may differ: a fold or a write has begun."""
+        self._looking = False
+        """Somebody reads the state, which fills what it keeps for later questions."""
         try:
+            if self.journal.lost:
+                warnings.warn(
+                    f"{self.where}: {self.journal.lost}. `memlab check` says what is there; `memlab restore` puts a "
+                    "backup in place, or settles that this is what there is.",
+                    DamageWarning,
+                    stacklevel=4,
+                )
+            self.state, self.versions = State(), VersionLog()
+            self._fold_anew()
             self._end_purge()
-            self._purged = last_purge(self.journal)
-            self.state = self._restored()
-            self._snapshot_at = len(self.state)
-            for event in self.journal.events(kinds=POLICY_EVENTS, upto=self.state.seq):
-                self.versions.fold(event, self.journal.source)
-            self.fold()
+            self._sweep()
             self._match_embedder(reembed=reembed and not read_only)
             beside = None if folder is None else folder / "neighbours"
             self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not self.journal.read_only)
@@ -105,33 +154,52 @@ class Store:
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
 
+    @contextmanager
+    def reading(self) -> Iterator[State]:
+        """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
+        # asked before it is taken: a block within a block has nothing to mend
+        within = self.mutex._is_owned()  # type: ignore[attr-defined]
+        with self.mutex:
+            if self._looking and not within:
+                self._marked = True  # what is kept for later questions may be half filled
+            self.fold()
+            self._looking = True
+            try:
+                yield self.state
+            except MemlabError:
+                self._looking = within
+                raise
+            self._looking = within
+
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
         with self.mutex:
-            if isinstance(self.journal, Until) and last_purge(self.journal) != self._purged:
-                self._fold_anew()  # the past has changed, and no event of it tells
-            if self.journal.head == self.state.seq:
-                return
-            self._take_in(list(self.journal.events(after=self.state.seq)), self.journal)
-
-    def _take_in(self, events: list[Event], contents: Contents) -> None:
-        # Policies first: what cannot be compiled here raises, again at every call, and leaves the state behind it.
-        for event in events:
-            if event.kind in POLICY_EVENTS:
-                self.versions.fold(event, self.journal.source)
-        if any(event.kind == "purge" for event in events):
-            self._fold_anew()
-        else:
-            self.state.fold(events, contents)
+            rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
+            if self._marked or rewritten:  # of a purge no event tells the past
+                self._fold_anew()
+            if self.journal.head != self.state.seq:
+                events = list(self.journal.events(after=self.state.seq))
+                if any(event.kind == "purge" for event in events):
+                    self._fold_anew()
+                else:
+                    self._marked = True
+                    _fold(events, self.journal, self.state, self.versions)
+                    self._marked = False
 
     def _fold_anew(self) -> None:
-        """After a purge: the journal is another one than that which the state was folded from."""
-        fresh, old = State(), self.state
-        fresh.fold(self.journal.events(), self.journal)
-        # whoever keeps something by these numbers must not take the new state for the old
-        fresh.generation += old.generation + 1
-        fresh.changes += old.changes + 1
-        self.state, self._snapshot_at, self._purged = fresh, 0, last_purge(self.journal)
+        """Fold from the last point that can be trusted: a snapshot that is believed, or the beginning."""
+        self._marked = True
+        state, versions = self._restored()
+        _fold(self.journal.events(after=state.seq), self.journal, state, versions)
+        self._adopt(state, versions)
+        self._marked = False
+
+    def _adopt(self, state: State, versions: VersionLog) -> None:
+        """Go on with another state. Whoever keeps something by its numbers must not take one for the other."""
+        state.generation += self.state.generation + 1
+        state.changes += self.state.changes + 1
+        self.state, self.versions = state, versions
+        self._purged = last_purge(self.journal)
 
     def _end_purge(self) -> None:
         """Go on with a purge that another process did not live to end."""
@@ -149,15 +217,33 @@ class Store:
             self.neighbours.refresh(self.state.vectors)
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """The writer's lock and a transaction on a state that has seen every event; its own is folded at the end."""
+    def writing(
+        self, *, durable: bool = True, verify: Callable[[State, State], None] | None = None
+    ) -> Iterator[Transaction]:
+        """The writer's lock and a transaction on a state that has seen every event.
+
+        What is written is applied to the state before it is committed: what cannot be applied raises, and nothing is
+        written. Where the write changes what earlier ones stored, the journal as it will be is folded anew, and
+        ``verify`` asked of the states before and after.
+        """
         with self.mutex:
             with self.journal.write(durable=durable) as tx:
-                if tx.head != self.state.seq:
+                if self._marked or tx.head != self.state.seq:
                     self.fold()
                 yield tx
-            # The state has seen all up to this write; what others have written since comes after it.
-            self._take_in(tx.events, _Written(tx, self.journal))
+                self._marked = True
+                if tx.rewrites:
+                    after, versions = State(), VersionLog()
+                    preview = tx.preview()
+                    _fold(preview.events(), preview, after, versions)
+                    if verify is not None:
+                        verify(self.state, after)
+                else:
+                    _fold(tx.events, _Written(tx, self.journal), self.state, self.versions)
+            if tx.rewrites:
+                self._adopt(after, versions)
+                self._snapshot_at = 0
+            self._marked = False
 
     # -- snapshots --------------------------------------------------------------------------------------------
 
@@ -168,7 +254,13 @@ class Store:
         # a purge waits until this is written, and then removes it
         with self.mutex, self.derived.held(PURGE_TIMEOUT):
             self.fold()
-            save_snapshot(self.state, self.folder / "snapshots")
+            seq = self.state.seq
+            decided = [
+                (event.seq, event.at, event.kind, event.body)
+                for event in self.journal.events(kinds=POLICY_EVENTS, upto=seq)
+            ]
+            lab, chain = self.journal.identity, self.journal.chain(seq) or b""
+            save_snapshot(self.state, self.folder / "snapshots", lab=lab, chain=chain, decided=decided)
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
@@ -185,24 +277,54 @@ class Store:
                 self.neighbours.close()
                 self.journal.close()
 
-    def _restored(self) -> State:
+    def _restored(self) -> tuple[State, VersionLog]:
+        """What the newest snapshot holds if it is of this journal and sound; else nothing, and a warning says why."""
+        self._snapshot_at = 0
         found = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
         if found is None:
-            return State()
+            return State(), VersionLog()
         try:
-            state = load_snapshot(found)
+            snapshot = load_snapshot(found)
+            if (snapshot.lab, snapshot.chain) != (self.journal.identity, self.journal.chain(snapshot.state.seq)):
+                raise DamagedLab(
+                    f"The snapshot {found.name} is not believed: it is of another history than the journal."
+                )
         except DamagedLab as error:
-            warnings.warn(f"{error} It is rebuilt from the journal, which takes longer.", stacklevel=5)
-            return State()
-        # A journal restored from an older copy is the truth; what a later snapshot knew is not. (What one from before a
-        # purge knew goes when that event is folded.)
-        return state if state.seq <= self.journal.head else State()
+            # during a purge in another process it is as it should be, and that process removes it
+            if not self.journal.meta(PURGING):
+                warnings.warn(
+                    f"{self.where}: {error} It is rebuilt from the journal, which takes longer.",
+                    DamageWarning,
+                    stacklevel=5,
+                )
+            if not self.journal.read_only:
+                shutil.rmtree(found, ignore_errors=True)  # what cannot be removed is told again by the next opening
+            return State(), VersionLog()
+        versions = VersionLog()
+        for event in snapshot.decided:
+            versions.fold(Event(*event), self.journal.source)
+        self._snapshot_at = len(snapshot.state)
+        return snapshot.state, versions
+
+    def _sweep(self) -> None:
+        """Remove what processes left that died while they wrote a snapshot."""
+        if self.folder is None or self.journal.read_only:
+            return
+        left = list((self.folder / "snapshots").glob(".draft-*"))
+        if left:
+            # busy: somebody writes one at this moment
+            with suppress(LabBusy), self.derived.held(0.0):
+                for draft in left:
+                    shutil.rmtree(draft, ignore_errors=True)
 
     # -- slates -----------------------------------------------------------------------------------------------
 
     def slates(self, *, lab: Any = None) -> Slates:
         """The log of all recalls: sealed segments, and from the journal what came after them."""
         log = self._sealed_slates()
+        if log is not None and log.faults and not self.journal.read_only:
+            with self.mutex, self.journal.write():
+                log.drop_unsound()
         tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
         if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
             with self.mutex, self.journal.write():
@@ -215,17 +337,9 @@ class Store:
         return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)
 
     def _sealed_slates(self) -> SlateLog | None:
-        if self.folder is None:
+        if self.folder is None or isinstance(self.journal, Until):
             return None
-        log = SlateLog(self.folder / "slates")
-        if log.sealed:
-            last = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed - 1, upto=log.sealed)]
-            if not last or not log.agrees(last[0]):
-                # A journal restored from an older copy has gone another way; it has every slate that counts.
-                if self.journal.read_only:
-                    return None
-                log.clear()
-        return log
+        return SlateLog(self.folder / "slates", lab=self.journal.identity, chain=self.journal.chain)
 
     # -- embedders --------------------------------------------------------------------------------------------
 

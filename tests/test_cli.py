@@ -39,7 +39,7 @@ def test_a_day_with_a_lab(told):
     assert told("show", "a.memlab", 1)["tags"] == ["town"]
     told("forget", "a.memlab", 1)
     assert [hit["id"] for hit in told("recall", "a.memlab", "bakery")["hits"]] == [2]
-    told("restore", "a.memlab", 1)
+    told("undelete", "a.memlab", 1)
     stats = told("stats", "a.memlab")
     assert (stats["memories"], stats["recalls"], stats["feedback"]) == (2, 2, 1)
 

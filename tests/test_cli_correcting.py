@@ -39,17 +39,17 @@ def test_flag_delete_and_restore(told, run, lab):
     flagged = told("deprecate", lab, 4, "it never changed")
     assert [row["status"] for row in flagged["changed"]] == ["deprecated"]
     assert [row["memory_id"] for row in flagged["review"]] == [1]
-    assert run("restore", lab, 4).stdout.splitlines() == [
+    assert run("undelete", lab, 4).stdout.splitlines() == [
         "#4 is active (was deprecated)",
         "review #1 (superseded by it: #4) deploys on Tuesdays",
     ]
     assert [row["memory_id"] for row in told("delete", lab, "--project", "api")["changed"]] == [1, 2, 3, 4]
     assert run("delete", lab, "--project", "api").stdout == "nothing to change\n"
-    restored = told("restore", lab, "--project", "api")["changed"]
+    restored = told("undelete", lab, "--project", "api")["changed"]
     assert [row["status"] for row in restored] == ["superseded", "active", "active", "active"]
     assert [row["memory_id"] for row in told("delete", lab, 2, 3)["changed"]] == [2, 3]
     assert run("delete", lab).exit_code == 1
-    assert run("restore", lab, 99).exit_code == 1
+    assert run("undelete", lab, 99).exit_code == 1
 
 
 def test_a_purge_has_to_be_meant(told, run, lab, tmp_path):

@@ -58,7 +58,7 @@ def deprecate(lab: Path, memory: int, reason: str, as_json: bool) -> None:
 @click.option("--project", help="All memories of this project.")
 @as_json_option
 def delete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
-    """Delete MEMORIES, or all of a project. `restore` brings them back while `grace-days` last."""
+    """Delete MEMORIES, or all of a project. `undelete` brings them back while `grace-days` last."""
     with existing(lab) as opened:
         done = opened.delete(memories or None, project=project)
     _told(done, as_json)
@@ -69,7 +69,7 @@ def delete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: b
 @MEMORIES
 @click.option("--project", help="All that is deleted of this project.")
 @as_json_option
-def restore(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
+def undelete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
     """Bring MEMORIES back that were forgotten, deprecated or deleted, as they were before."""
     with existing(lab) as opened:
         done = opened.restore(memories or None, project=project)

@@ -8,6 +8,7 @@ hits = words.hits(words.query("tabs or spaces"))
 rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
 """
 
+from memlab.index._base import unsound_bases
 from memlab.index._bm25 import (
     GroupLengths,
     bm25,
@@ -54,4 +55,5 @@ __all__ = [
     "idf",
     "report",
     "swept",
+    "unsound_bases",
 ]

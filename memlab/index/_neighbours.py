@@ -16,8 +16,7 @@ import time
 import weakref
 from pathlib import Path
 
-import msgspec
-
+from memlab.disk import checksum_of
 from memlab.errors import DamagedLab, InputError, UnknownName
 from memlab.index._base import (
     KINDS,
@@ -26,8 +25,6 @@ from memlab.index._base import (
     found_bases,
     remove,
     sampled,
-    whole,
-    write_header,
 )
 from memlab.index._building import Build
 from memlab.index._stored import BLOCK
@@ -40,6 +37,9 @@ _SETTLED = 50_000_000
 
 _PAUSE = 0.05
 """Seconds between two looks at what another process builds, where that is waited for."""
+
+_AT_ONCE = 1 << 26
+"""Bytes of an index up to which it is compared with its checksum before a search goes on: 25 ms."""
 
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
@@ -172,6 +172,10 @@ class Neighbours:
                 task.wait(timeout)
         self._seen = None
         self.refresh()
+        if self._base is None and self._checking is not None and self._checking.is_alive():
+            self._checking.join(timeout)
+            self._seen = None
+            self.refresh()
         return self._base is not None
 
     def verify(self) -> tuple[str, ...]:
@@ -256,7 +260,7 @@ class Neighbours:
         self._base, self.failure = base, None
 
     def _sound(self, path: Path, header: Header) -> bool:
-        """Whether the file may be mapped; starts the whole check where the file was touched since it was written."""
+        """Whether the file may be mapped: only after all of it was compared once, a large one in the background."""
         try:
             status = path.stat()
             if status.st_size != header.size or sampled(path) != header.sample:
@@ -265,28 +269,26 @@ class Neighbours:
         except FileNotFoundError:
             self._refuse(path, f"The index {path.name} is missing.")
             return False
-        if status.st_mtime_ns == header.modified:
-            return True
-        known = self._checked.get((path.name, status.st_mtime_ns))
+        seen = (path.name, status.st_mtime_ns)
+        if seen not in self._checked and header.size <= _AT_ONCE:
+            self._checked[seen] = _is_whole(path, header)
+        known = self._checked.get(seen)
         if known is None:
             if self._checking is None or not self._checking.is_alive():
                 self._checking = threading.Thread(
-                    target=self._check, args=(path, header, status.st_mtime_ns), name="memlab index check", daemon=True
+                    target=self._check, args=(path, header, seen), name="memlab index check", daemon=True
                 )
                 self._checking.start()
         elif not known:
             self._refuse(path, f"The index {path.name} is damaged.")
         return known is True
 
-    def _check(self, path: Path, header: Header, modified: int) -> None:
-        """Compare all of a file that was touched, and note that it was found whole."""
+    def _check(self, path: Path, header: Header, seen: tuple[str, int]) -> None:
+        """Compare all of a file."""
         try:
-            right = _is_whole(path, header)
-            self._checked[path.name, modified] = right
-            if right and self.writable:
-                write_header(path, msgspec.structs.replace(header, modified=modified))
+            self._checked[seen] = _is_whole(path, header)
         except OSError as error:
-            # it was removed meanwhile, or cannot be read or written: whatever was found out above is kept
+            # it was removed meanwhile, or cannot be read: whatever was found out above is kept
             self.failure = f"The index {path.name} could not be checked: {error}"
         self._seen = -1
 
@@ -346,6 +348,6 @@ class Neighbours:
 
 def _is_whole(path: Path, header: Header) -> bool:
     try:
-        return path.stat().st_size == header.size and whole(path) == header.checksum
+        return path.stat().st_size == header.size and checksum_of(path) == header.checksum
     except FileNotFoundError:
         return False

@@ -4,12 +4,38 @@ It knows nothing of memories. It keeps events (a kind and a body), the texts and
 slates joined to an event, policy sources by hash, and named values.
 """
 
-from memlab.journal._copy import copied, whole
+from memlab.journal._check import Fault, faults, replace_rows
+from memlab.journal._copy import connected, copied, head_of, whole
+from memlab.journal._database import FILE, HEAD, LOCK, RESTORE
 from memlab.journal._event import Event
+from memlab.journal._head import Head, HeadFile
 from memlab.journal._journal import Journal
 from memlab.journal._lock import WriterLock
+from memlab.journal._reading import Reading
 from memlab.journal._scrub import Scrub, expunge
 from memlab.journal._transaction import Transaction
 from memlab.journal._until import Until
 
-__all__ = ["Event", "Journal", "Scrub", "Transaction", "Until", "WriterLock", "copied", "expunge", "whole"]
+__all__ = [
+    "FILE",
+    "HEAD",
+    "LOCK",
+    "RESTORE",
+    "Event",
+    "Fault",
+    "Head",
+    "HeadFile",
+    "Journal",
+    "Reading",
+    "Scrub",
+    "Transaction",
+    "Until",
+    "WriterLock",
+    "connected",
+    "copied",
+    "expunge",
+    "faults",
+    "head_of",
+    "replace_rows",
+    "whole",
+]

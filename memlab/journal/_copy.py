@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlab.disk import sync
+from memlab.disk import sync, writing
 from memlab.errors import DamagedLab, LabError
 from memlab.journal import _database
-from memlab.journal._database import translated
+from memlab.journal._check import faults
+from memlab.journal._database import GENERATION, IDENTITY, RESTORE, Mode, translated
+from memlab.journal._head import Head, HeadFile
 
 if TYPE_CHECKING:
     from memlab.journal._journal import Journal
 
-__all__ = ["copied", "whole"]
+__all__ = ["connected", "copied", "head_of", "whole"]
 
 _COPY_TIMEOUT = 30.0
 
@@ -23,8 +26,8 @@ _COPY_TIMEOUT = 30.0
 def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> None:
     """Make the directory ``folder``, which must be new, a lab that holds what the journal does now.
 
-    Writers go on meanwhile and are not in it. Every page is read on the way, and the copy is checked before it is
-    synced: DamagedLab if the journal or the copy is not whole. ``without`` names values (``meta``) that stay behind.
+    Writers go on meanwhile and are not in it. Every row is compared with its chain or checksum before the copy is
+    synced: DamagedLab if one is not what was written. ``without`` names values (``meta``) that stay behind.
     """
     try:
         folder.mkdir(parents=True)
@@ -46,22 +49,51 @@ def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> 
             "PRAGMA journal_mode=WAL;"
         )
         _check(copy, folder)
-    sync(file)
-    sync(folder)
+        head = _head_of(copy)
+    with writing(f"The copy {folder.name}"):
+        beside = HeadFile(folder / _database.HEAD)
+        try:
+            beside.write(head)
+            beside.sync()
+        finally:
+            beside.close()
+        sync(file)
+        sync(folder)
+
+
+def _head_of(connection: sqlite3.Connection) -> Head:
+    named = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)))
+    last = connection.execute("SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1").fetchone() or (0, b"")
+    return Head(named[IDENTITY], int(named[GENERATION]), last[0], last[1].hex())
+
+
+@contextlib.contextmanager
+def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection of its own to the journal of the lab at ``folder``; who writes needs the writer's lock."""
+    file = folder / _database.FILE
+    mode: Mode = "rw" if write else "ro"
+    with translated(folder), contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection:
+        yield connection
+
+
+def head_of(folder: Path) -> Head:
+    """The last event of the journal of the lab at ``folder``; DamagedLab unless every row is what was written."""
+    with connected(folder) as connection:
+        _check(connection, folder)
+        return _head_of(connection)
 
 
 def whole(folder: Path) -> bool:
-    """Whether the lab at ``folder`` is structurally sound: every page of its journal is read."""
-    file = folder / _database.FILE
+    """Whether every row of the journal of the lab at ``folder`` is what was written."""
     try:
-        with translated(folder), contextlib.closing(_database.connect(file, "ro", _COPY_TIMEOUT)) as connection:
-            _check(connection, folder)
+        head_of(folder)
     except LabError:
         return False
     return True
 
 
 def _check(connection: sqlite3.Connection, folder: Path) -> None:
-    (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if said != "ok":
-        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({said}). Restore the lab from a copy.")
+    found = faults(connection)
+    if found:
+        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({found[0]}{more}). {RESTORE}")

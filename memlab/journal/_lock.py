@@ -29,8 +29,7 @@ class WriterLock:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._threads = threading.Lock()
-        self._owner: int | None = None
+        self._threads = threading.RLock()
 
     @contextlib.contextmanager
     def held(self, timeout: float) -> Iterator[None]:
@@ -42,16 +41,16 @@ class WriterLock:
     @contextlib.contextmanager
     def against_threads(self, timeout: float) -> Iterator[None]:
         """The first half: no other thread writes through this handle."""
-        if self._owner == threading.get_ident():
+        if self._threads._is_owned():  # type: ignore[attr-defined]
             raise LabError("A write is already open in this thread: use its transaction, or end it first.")
-        if not self._threads.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-            raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
         try:
-            self._owner = threading.get_ident()
+            if not self._threads.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
+                raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
             yield
         finally:
-            self._owner = None
-            self._threads.release()
+            # asked, not remembered: an interrupt may strike between taking the lock and noting that it was taken
+            if self._threads._is_owned():  # type: ignore[attr-defined]
+                self._threads.release()
 
     @contextlib.contextmanager
     def against_processes(self, timeout: float) -> Iterator[None]:
@@ -59,38 +58,45 @@ class WriterLock:
         if self._path is None:
             yield
             return
-        descriptor = _locked(self._path, timeout)
-        try:
+        with _opened(self._path) as descriptor:
+            _take(descriptor, self._path, timeout)
             yield
-        finally:
-            # a process forked meanwhile has the same open file: closing alone would leave it locked
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
 
 
-def _locked(path: Path, timeout: float) -> int:
-    """A descriptor of the lock file that holds the lock."""
-    deadline = time.monotonic() + timeout
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of the lock file, which lets go of the lock when it is closed."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # an object and no number: it is closed even if an interrupt strikes before anybody has it
+        file = open(path, "r+b", buffering=0, opener=_created)  # noqa: SIM115 - a path has no opener
     except OSError as error:
         raise ReadOnlyLab(f"{path.parent} cannot be written: {error.strerror}. Open it with read_only=True.") from None
+    with file:
+        try:
+            yield file.fileno()
+        finally:
+            # a process forked meanwhile has the same open file: closing alone would leave it locked
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _created(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _take(descriptor: int, path: Path, timeout: float) -> None:
+    """Take the lock, and leave this process's number in the file, for the message of those that wait."""
+    deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
-    try:
-        while not _try_lock(descriptor):
-            if time.monotonic() >= deadline:
-                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-                raise LabBusy(
-                    f"{path.parent} is being written by process {holder or '(unknown)'}, which has held the writer's "
-                    f"lock for more than {timeout:.3g} s. Try again, or end that process."
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        os.pwrite(descriptor, b"%-20d" % os.getpid(), 0)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+    while not _try_lock(descriptor):
+        if time.monotonic() >= deadline:
+            holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+            raise LabBusy(
+                f"{path.parent} is being written by process {holder or '(unknown)'}, which has held the writer's "
+                f"lock for more than {timeout:.3g} s. Try again, or end that process."
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    os.pwrite(descriptor, b"%-20d" % os.getpid(), 0)
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -1,7 +1,7 @@
-"""Bringing a journal of format 1, which had neither chain nor checksums, to the format of today: once, in one transaction.
+"""Bringing a journal of format 1, which had neither chain nor checksums, to that of today, in one transaction.
 
-What it holds is taken as it is. ``mend`` is asked of each event what its body should have been, because earlier versions
-could commit events that cannot be applied.
+What it holds is taken as it is. ``mend`` is asked of each event what its body should have been, because earlier
+versions could commit events that cannot be applied.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from memlab.journal._database import GENERATION, IDENTITY, RESTORE, translated
 from memlab.journal._event import Event, decoded
 from memlab.journal._sums import chained, checksum, digest_of, first_link
 
-__all__ = ["Reading"]
+__all__ = ["Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM event"
 _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
@@ -241,12 +242,17 @@ class Reading:
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
     """The chain value of a row if it is the event after ``after`` as it was written."""
-    seq, at, kind, body, content, link = row
-    try:
-        right = before is not None and seq == after + 1 and chained(before, seq, at, kind, body, content) == link
-    except _UNREADABLE:
-        return None
+    link: bytes = row[5]
+    right = before is not None and row[0] == after + 1 and link_of(before, *row[:5]) == link
     return link if right else None
+
+
+def link_of(before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any) -> bytes | None:
+    """The chain value of an event with these values; None if no event has such values."""
+    try:
+        return chained(before, seq, at, kind, body, content)
+    except (*_UNREADABLE, struct.error):
+        return None
 
 
 def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
@@ -254,15 +260,16 @@ def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
     if salt is None:
         return text == "" and isinstance(digest, bytes) and len(digest) == len(digest_of(b"", 0, ""))
     try:
-        return digest_of(salt, id, text) == digest
+        return bool(digest_of(salt, id, text) == digest)
     except _UNREADABLE:
         return False
 
 
 def vectors_are_sound(embedder: Any, first: Any, count: Any, dim: Any, data: Any, sum: Any) -> bool:
     """Whether a row of ``vector`` is as it was written."""
-    whole = isinstance(count, int) and isinstance(dim, int) and isinstance(data, bytes) and len(data) == count * dim
-    return whole and row_is_sound(sum, embedder, first, count, dim, data)
+    if not (isinstance(count, int) and isinstance(dim, int) and isinstance(data, bytes) and len(data) == count * dim):
+        return False
+    return row_is_sound(sum, embedder, first, count, dim, data)
 
 
 def row_is_sound(sum: Any, *values: Any) -> bool:

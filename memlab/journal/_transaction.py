@@ -29,9 +29,7 @@ _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
 _SLATE = "INSERT INTO slate VALUES (?, ?, ?)"
-_META = (
-    "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
-)
+_META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
 
 
 class Transaction:
@@ -90,6 +88,10 @@ class Transaction:
                 blocks.append((first, matrix))
                 expected = first + len(matrix)
         return blocks or None
+
+    def source_of(self, hash: str) -> str | None:
+        """The policy source that this write stores under ``hash``; None if it stores none."""
+        return dict(self._sources).get(hash)
 
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
         """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included."""
@@ -165,9 +167,7 @@ class Transaction:
         for scrub in self._scrubs:
             self._chain = scrub.apply(connection)
         self._applied = True
-        return bool(
-            self._events or self._payloads or self._rows or self._vectors or self._sources or self._scrubs
-        )
+        return bool(self._events or self._payloads or self._rows or self._vectors or self._sources or self._scrubs)
 
     def _put_events(self, connection: sqlite3.Connection) -> None:
         """The events, each with its link of the chain; texts go with the first of them."""

@@ -24,6 +24,7 @@ class Until:
     """
 
     read_only = True
+    lost = ""
 
     def __init__(self, journal: Journal | Until, head: int) -> None:
         self._journal: Journal = journal._journal if isinstance(journal, Until) else journal
@@ -49,6 +50,13 @@ class Until:
 
     def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
         return self._journal.vectors(fingerprint, after_id=after_id)
+
+    @property
+    def identity(self) -> str:
+        return self._journal.identity
+
+    def chain(self, seq: int) -> bytes | None:
+        return self._journal.chain(seq) if seq <= self.head else None
 
     def source(self, hash: str) -> str:
         return self._journal.source(hash)

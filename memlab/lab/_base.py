@@ -51,9 +51,8 @@ class LabBase:
     @contextmanager
     def _reading(self) -> Iterator[State]:
         """The state as it is now, under the mutex."""
-        with self._store.mutex:
-            self._store.fold()
-            yield self._store.state
+        with self._store.reading() as state:
+            yield state
 
     @property
     def memories(self) -> pl.DataFrame:

@@ -113,8 +113,7 @@ def clusters_kept(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
     It costs nothing where the pack has neither ``cluster-closeness`` nor ``refine-every``; a refinement reads each
     member's vector (CPU: 0.2 s of 10,000 memories, 1.4 s of 100,000), and finding clusters takes 2 to 5 s.
     """
-    with store.mutex:
-        store.fold()
+    with store.reading():
         state, pack = store.state, store.versions.pack
         due, looked = refine_due(state, pack), centroids_of(state).looked
         known = current(state) is not None if due or pack.number("cluster-closeness") else False
@@ -134,8 +133,7 @@ def _joining(state: State, pack: Pack) -> Clustering:
 
 def sought(store: Store, *, min_size: int | None, seed: int) -> tuple[Clusters, str, int]:
     """Clusters among the memories in use, with the embedder and the last id that they were sought among."""
-    with store.mutex:
-        store.fold()
+    with store.reading():
         state = store.state
         rows = in_use(state)
         vectors, fingerprint, upto = state.vectors.take(rows), state.fingerprint, len(state)
@@ -146,8 +144,7 @@ def _written(
     store: Store, kind: str, decide: Callable[[State, Pack], Clustering], now: Micros, *, always: bool
 ) -> Clustered:
     """Decided without the writer's lock, and under it again if anything has happened in between."""
-    with store.mutex:
-        store.fold()
+    with store.reading():
         seen, decided = store.state.seq, decide(store.state, store.versions.pack)
         method = centroids_of(store.state).method
     event = None

@@ -101,8 +101,7 @@ def consolidate(
         else:
             cluster(store, now, min_size=None, seed=seed)  # an event of its own
     while True:
-        with store.mutex:
-            store.fold()
+        with store.reading():
             found = plan.groups(store.state, store.versions.pack, planned)
             asked = [(group, *said_of(store.state, group)) for group in found if tuple(group.rows) not in said]
             most, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
@@ -112,8 +111,8 @@ def consolidate(
             said[tuple(group.rows)] = screening.text, speaker, len(screening.findings)
         told = [said[tuple(group.rows)] for group in found]
         if dry_run or not found:
-            with store.mutex:
-                return _result(store.state, now, pack, None, dry_run, found, told, [None] * len(found))
+            with store.reading() as state:
+                return _result(state, now, pack, None, dry_run, found, told, [None] * len(found))
         vectors = store.embedder.encode([as_said(text, speaker) for text, speaker, _ in told])
         with store.writing() as tx:
             state = store.state
@@ -149,8 +148,7 @@ class _Plan:
 
     def unseen(self) -> bool:
         """Whether there is something that may go and that the clusters, as they are, have not seen."""
-        with self.store.mutex:
-            self.store.fold()
+        with self.store.reading():
             state = self.store.state
             rows, known = self.candidates(state, self.store.versions.pack), centroids_of(state)
             return bool(len(rows)) and bool(known.upto <= rows[-1] or known.fingerprint != state.fingerprint)

@@ -51,8 +51,7 @@ class Linker:
     def settle(self, timeout: float | None) -> bool:
         """Link here and now until nothing waits, for at most ``timeout`` seconds; whether nothing does."""
         until = None if timeout is None else time.monotonic() + timeout
-        with self._store.mutex:
-            self._store.fold()
+        with self._store.reading():
             if not waiting_of(self._store.state):
                 return True
         while until is None or time.monotonic() < until:

@@ -132,8 +132,7 @@ class LabMoving(LabBase):
             return None if store.journal.closed or kept() is None else store.journal.head
 
         def bundle() -> Bundle:
-            with store.mutex:
-                store.fold()
+            with store.reading():
                 return bundle_of(store.state, lab=lab, now=store.clock())
 
         lab = lab_id(store.journal)

@@ -263,8 +263,7 @@ class LabPolicies:
     @contextmanager
     def seen(self) -> Iterator[VersionLog]:
         """The versions as they are now; nothing in this process changes them within the block."""
-        with self._store.mutex:
-            self._store.fold()
+        with self._store.reading():
             yield self._store.versions
 
     def _return(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:

@@ -91,10 +91,9 @@ class LabRecalls:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        with self._store.mutex:
-            self._store.fold()
+        with self._store.reading() as state:
             self._store.refresh_index()
-            yield self._store.state
+            yield state
 
 
 def _check_limit(limit: int) -> None:

@@ -112,8 +112,7 @@ def upkept(store: Store, now: Micros, *, progress: bool = False, stopped: Callab
     """
     if store.journal.read_only:
         raise ReadOnlyLab(f"{store.where} was opened with read_only=True: upkeep writes down what it finds.")
-    with store.mutex:
-        store.fold()
+    with store.reading():
         pack, memories, edges = store.versions.pack, len(store.state), len(store.state.edges)
     edges = edges if may_prune(pack) else 0
     work = _Pass(store, now, stopped)
@@ -122,8 +121,7 @@ def upkept(store: Store, now: Micros, *, progress: bool = False, stopped: Callab
         if edges:
             work.over_edges(edges, step)
     work.events += [] if work.ended else clusters_kept(store, now)
-    with store.mutex:
-        store.fold()
+    with store.reading():
         waiting = due_for_purge(store.state, store.versions.pack, now)
     at = pl.lit(now).cast(pl.Datetime("us", "UTC")).alias("at")
     return Upkeep(
@@ -182,8 +180,8 @@ class _Pass:
             for start in range(0, len(ends), _NODES):
                 if self._ended():
                     return
-                with self.store.mutex:
-                    met = _distinct(self.store.state.edges.crossings(ends[start : start + _NODES]).edge)
+                with self.store.reading() as state:
+                    met = _distinct(state.edges.crossings(ends[start : start + _NODES]).edge)
                 near += [self._edges(met[at : at + _EDGES], again) for at in range(0, len(met), _EDGES)]
             ends = _distinct(np.concatenate(near))
 
@@ -209,8 +207,7 @@ class _Pass:
         if anything has happened in between.
         """
         store = self.store
-        with store.mutex:
-            store.fold()
+        with store.reading():
             seen, (found, change) = store.state.seq, decide()
         if not change:
             return None

@@ -11,7 +11,7 @@ from memlab.memory._purged import PLACEHOLDER, Tombstones, plain
 from memlab.memory._recalls import Recalls
 from memlab.memory._registers import Happened
 from memlab.memory._relationships import Relationship, Relationships
-from memlab.memory._snapshot import latest_snapshot, load_snapshot, save_snapshot
+from memlab.memory._snapshot import Decided, Snapshot, latest_snapshot, load_snapshot, save_snapshot
 from memlab.memory._state import Contents, State, as_said, stamps
 from memlab.memory._summaries import Stands, Summaries
 from memlab.memory._waiting import Waiting
@@ -25,6 +25,7 @@ __all__ = [
     "Change",
     "Cluster",
     "Contents",
+    "Decided",
     "Entities",
     "Gaps",
     "Happened",
@@ -33,6 +34,7 @@ __all__ = [
     "Recalls",
     "Relationship",
     "Relationships",
+    "Snapshot",
     "Stands",
     "State",
     "Summaries",

@@ -1,44 +1,80 @@
 """Snapshots: a fold written down as Parquet and arrays, so that a lab opens without reading its whole journal.
 
 A snapshot is a folder named by the event that it includes. It is written beside, synced and renamed, so it is
-there whole or not at all; it can be thrown away at any time.
+there whole or not at all; it can be thrown away at any time. It says of which journal it is, with the chain value at
+its event, and has a checksum of each of its files: one of another history, or one that was changed, is not believed.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from memlab.disk import sync
+from memlab.disk import checksum_of, read_sealed, sync, write_sealed, writing
 from memlab.errors import DamagedLab
 from memlab.graph import Edges, Nodes
 from memlab.index import Vectors, Words
 from memlab.memory._columns import Latest, Names, Texts
 from memlab.memory._state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 
-__all__ = ["latest_snapshot", "load_snapshot", "save_snapshot"]
+__all__ = ["Snapshot", "latest_snapshot", "load_snapshot", "save_snapshot"]
 
-_FORMAT = 4
-_PREFIX = "snapshot-"
+_FORMAT = 5
+_PREFIX, _DRAFT = "snapshot-", ".draft-"
+
+Decided = tuple[int, int, str, dict[str, Any]]
+"""An event that decided about policies: ``seq``, ``at``, ``kind``, ``body``."""
 
 
-def save_snapshot(state: State, folder: Path) -> Path:
-    """Write ``state`` below ``folder`` and remove all other snapshots.
+@dataclass(frozen=True)
+class Snapshot:
+    """A state that was written down, whose it is, and the events up to it that decided about policies."""
 
-    One of the same event is kept if it can be read. One of a later event is of another journal: ``state`` has seen all.
+    state: State
+    lab: str
+    chain: bytes
+    decided: tuple[Decided, ...]
+
+
+def save_snapshot(
+    state: State, folder: Path, *, lab: str = "", chain: bytes = b"", decided: Sequence[Decided] = ()
+) -> Path:
+    """Write ``state`` below ``folder`` and remove all other snapshots, and what killed processes left.
+
+    ``lab`` and ``chain`` are the identity of the journal and its chain value at ``state.seq``. One of the same event
+    and chain is kept if it is sound. LabError where the disk refuses; what was there is there still.
     """
-    folder.mkdir(exist_ok=True)
     final = folder / f"{_PREFIX}{state.seq:012d}"
-    if final.exists() and _readable(final):
+    if final.exists() and _is_of(final, lab, chain):
         return final
-    draft = folder / f".draft-{os.getpid()}-{state.seq:012d}"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
+    draft = folder / f"{_DRAFT}{os.getpid()}-{state.seq:012d}"
+    with writing(f"The snapshot {final.name}", pl.exceptions.PolarsError):
+        folder.mkdir(exist_ok=True)
+        for left in folder.glob(f"{_DRAFT}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        draft.mkdir()
+        try:
+            _write(state, draft, lab, chain, decided)
+            shutil.rmtree(final, ignore_errors=True)
+            draft.rename(final)
+            sync(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    for other in folder.glob(f"{_PREFIX}*"):
+        if other.name != final.name:
+            shutil.rmtree(other, ignore_errors=True)
+    return final
+
+
+def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[Decided]) -> None:
     columns = [
         state.texts.series("text"),
         state.refs.series("ref"),
@@ -59,8 +95,12 @@ def save_snapshot(state: State, folder: Path) -> Path:
     (draft / "registers.msgpack").write_bytes(
         msgspec.msgpack.encode({name: register.dump() for name, register in state.registers.items()})
     )
+    (draft / "decided.msgpack").write_bytes(msgspec.msgpack.encode(decided))
+    files = sorted(draft.iterdir())
     manifest = {
         "format": _FORMAT,
+        "lab": lab,
+        "chain": chain.hex(),
         "seq": state.seq,
         "count": len(state),
         "fingerprint": state.fingerprint,
@@ -69,28 +109,21 @@ def save_snapshot(state: State, folder: Path) -> Path:
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
-        "sizes": {item.name: item.stat().st_size for item in sorted(draft.iterdir())},
+        "sums": {item.name: [item.stat().st_size, checksum_of(item)] for item in files},
     }
-    (draft / "manifest.json").write_bytes(msgspec.json.encode(manifest))
-    for item in draft.iterdir():
+    write_sealed(draft / "manifest.json", msgspec.json.encode(manifest))
+    for item in files:
         sync(item)
     sync(draft)
-    shutil.rmtree(final, ignore_errors=True)
-    draft.rename(final)
-    sync(final)
-    sync(folder)
-    for other in folder.glob(f"{_PREFIX}*"):
-        if other.name != final.name:
-            shutil.rmtree(other, ignore_errors=True)
-    return final
 
 
-def _readable(path: Path) -> bool:
+def _is_of(path: Path, lab: str, chain: bytes) -> bool:
+    """Whether a snapshot is sound and of this point of this journal."""
     try:
-        load_snapshot(path)
+        found = load_snapshot(path)
     except DamagedLab:
         return False
-    return True
+    return (found.lab, found.chain) == (lab, chain)
 
 
 def latest_snapshot(folder: Path) -> Path | None:
@@ -99,15 +132,13 @@ def latest_snapshot(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
-def load_snapshot(path: Path) -> State:
-    """The state that was written down; DamagedLab if any file is missing, truncated or of another format."""
+def load_snapshot(path: Path) -> Snapshot:
+    """What was written down; DamagedLab if any file is missing, changed or of another format."""
     try:
-        manifest: dict[str, Any] = msgspec.json.decode((path / "manifest.json").read_bytes())
+        manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
         if manifest["format"] != _FORMAT:
-            raise DamagedLab(f"The snapshot {path.name} has format {manifest['format']}, not {_FORMAT}.")
-        for name, size in manifest["sizes"].items():
-            if (path / name).stat().st_size != size:
-                raise DamagedLab(f"The file {name} of the snapshot {path.name} is truncated.")
+            raise DamagedLab(f"it has format {manifest['format']}, not {_FORMAT}")
+        _check_files(path, manifest["sums"])
         memories = pl.read_parquet(path / "memories.parquet")
         state = State()
         state.edges = Edges.load(path / "edges.bin")
@@ -118,8 +149,9 @@ def load_snapshot(path: Path) -> State:
         registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
         for name, register in state.registers.items():
             register.load(registers[name])
-    except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DamagedLab(f"The snapshot {path.name} cannot be read: {error}") from None
+        decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])
+    except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
+        raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
@@ -143,4 +175,19 @@ def load_snapshot(path: Path) -> State:
     state.contexts.append_codes(memories["place"].to_numpy())
     state.asks.append(memories["asks"].to_numpy())
     state.generation = 1
-    return state
+    return Snapshot(state, manifest["lab"], bytes.fromhex(manifest["chain"]), decided)
+
+
+def _check_files(path: Path, sums: dict[str, list[int]]) -> None:
+    """DamagedLab unless each file has the length and the checksum that were written down; several are read at once."""
+
+    def fault(name: str) -> str:
+        size, sum = sums[name]
+        if (path / name).stat().st_size != size:
+            return f"{name} is truncated"
+        return "" if checksum_of(path / name) == sum else f"{name} is not what was written"
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        for found in pool.map(fault, sums):
+            if found:
+                raise DamagedLab(found)

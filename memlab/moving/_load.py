@@ -100,8 +100,7 @@ def load_bundle(
     now = store.clock()
     checked = _checked(bundle, project, now)
     _check_names(bundle)
-    with store.mutex:
-        store.fold()
+    with store.reading():
         _check_registers(store.state, bundle)
         fresh = [row for row, what in enumerate(_standing(store.state, bundle, checked, own())) if what is None]
     speakers = checked.columns.get("speaker") or [None] * len(checked.ids)

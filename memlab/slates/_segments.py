@@ -1,9 +1,9 @@
 """Sealed slates: immutable Parquet segments beside the journal, which can be deleted at any time.
 
 A segment is a folder ``slates-AFTER-UPTO`` with the three tables of every recall ``AFTER < decision <= UPTO`` and a
-manifest with sizes and checksums. It is written beside, synced and renamed, so it is there whole or not at all. The
-segments of a log follow one another; the first one that is missing or damaged ends it, and what comes after is read
-from the journal until it is sealed anew.
+manifest with sizes and checksums, the identity of the journal and its chain value at ``UPTO``. It is written beside,
+synced and renamed, so it is there whole or not at all. The segments of a log follow one another; the first one that is
+missing, damaged or of another history ends it, and what comes after is read from the journal until it is sealed anew.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,10 +21,10 @@ from typing import Literal
 import msgspec
 import polars as pl
 
-from memlab.disk import sync
-from memlab.errors import InputError, ReadOnlyLab
+from memlab.disk import read_sealed, sync, write_sealed, writing
+from memlab.errors import DamagedLab, DamageWarning, InputError
 from memlab.slates._columns import Logged, tables_of
-from memlab.slates._slate import FORMAT, Slate, encode
+from memlab.slates._slate import FORMAT, Slate
 
 __all__ = ["SlateLog"]
 
@@ -41,7 +41,8 @@ class _Manifest(msgspec.Struct, frozen=True):
     after: int
     upto: int
     decisions: int
-    last: int  # the CRC of the last slate's bytes
+    lab: str  # the identity of the journal
+    chain: str  # and its chain value at ``upto``
     sums: dict[str, tuple[int, int]]  # file -> size, CRC
 
 
@@ -67,8 +68,12 @@ class SlateLog:
     >>> decisions, candidates, exposures = log.scan()                                      # doctest: +SKIP
     """
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self, folder: Path | str, *, lab: str = "", chain: Callable[[int], bytes | None] | None = None
+    ) -> None:
+        """``lab`` and ``chain`` are the identity of the journal and what it says of an event."""
+        self.folder, self._lab = Path(folder), lab
+        self._chain = _nothing if chain is None else chain
         self._segments: list[_Segment] = []
         self._unsound: list[Path] = []
         self.faults: tuple[str, ...] = ()
@@ -86,6 +91,8 @@ class SlateLog:
             try:
                 manifest = _manifest(path)
                 _check_place(manifest, path, self.sealed)
+                if (manifest.lab, manifest.chain) != (self._lab, (self._chain(manifest.upto) or b"").hex()):
+                    raise _Fault("is of another history than the journal")
                 if manifest != known.get(path):
                     _check_files(manifest, path)
             except _Fault as fault:
@@ -94,7 +101,7 @@ class SlateLog:
             else:
                 self._segments.append(_Segment(path, manifest))
         if self.faults and self.faults != before:
-            warnings.warn(self.faults[0], stacklevel=3)
+            warnings.warn(self.faults[0], DamageWarning, stacklevel=3)
 
     @property
     def sealed(self) -> int:
@@ -108,7 +115,7 @@ class SlateLog:
     def append(self, slates: Sequence[Slate]) -> None:
         """Seal these slates, in the order of their decisions; what is sealed is passed over, what was damaged goes.
 
-        Raises InputError for slates out of order, ReadOnlyLab where the disk refuses.
+        Raises InputError for slates out of order, LabError where the disk refuses.
         """
         for one, following in pairwise(slates):
             if following.decision <= one.decision:
@@ -121,18 +128,18 @@ class SlateLog:
         upto = slates[-1].decision
         final = self.folder / f"{_PREFIX}{after:012d}-{upto:012d}"
         draft = self.folder / f"{_DRAFT}{os.getpid()}-{final.name}"
-        try:
+        with writing(f"{self.folder.name}/{final.name}", pl.exceptions.PolarsError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            for path in [*self._unsound, *self.folder.glob(f"{_DRAFT}*")]:
+            self.drop_unsound()
+            for path in self.folder.glob(f"{_DRAFT}*"):
                 shutil.rmtree(path, ignore_errors=True)
             draft.mkdir()
-            manifest = _write(draft, slates, after, upto)
-            draft.rename(final)
+            try:
+                manifest = _write(draft, slates, after, upto, self._lab, (self._chain(upto) or b"").hex())
+                draft.rename(final)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
             sync(self.folder)
-        except OSError as error:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise ReadOnlyLab(f"The slates cannot be sealed in {self.folder.name}: {error.strerror}.") from None
-        self._unsound = []
         self._segments.append(_Segment(final, manifest))
 
     def scan(self) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
@@ -148,28 +155,25 @@ class SlateLog:
             return getattr(tables_of([]), name).lazy()  # type: ignore[no-any-return]
         return pl.concat([segment.table(name) for segment in self._segments], how="diagonal_relaxed")
 
-    def agrees(self, slate: Slate) -> bool:
-        """Whether ``slate``, the journal's for the decision ``sealed``, is the one that was sealed.
-
-        A journal that was restored from an older copy and went on from there is another one; then ``clear``.
-        """
-        return bool(self._segments) and self._segments[-1].manifest.last == zlib.crc32(encode(slate))
-
-    def clear(self) -> None:
-        """Throw every segment away: the journal has them all."""
-        for path in [*self.folder.glob(f"{_PREFIX}*"), *self.folder.glob(f"{_DRAFT}*")]:
+    def drop_unsound(self) -> None:
+        """Remove the segments that are not read: the journal has what they held."""
+        for path in self._unsound:
             shutil.rmtree(path, ignore_errors=True)
-        self._segments, self._unsound, self.faults = [], [], ()
+        self._unsound, self.faults = [], ()
 
     def __repr__(self) -> str:
         return f"<SlateLog {self.folder.name}: {len(self):,} decisions in {len(self._segments)} segments>"
+
+
+def _nothing(seq: int) -> bytes | None:
+    """The chain value of a log that belongs to no journal."""
 
 
 class _Fault(Exception):
     """Why a segment is not read."""
 
 
-def _write(draft: Path, slates: Sequence[Slate], after: int, upto: int) -> _Manifest:
+def _write(draft: Path, slates: Sequence[Slate], after: int, upto: int, lab: str, chain: str) -> _Manifest:
     sums = {}
     for name, table in zip(_TABLES, tables_of(slates), strict=True):
         path = draft / f"{name}.parquet"
@@ -177,23 +181,21 @@ def _write(draft: Path, slates: Sequence[Slate], after: int, upto: int) -> _Mani
         data = path.read_bytes()
         sums[path.name] = len(data), zlib.crc32(data)
         sync(path)
-    manifest = _Manifest(FORMAT, after, upto, len(slates), zlib.crc32(encode(slates[-1])), sums)
-    path = draft / _MANIFEST
-    path.write_bytes(msgspec.json.encode(manifest))
-    sync(path)
+    manifest = _Manifest(FORMAT, after, upto, len(slates), lab, chain, sums)
+    write_sealed(draft / _MANIFEST, msgspec.json.encode(manifest))
     sync(draft)
     return manifest
 
 
 def _manifest(path: Path) -> _Manifest:
     try:
-        data = (path / _MANIFEST).read_bytes()
+        data = read_sealed(path / _MANIFEST)
         version = msgspec.json.decode(data, type=_Version).format
         if version != FORMAT:
             raise _Fault(f"has format {version}, and this version reads {FORMAT}")
         return msgspec.json.decode(data, type=_Manifest)
-    except OSError as error:
-        raise _Fault(f"cannot be read ({error.strerror})") from None
+    except DamagedLab as error:
+        raise _Fault(f"is not believed ({str(error).rstrip('.')})") from None
     except msgspec.MsgspecError:
         raise _Fault(f"is damaged in {_MANIFEST}") from None
 

@@ -155,7 +155,7 @@ def test_a_truncated_or_overwritten_database_is_damaged(lab: Path, damage: Calla
 
 def test_a_log_without_its_database_is_damage_and_not_a_new_lab(lab: Path) -> None:
     (lab / "journal.db").rename(lab / "journal.db-wal")
-    with pytest.raises(DamagedLab, match="has no journal.db, but head: the journal is gone"):
+    with pytest.raises(DamagedLab, match=r"has no journal\.db, but head: the journal is gone"):
         Journal.open(lab)
 
 

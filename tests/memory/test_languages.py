@@ -89,7 +89,7 @@ def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
     before.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
     before.words_in("german")
     with tempfile.TemporaryDirectory() as folder:
-        restored = load_snapshot(save_snapshot(before, Path(folder)))
+        restored = load_snapshot(save_snapshot(before, Path(folder))).state
     assert list(restored.other_words) == ["german"]
     restored.fold(events[cut:], shelf)
     same(restored.words_in("german"), whole.words_in("german"))

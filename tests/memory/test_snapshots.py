@@ -5,6 +5,7 @@ import json
 import pytest
 
 import memlab
+from memlab.disk import read_sealed, write_sealed
 from memlab.memory import latest_snapshot, load_snapshot, save_snapshot
 
 
@@ -15,8 +16,20 @@ def state(lab):
 
 
 def of_an_older_format(snapshot):
-    manifest = json.loads((snapshot / "manifest.json").read_text())
-    (snapshot / "manifest.json").write_text(json.dumps({**manifest, "format": manifest["format"] - 1}))
+    manifest = json.loads(read_sealed(snapshot / "manifest.json"))
+    write_sealed(snapshot / "manifest.json", json.dumps({**manifest, "format": manifest["format"] - 1}).encode())
+
+
+def of_another_journal(snapshot):
+    manifest = json.loads(read_sealed(snapshot / "manifest.json"))
+    write_sealed(snapshot / "manifest.json", json.dumps({**manifest, "chain": "00" * 16}).encode())
+
+
+def with_a_flipped_bit(snapshot):
+    file = snapshot / "vectors.bin"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
 
 
 def test_one_that_can_be_read_is_kept(state, tmp_path):
@@ -30,15 +43,17 @@ def test_one_that_can_be_read_is_kept(state, tmp_path):
     "harm",
     [
         of_an_older_format,
+        of_another_journal,
+        with_a_flipped_bit,
         lambda snapshot: (snapshot / "memories.parquet").write_bytes(b"PAR1"),
         lambda snapshot: (snapshot / "manifest.json").unlink(),
     ],
-    ids=["of an older format", "truncated", "without a manifest"],
+    ids=["of an older format", "of another journal", "flipped", "truncated", "without a manifest"],
 )
 def test_one_of_the_same_event_that_cannot_be_read_is_replaced(state, tmp_path, harm):
     harm(save_snapshot(state, tmp_path))
     again = save_snapshot(state, tmp_path)
-    assert load_snapshot(again).seq == state.seq
+    assert load_snapshot(again).state.seq == state.seq
     assert [item.name for item in tmp_path.iterdir()] == [again.name]
 
 

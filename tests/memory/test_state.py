@@ -159,7 +159,7 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
     whole.fold(events, shelf)
     before.fold(events[:cut], shelf)
     with tempfile.TemporaryDirectory() as folder:
-        restored = load_snapshot(save_snapshot(before, Path(folder)))
+        restored = load_snapshot(save_snapshot(before, Path(folder))).state
         restored.fold(events[cut:], shelf)
         same(whole, restored)
 
