@@ -28,6 +28,7 @@ from memlab.errors import (
 )
 from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
+from memlab.life import mended
 from memlab.memory import Contents, State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
@@ -119,7 +120,9 @@ class Store:
         """With ``until``, a journal of the past, nothing is opened or kept beside it."""
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
-        self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=None) if until is None else until
+        self.journal: Journal | Until = (
+            Journal.open(folder, read_only=read_only, mend=mended) if until is None else until
+        )
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
         """State and journal may differ: a fold or a write has begun."""

@@ -244,7 +244,9 @@ def test_twice_is_once(lab):
     head = lab._store.journal.head
     assert lab.purge(1).ids == ()
     assert lab._store.journal.head == head
-    for verb in (lambda: lab.restore(1), lambda: lab.edit(1, text="b"), lambda: lab.forget(1)):
+    lab.remember("b")
+    linked = (lambda: lab.link(1, 2), lambda: lab.link(2, 1, "supersedes"))
+    for verb in (lambda: lab.restore(1), lambda: lab.edit(1, text="b"), lambda: lab.forget(1), *linked):
         with pytest.raises(InputError, match="is purged"):
             verb()
     assert len(lab.delete(1)) == 0
@@ -458,7 +460,11 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
             elif verb == "say":
                 lab.recall(f"{one} {two}", session=one)
             elif verb == "link" and id > 1:
-                lab.link(id, 1, "supersedes")
+                if {1, id} & purged:
+                    with pytest.raises(InputError, match="is purged"):
+                        lab.link(id, 1, "supersedes")
+                else:
+                    lab.link(id, 1, "supersedes")
             elif verb == "purge":
                 ids = sorted({id, which % 3 + 1} & set(range(1, len(lab) + 1)) - purged)
                 rest = pl.col("id").is_in([*purged, *ids]).not_()

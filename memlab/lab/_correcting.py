@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, ReadOnlyLab, UnknownName
+from memlab.errors import InputError, LabError, ReadOnlyLab, UnknownName
 from memlab.journal import Journal, Scrub
 from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._remember import remembering
 from memlab.lab._results import Memory
 from memlab.life import (
     Outcome,
+    differences,
     due_for_purge,
     edited,
     gone_of,
@@ -263,7 +264,17 @@ class LabCorrecting(LabBase):
             raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
         # nobody writes a file that is made of the journal until all of them are gone
         with store.mutex, store.derived.held(PURGE_TIMEOUT):
-            with store.writing() as tx:
+            rows: list[int] = []
+
+            def verify(before: State, after: State) -> None:
+                found = differences(before, after, np.array(rows, dtype=np.int64))
+                if found:
+                    raise LabError(
+                        f"{store.where}: nothing was purged, as more than the purged content would change: {found[0]} "
+                        "Please report this."
+                    )
+
+            with store.writing(verify=verify) as tx:
                 state, now = store.state, store.clock()
                 if overdue:
                     rows = [id - 1 for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()]

@@ -196,7 +196,7 @@ class LabWriting(LabBase):
         *,
         weight: float = 1.0,
     ) -> None:
-        """Join two memories by an edge."""
+        """Join two memories by an edge. InputError for what is purged: nothing leads to a row that is empty."""
         if relation not in RELATIONS:
             raise UnknownName("relation", relation, RELATIONS)
         if relation in _TO_NODES:
@@ -207,5 +207,9 @@ class LabWriting(LabBase):
             ends = self._row(source) + 1, self._row(target) + 1
             if ends[0] == ends[1]:
                 raise InputError(f"Memory {ends[0]} cannot be linked to itself.")
+            status = self._store.state.names["status"]
+            gone = next((id for id in ends if status.at(id - 1) == "purged"), None)
+            if gone is not None:
+                raise InputError(f"Memory {gone} is purged: only its row is left, and nothing is linked to it.")
             change = Change(edges=edges_of([ends[0]], [ends[1]], relation, weight))
             tx.event("link", {"by": "hand", **change.body()}, at=self._store.clock())

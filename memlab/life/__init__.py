@@ -49,10 +49,13 @@ from memlab.life._forecast import Forecast, forecast
 from memlab.life._joint import Joint
 from memlab.life._linked import OUTCOME, Linked
 from memlab.life._linking import linked
+from memlab.life._mending import mended
 from memlab.life._narrative import USER, Narrative, about, narrative, profile
 from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
-from memlab.life._purge import Gone, gone_of, purging, rewritten, rewritten_slate, tombstones_of
+from memlab.life._purge import Gone, gone_of, purging, rewritten_slate, tombstones_of
+from memlab.life._refolded import differences
 from memlab.life._reinforce import Outcome, days_before, reinforced
+from memlab.life._rewriting import rewritten
 from memlab.life._tags import common_tag, tagged
 from memlab.life._together import NAMEABLE, joined, pairs_of, pairs_with, remaining
 from memlab.life._transitions import Transitions, due_for_purge, transitions
@@ -90,6 +93,7 @@ __all__ = [
     "cut",
     "days_before",
     "declared",
+    "differences",
     "due_for_purge",
     "edges_told",
     "edited",
@@ -114,6 +118,7 @@ __all__ = [
     "let_go",
     "linked",
     "may_prune",
+    "mended",
     "mentioned",
     "merged",
     "named",

@@ -1,45 +1,42 @@
-"""What a purge puts in the place of what it takes out: event bodies and slates that hold the content no more.
+"""What a purge takes out, and what stands in its place: aliases, cut texts, slates that hold the content no more.
 
-A body keeps its form, so that the fold goes on: rows, numbers and words of closed vocabularies stay, names and texts of
-purged memories are null. Where a name stands for an edge (a tag, an entity), a placeholder takes its place, because
-later events know edges by number; the purge itself then removes those edges.
+What becomes of events is told in ``_rewriting``, and what a purge may change of the state in ``_refolded``.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.errors import InputError
 from memlab.journal import Event
-from memlab.memory import PLACEHOLDER, Change, State, Tombstones, as_said, plain, values_of
+from memlab.memory import PLACEHOLDER, Change, State, Tombstones, as_said, entity_key, plain, values_of
 from memlab.schema import MEMORY
 from memlab.slates import decode, encode
 
-__all__ = ["Gone", "gone_of", "purging", "rewritten", "rewritten_slate", "tombstones_of"]
+__all__ = ["BY_HAND", "NAMED", "Cut", "Gone", "cut_of", "gone_of", "purging", "rewritten_slate", "tombstones_of"]
 
-_CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
-_NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == "note")
-_NAMES = frozenset(name for name in _CONTENT - _NOTES if name != "text")
-_LISTS = frozenset(name for name, column in MEMORY.items() if column.storage == "list")
+_NAMES = frozenset(name for name, column in MEMORY.items() if column.storage in ("name", "list") or name == "ref")
+_OF_ENTITIES = ("subject", "object")
 
-_UNTOUCHED = frozenset({"recall", "embedder", "use", "install", "rollback", "rollback-pack", "pin", "unpin", "purge"})
-"""Kinds of events that hold ids, numbers and policies only."""
+BY_HAND = {
+    "entity": ("name", "aliases"),
+    "merge-entity": ("entity", "into"),
+    "split-entity": ("entity", "from", "aliases"),
+}
+"""Events by which a person declares entities, and the fields that name them: these are not names of memories."""
 
-_BY_HAND = frozenset({"entity", "merge-entity", "split-entity"})
-"""Names that a person declared are not those of the memories that bear them."""
+NAMED = ("agent", "project", "session")
+"""Names in the own fields of other events, and of the rows of registers."""
 
-_PARTS = frozenset({"first", "count", "columns", "edges", "strengthen", "unlink", "join", "set", "uses", "graph"})
-
-_NAMING = frozenset({"name", "label", "of", "subject", "object", "speaker", "project", "session", "branch"})
-"""Fields of events whose values are names, whatever they look like."""
-
-_VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
-"""What may be a word that the code of a register knows; its place is not known here, so it stays."""
+_PLACEHOLDER = re.compile(re.escape(PLACEHOLDER) + r"\d+-\d+\]")
 
 _PIECE = 12
 """Characters of a text by which it is looked for within others; a shorter one is only found whole."""
@@ -49,29 +46,13 @@ _UNREADABLE = {"where-text": "purged"}
 
 
 @dataclass(frozen=True)
-class Gone:
-    """What is to go: the texts of these memories, and the names that no other memory ever had."""
+class Cut:
+    """Takes purged texts out of others: ``exact`` where they are the whole, ``pieces`` by how they begin."""
 
-    ids: NDArray[np.int64]
-    names: frozenset[str]
     exact: frozenset[str]
     pieces: Mapping[str, tuple[str, ...]]
-    mark: str
-    project: str | None = None
-    _aliases: dict[str, str] = field(default_factory=dict)
 
-    def alias(self, name: str) -> str:
-        """What stands for a name from now on: the same for the same, so that what was joined by it stays joined."""
-        if name.startswith(PLACEHOLDER):
-            return name
-        return self._aliases.setdefault(name, f"{PLACEHOLDER}{self.mark}-{len(self._aliases) + 1}]")
-
-    def within(self, ids: Sequence[int]) -> list[int]:
-        """The places of purged memories among ``ids``."""
-        found: list[int] = np.flatnonzero(np.isin(np.asarray(ids, dtype=np.int64), self.ids)).tolist()
-        return found
-
-    def cut(self, said: str) -> str:
+    def __call__(self, said: str) -> str:
         """A string without the purged texts that it is, begins or holds."""
         if plain(said) in self.exact:
             return ""
@@ -89,24 +70,108 @@ class Gone:
             place += 0 if found else 1
         return said
 
-    def named(self, name: str | None) -> str | None:
-        """The name, or what stands for it."""
-        return self.alias(name) if name is not None and (name in self.names or name == self.project) else name
+    def note(self, column: str, note: str | None) -> str | None:
+        """A note without the purged texts; None where nothing is left, and for operations, of which no part is run."""
+        if note is None:
+            return None
+        left = self(note)
+        return None if column == "operations" and left != note else left or None
 
 
-def gone_of(state: State, events: Iterable[Event], rows: NDArray[np.int64], *, seq: int, project: str | None) -> Gone:
-    """What the purge of ``rows`` by the event ``seq`` takes out; ``project`` if it is that of a whole project."""
-    ids = rows + 1
-    own, others = _held(events, ids)
+def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
+    """What the texts of these rows are taken out of others by."""
     texts = [text for text in state.texts.take(rows) if text]
     speakers = state.names["speaker"]
     said = [as_said(state.texts.at(int(row)) or "", speakers.at(int(row))) for row in rows if state.texts.at(int(row))]
     pieces: dict[str, tuple[str, ...]] = {}
     for text in sorted({text for text in texts if len(text) >= _PIECE}, key=len, reverse=True):
         pieces[text[:_PIECE]] = (*pieces.get(text[:_PIECE], ()), text)
-    exact = frozenset(map(plain, (*texts, *said)))
-    names = frozenset((own - others) | _telling(state, rows))
-    return Gone(ids, names, exact, pieces, str(seq), project)
+    return Cut(frozenset(map(plain, (*texts, *said))), pieces)
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What is to go: the texts of these memories, and the names that no other memory ever had and nobody declared.
+
+    A name that was declared stays unless it is a purged text as a whole. Entities are known by ``entity_key``, so that
+    every spelling of one has one alias; ``clusters`` are the names that tell what only purged memories said.
+    """
+
+    ids: NDArray[np.int64]
+    names: frozenset[str]
+    entities: frozenset[str]
+    clusters: frozenset[str]
+    cut: Cut
+    created: NDArray[np.int64]
+    """When each memory was remembered, by row."""
+    mark: str
+    project: str | None = None
+    taken: frozenset[str] = frozenset()
+    _aliases: dict[str, str] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def alias(self, name: str) -> str:
+        """What stands for a name from now on: the same for the same, so that what was joined by it stays joined.
+
+        Never a placeholder that is there already: an import may have brought those of another lab.
+        """
+        if _PLACEHOLDER.fullmatch(name):
+            return name
+        while name not in self._aliases:
+            made = f"{PLACEHOLDER}{self.mark}-{next(self._numbers)}]"
+            if made not in self.taken:
+                self._aliases[name] = made
+        return self._aliases[name]
+
+    def within(self, ids: Sequence[int]) -> list[int]:
+        """The places of purged memories among ``ids``."""
+        found: list[int] = np.flatnonzero(np.isin(np.asarray(ids, dtype=np.int64), self.ids)).tolist()
+        return found
+
+    def named(self, name: str | None) -> str | None:
+        """The name, or what stands for it."""
+        return self.alias(name) if name is not None and (name in self.names or name == self.project) else name
+
+    def node(self, kind: str, name: str, *, own: bool = False) -> str:
+        """What a node is called now; ``own`` says that a purged memory was joined to it."""
+        if kind == "entity":
+            key = _key(name)
+            return self.alias(key) if own or key in self.entities else name
+        also = kind == "cluster" and name in self.clusters
+        return self.alias(name) if own or also or name in self.names else name
+
+
+def gone_of(state: State, events: Iterable[Event], rows: NDArray[np.int64], *, seq: int, project: str | None) -> Gone:
+    """What the purge of ``rows`` by the event ``seq`` takes out; ``project`` if it is that of a whole project."""
+    ids = rows + 1
+    held, cut = _held(events, ids), cut_of(state, rows)
+    every = held.own | held.others | held.declared
+    whole = {name for name in held.declared if plain(name) in cut.exact}
+    # an entity is one under every spelling
+    others, declared = _keys(held.entities), _keys(held.by_hand - whole)
+    return Gone(
+        ids,
+        frozenset((held.own - held.declared | whole) - held.others),
+        frozenset((_keys(held.own_entities) - declared | _keys(held.by_hand & whole)) - others),
+        frozenset(_telling(state, rows)),
+        cut,
+        np.array(state.numbers["created"].values),
+        str(seq),
+        project,
+        frozenset(name for name in every if _PLACEHOLDER.fullmatch(name)),
+    )
+
+
+def _keys(names: Iterable[str]) -> set[str]:
+    return set(map(_key, names))
+
+
+def _key(name: str) -> str:
+    """What all spellings of an entity's name share; an imported name may be none, and stays what it is."""
+    try:
+        return entity_key(name)
+    except InputError:
+        return name
 
 
 def _telling(state: State, rows: NDArray[np.int64]) -> set[str]:
@@ -143,178 +208,105 @@ def tombstones_of(state: State) -> Tombstones:
     return found
 
 
-# -- events -----------------------------------------------------------------------------------------------------
+# -- who had which names ------------------------------------------------------------------------------------------
 
 
-def _held(events: Iterable[Event], ids: NDArray[np.int64]) -> tuple[set[str], set[str]]:
-    """The names that purged memories ever had, and those that others had or a person declared."""
-    own: set[str] = set()
-    others: set[str] = set()
+@dataclass
+class _Names:
+    """The names that purged memories ever had (``own``), that others had, and that a person or caller declared.
+
+    Those of entities once more, by themselves: ``own_entities``, ``entities`` of others, ``by_hand``.
+    """
+
+    own: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    own_entities: set[str] = field(default_factory=set)
+    entities: set[str] = field(default_factory=set)
+    by_hand: set[str] = field(default_factory=set)
+
+    def add(self, name: str, *, mine: bool, entity: bool) -> None:
+        (self.own if mine else self.others).add(name)
+        if entity:
+            (self.own_entities if mine else self.entities).add(name)
+
+
+def _held(events: Iterable[Event], ids: NDArray[np.int64]) -> _Names:
+    names = _Names()
     for event in events:
         body = event.body
-        if event.kind in _BY_HAND:
-            others.update(_strings(body))
-        others.update(_strings([body.get("agent"), body.get("relationship")]))
+        declared = set(_strings([body[key] for key in BY_HAND.get(event.kind, ()) if key in body]))
+        names.by_hand |= declared
+        names.declared |= declared
+        names.declared.update(_strings((body.get("relationship") or {}).get("agent")))
         if "columns" in body:
-            listed = range(body["first"], body["first"] + body["count"])
-            _gather(listed, body["columns"], ids, own, others)
+            _gather(range(body["first"], body["first"] + body["count"]), body["columns"], ids, names)
         for part in body.get("set", ()):
-            _gather(part["ids"], part["columns"], ids, own, others)
+            _gather(part["ids"], part["columns"], ids, names)
         for part in body.get("join", ()):
             mine = np.isin(np.asarray(part["source"], dtype=np.int64), ids).tolist()
             for name, gone in zip(part["target"], mine, strict=True):
-                (own if gone else others).add(name)
-        for one in body.get("graph", {}).get("nodes", ()):
-            others.add(one[1])
-    return own, others
+                names.add(name, mine=gone, entity=part["kind"] == "entity")
+        if "graph" in body:
+            _gather_graph(body["graph"], frozenset(ids.tolist()), names)
+        _gather_registers(body.get("registers", {}), names)
+    return names
 
 
-def _gather(
-    listed: Sequence[int], columns: Mapping[str, Any], ids: NDArray[np.int64], own: set[str], others: set[str]
-) -> None:
+def _gather(listed: Sequence[int], columns: Mapping[str, Any], ids: NDArray[np.int64], names: _Names) -> None:
     mine = np.isin(np.asarray(listed, dtype=np.int64), ids)
     some, all_mine = bool(mine.any()), bool(mine.all())
     flags = mine.tolist()
     for name in columns.keys() & _NAMES:
-        given = columns[name]
+        given, entity = columns[name], name in _OF_ENTITIES
         if not isinstance(given, list):
-            if given is not None:
-                own.update([given] if some else ())
-                others.update(() if all_mine else [given])
+            if given is not None and some:
+                names.add(given, mine=True, entity=entity)
+            if given is not None and not all_mine:
+                names.add(given, mine=False, entity=entity)
             continue
         for value, gone in zip(given, flags, strict=True):
-            if value is not None:
-                (own if gone else others).update([value] if isinstance(value, str) else value)
+            for one in [value] if isinstance(value, str) else value or ():
+                names.add(one, mine=gone, entity=entity)
+
+
+def _gather_graph(graph: Mapping[str, Any], ids: frozenset[int], names: _Names) -> None:
+    """Imported nodes: those of purged memories, and all others, whatever joins them."""
+    ends = list(zip(graph["source"], graph["target"], strict=True))
+    mine = {end for pair in ends for end in pair if end < 0 and not ids.isdisjoint(pair)}
+    others = {end for pair in ends for end in pair if end < 0 and ids.isdisjoint(pair)}
+    for number, (kind, name) in enumerate(graph["nodes"], 1):
+        if -number in mine:
+            names.add(name, mine=True, entity=kind == "entity")
+        if -number in others or -number not in mine:
+            names.add(name, mine=False, entity=kind == "entity")
+
+
+def _gather_registers(registers: Mapping[str, Any], names: _Names) -> None:
+    """Imported registers: an entity that has a type, further names, or was merged, was declared in the other lab."""
+    if "entities" in registers:
+        entries, owners = registers["entities"]["entries"], registers["entities"]["owners"]
+        several = {owner for owner, held in Counter(owners).items() if held > 1}
+        merged = {entry[4] for entry in entries} - {None}
+        by_hand = {
+            number
+            for number, (_, type, _, _, into, _) in enumerate(entries)
+            if type is not None or into is not None or number in several | merged
+        }
+        names.by_hand.update(entries[number][0] for number in by_hand)
+        names.by_hand.update(
+            name for name, owner in zip(registers["entities"]["names"], owners, strict=True) if owner in by_hand
+        )
+    names.declared |= names.by_hand
+    names.declared.update(row["agent"] for row in registers.get("relationships", ()))
 
 
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for item in value:
             yield from _strings(item)
-
-
-def rewritten(event: Event, gone: Gone) -> dict[str, Any] | None:
-    """The body of an event without what is gone; None if it holds nothing of it."""
-    if event.kind in _UNTOUCHED:
-        return None
-    body: dict[str, Any] = {}
-    for name, value in event.body.items():
-        if name == "columns" and "first" in event.body:
-            body[name] = _columns(range(event.body["first"], event.body["first"] + event.body["count"]), value, gone)
-        elif name == "set":
-            body[name] = [part for given in value for part in _set(given, gone)]
-        elif name == "join":
-            body[name] = [_join(part, gone) for part in value]
-        elif name == "graph":
-            body[name] = _graph(value, gone)
-        else:
-            body[name] = value if name in _PARTS else _walked(value, gone, name)
-    return None if body == event.body else body
-
-
-def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
-    """Columns of remembered rows: what is content of a purged one is null, its tags have placeholders."""
-    places = gone.within(listed)
-    kept: dict[str, Any] = {}
-    for name, given in columns.items():
-        if name not in _CONTENT:
-            kept[name] = given
-            continue
-        values = list(given) if isinstance(given, list) else [given] * len(listed)
-        for place in places:
-            values[place] = _aliased(values[place], gone) if name == "tags" else None
-        if name in _NOTES:
-            values = [None if value is None else gone.cut(value) or None for value in values]
-        if isinstance(given, list) or places:
-            kept[name] = values
-        else:
-            kept[name] = values[0] if values else given
-    return kept
-
-
-def _aliased(tags: Sequence[str] | None, gone: Gone) -> list[str] | None:
-    return None if tags is None else [gone.alias(tag) for tag in tags]
-
-
-def _set(part: Mapping[str, Any], gone: Gone) -> list[dict[str, Any]]:
-    """What a change sets, without the content of purged memories. Tags stay together: each makes an edge, in order."""
-    ids, columns = part["ids"], part["columns"]
-    places = frozenset(gone.within(ids))
-    left = [place for place in range(len(ids)) if place not in places]
-    whole: dict[str, Any] = {}
-    content: dict[str, Any] = {}
-    for name, given in columns.items():
-        if name not in _CONTENT:
-            whole[name] = given
-        elif name == "tags":
-            whole[name] = [_aliased(tags, gone) if place in places else tags for place, tags in enumerate(given)]
-        else:
-            values = [given[place] for place in left] if isinstance(given, list) else given
-            if name in _NOTES:
-                values = [_cut(value, gone) for value in values] if isinstance(values, list) else _cut(values, gone)
-            content[name] = values
-    if not places:
-        return [{"ids": ids, "columns": {name: (whole | content)[name] for name in columns}}]
-    parts = [{"ids": ids, "columns": whole}, {"ids": [ids[place] for place in left], "columns": content}]
-    return [part for part in parts if part["ids"] and part["columns"]]
-
-
-def _cut(note: str | None, gone: Gone) -> str | None:
-    return None if note is None else gone.cut(note) or None
-
-
-def _join(part: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
-    places = frozenset(gone.within(part["source"]))
-    # the name of a cluster is aliased for all of its members
-    also = gone.names if part["kind"] == "cluster" else frozenset()
-    targets = [
-        gone.alias(name) if place in places or name in also else name for place, name in enumerate(part["target"])
-    ]
-    return {**part, "target": targets}
-
-
-def _graph(graph: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
-    """Imported edges: a purged memory's lead to placeholders, and a node that only such had is called by one."""
-    nodes = [list(node) for node in graph["nodes"]]
-    source, target = list(graph["source"]), list(graph["target"])
-    purged = frozenset(gone.ids.tolist())
-    kept = {end for one, other in zip(source, target, strict=True) for end in (one, other) if not {one, other} & purged}
-    moved: dict[int, int] = {}
-    for here, there in ((source, target), (target, source)):
-        for number, (one, other) in enumerate(zip(here, there, strict=True)):
-            if one in purged and other < 0:
-                if other not in moved:
-                    kind, name = nodes[-other - 1]
-                    moved[other] = other
-                    if other in kept:
-                        nodes.append([kind, gone.alias(name)])
-                        moved[other] = -len(nodes)
-                    else:
-                        nodes[-other - 1] = [kind, gone.alias(name)]
-                there[number] = moved[other]
-    return {**graph, "nodes": nodes, "source": source, "target": target}
-
-
-def _walked(value: Any, gone: Gone, field: str = "") -> Any:
-    """An event's own fields: texts are cut out, names that are gone have placeholders, and a vector beside a text that
-    was cut is zero. Keys and what may be a word of a vocabulary stay.
-    """
-    if isinstance(value, str):
-        if value in gone.names and (field in _NAMING or not _VOCABULARY.fullmatch(value)):
-            return gone.alias(value)
-        return gone.cut(value)
-    if isinstance(value, list):
-        return [_walked(item, gone, field) for item in value]
-    if isinstance(value, dict):
-        found = {name: _walked(item, gone, name) for name, item in value.items()}
-        emptied = any(isinstance(item, str) and item and not found[name] for name, item in value.items())
-        return {name: bytes(len(item)) if emptied and isinstance(item, bytes) else item for name, item in found.items()}
-    return value
 
 
 # -- slates -----------------------------------------------------------------------------------------------------
@@ -335,7 +327,7 @@ def rewritten_slate(decision: int, blob: bytes, gone: Gone) -> bytes | None:
         branch=gone.named(slate.branch),
         filters=_filters(slate.filters, gone),
     )
-    if asked or plain(slate.query) in gone.exact:
+    if asked or plain(slate.query) in gone.cut.exact:
         changed = replace(changed, query="", vector=bytes(len(slate.vector)), filters=dict(_UNREADABLE))
     fields = ("project", "session", "branch", "filters", "query")
     return encode(changed) if any(getattr(changed, name) != getattr(slate, name) for name in fields) else None

@@ -1,0 +1,120 @@
+"""Random lives of a lab: one command, seeded, a table at the end.
+
+    python experiments/lives.py --lives 2000 --seed 1
+
+A life is some thirty steps on a lab in a directory: every verb that writes, readers in between, Ctrl-C at a random line
+of memlab, SIGKILL at one, openings, a backup put back. Texts, names, tags, notes and questions are the same few
+strings, so that what is purged is the beginning of a name and the whole of another. Where a life opens its lab again,
+and at its end, the live lab, the lab opened from its files, and a copy of its journal folded from the first event must
+tell the same: frames, registers, slates, history of policies, vectors. After every purge, what was not purged must be
+what it was.
+
+The status is 1 if a lab could not be opened, told something else, raised an error outside of memlab's tree, or hung.
+Each such fault is printed with the fewest steps that show it, and the command that takes them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # a child that is to be killed imports from here too
+
+from living.life import ACTS, Lived, live
+from living.verbs import VERBS
+
+from memlab.progress import bar
+
+_TRIES = 60
+"""Lives that are spent on finding the fewest steps."""
+
+_KINDS = {
+    "unopenable": "unopenable",
+    "differs": "frames that differ",
+    "purge": "purges that changed more",
+    "raw": "raw errors",
+    "hung": "hung",
+}
+
+
+def fewest(found: Lived, without: Iterable[str]) -> Lived:
+    """The same trouble with steps left out, halves first."""
+    key, best, tries = found.troubles[0].key, found, 0
+    stopped = found.troubles[0].step
+    steps = [step for step in found.steps if stopped is None or step <= stopped]
+    size = max(1, len(steps) // 2)
+    while tries < _TRIES:
+        start, shorter = 0, False
+        while start < len(steps) and tries < _TRIES:
+            tried = live(found.seed, [*steps[:start], *steps[start + size :]], without=without)
+            tries += 1
+            if any(trouble.key == key for trouble in tried.troubles):
+                steps, best, shorter = list(tried.steps), tried, True
+            else:
+                start += size
+        if size == 1 and not shorter:
+            break
+        size = max(1, size // 2)
+    return best
+
+
+def table(lives: Sequence[Lived], seconds: float) -> str:
+    """What happened, for a reader."""
+    kinds = collections.Counter(trouble.kind for life in lives for trouble in life.troubles)
+    counts = {
+        "lives": len(lives),
+        "steps": sum(len(life.said) for life in lives),
+        "refused by memlab": sum(life.refused for life in lives),
+        "interrupted": sum(life.interrupted for life in lives),
+        "killed": sum(life.killed for life in lives),
+        "purges compared": sum(life.purged for life in lives),
+        **{told: kinds[kind] for kind, told in _KINDS.items()},
+    }
+    return "\n".join(f"{name:<26}{count:>10,}" for name, count in counts.items()) + f"\n{seconds:,.0f} s"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lives", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no life after so long")
+    parser.add_argument("--without", default="", help=f"of {', '.join([*ACTS, *VERBS])}: with commas between")
+    parser.add_argument("--life", type=int, help="this life alone")
+    parser.add_argument("--only", default="", help="these steps of it alone: with commas between")
+    given = parser.parse_args()
+    without = [name for name in given.without.split(",") if name]
+    if unknown := set(without) - {*ACTS, *VERBS}:
+        parser.error(f"--without knows no {', '.join(sorted(unknown))}")
+    steps = [int(step) for step in given.only.split(",") if step] or list(range(given.steps))
+    began, lives, seen = time.monotonic(), [], collections.Counter[tuple[str, str]]()
+    numbers = range(given.lives) if given.life is None else [given.life]
+    with bar(True, len(numbers), unit="life", desc="living") as step:
+        for number in numbers:
+            if time.monotonic() - began > given.seconds:
+                break
+            lived = live(f"{given.seed}-{number}", steps, without=without)
+            lives.append(lived)
+            step(1)
+            for trouble in lived.troubles:
+                seen[trouble.key] += 1
+                if seen[trouble.key] == 1 and given.life is None:
+                    lived = fewest(lived, without)
+                if seen[trouble.key] == 1 or given.life is not None:
+                    told = ",".join(map(str, lived.steps))
+                    also = f" --without {given.without}" if given.without else ""
+                    print(f"\n{trouble.kind}: {lived.troubles[0].what}")
+                    print(f"  --seed {given.seed} --life {number} --only {told}{also}")
+                    print("".join(f"    {said}\n" for said in lived.said), flush=True)
+    print(table(lives, time.monotonic() - began))
+    for (kind, what), count in seen.most_common():
+        print(f"{count:>6}  {kind}: {what}")
+    return 1 if seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Random lives of a lab: what they do, how they are interrupted, and what must be the same afterwards."""

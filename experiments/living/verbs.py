@@ -1,0 +1,357 @@
+"""Everything that a person may do to a lab, each with arguments drawn from the dice that it is given."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import memlab
+from living.words import Words, letters
+from memlab.schema import FIELDS, OUTCOMES
+
+__all__ = ["VERBS", "Verb"]
+
+Verb = Callable[[memlab.Lab, random.Random, Words, Path], Any]
+"""Called with the lab, the dice, the vocabulary, and a folder for files."""
+
+VERBS: dict[str, tuple[float, Verb]] = {}
+"""By name: how often it is drawn, relative to others, and what it does."""
+
+_POLICIES = (
+    "(fn [similarity] similarity)",
+    "(fn [lexical recency] (+ lexical recency))",
+    "(fn [importance] importance)",
+)
+_PACKS = ("memlab", "associative", "cascade", "companion", "factgraph", "workbench")
+
+
+def verb(weight: float) -> Callable[[Verb], Verb]:
+    def named(function: Verb) -> Verb:
+        VERBS[function.__name__] = (weight, function)
+        return function
+
+    return named
+
+
+def _id(lab: memlab.Lab, dice: random.Random) -> int:
+    return dice.randint(1, max(1, len(lab)))
+
+
+def _ids(lab: memlab.Lab, dice: random.Random) -> list[int]:
+    return [_id(lab, dice) for _ in range(dice.randint(1, 4))]
+
+
+def _fields(dice: random.Random, words: Words) -> dict[str, Any]:
+    """Some fields of a memory, of every storage."""
+    one = lambda: words.one(dice)  # noqa: E731
+    every = {
+        "tags": lambda: words.some(dice),
+        "project": lambda: dice.choice(words.all[:2]),
+        "session": lambda: dice.choice(words.all[:3]),
+        "speaker": one,
+        "branch": one,
+        "creator": one,
+        "subject": one,
+        "predicate": lambda: dice.choice(["lives-in", "likes", one()]),
+        "object": one,
+        "value": one,
+        "title": one,
+        "season": one,
+        "files": lambda: words.some(dice),
+        "triggers": lambda: words.some(dice),
+        "steps": lambda: words.some(dice),
+        "summary": lambda: words.text(dice),
+        "context": lambda: words.text(dice),
+        "reason": lambda: words.text(dice),
+        "ref": one,
+        "kind": lambda: dice.choice(memlab.KINDS),
+        "importance": dice.random,
+        "ttl_days": lambda: dice.uniform(0, 40),
+        "valid_until": lambda: "2026-03-09",
+        "visibility": lambda: dice.choice(["private", "team", "project"]),
+        "operations": lambda: f'(remember "{words.text(dice)}")',
+    }
+    assert every.keys() <= set(FIELDS)
+    return {name: every[name]() for name in dice.sample(sorted(every), dice.choice([0, 0, 1, 2, 4, 8]))}
+
+
+# -- remembering ------------------------------------------------------------------------------------------------------
+
+
+@verb(8)
+def remember(lab, dice, words, folder):
+    return lab.remember(words.text(dice), chain=dice.random() < 0.3, **_fields(dice, words))
+
+
+@verb(3)
+def remember_many(lab, dice, words, folder):
+    rows = [{"text": words.text(dice), **_fields(dice, words)} for _ in range(dice.randint(0, 8))]
+    done = lab.remember_many(rows, chain=dice.random() < 0.3, linking=dice.choice([None, "off", "now", "later"]))
+    lab.settle()
+    return done
+
+
+@verb(1)
+def hear(lab, dice, words, folder):
+    return lab.hear(f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"]))
+
+
+@verb(2)
+def link(lab, dice, words, folder):
+    relation = dice.choice(["relates-to", "supersedes", "derived-from", "next", "contradicts"])
+    lab.link(_id(lab, dice), _id(lab, dice), relation, weight=dice.random())
+
+
+# -- facts and entities -----------------------------------------------------------------------------------------------
+
+
+@verb(5)
+def fact(lab, dice, words, folder):
+    what = {dice.choice(["value", "object"]): words.one(dice)}
+    return lab.fact(words.one(dice), dice.choice(["lives-in", "likes", words.one(dice)]), **what)
+
+
+@verb(1)
+def retract(lab, dice, words, folder):
+    lab.retract(_id(lab, dice), reason=words.text(dice))
+
+
+@verb(3)
+def entity(lab, dice, words, folder):
+    kind = dice.choice([None, "person", "project"])
+    return lab.entity(words.one(dice), type=kind, aliases=words.some(dice) if dice.random() < 0.5 else ())
+
+
+def _name(lab: memlab.Lab, dice: random.Random, words: Words) -> str:
+    known = lab.entities["name"].to_list()
+    return dice.choice(known) if known and dice.random() < 0.8 else words.one(dice)
+
+
+@verb(2)
+def merge_entities(lab, dice, words, folder):
+    return lab.merge_entities(_name(lab, dice, words), _name(lab, dice, words))
+
+
+@verb(2)
+def split_entity(lab, dice, words, folder):
+    name = _name(lab, dice, words)
+    if dice.random() < 0.5:
+        return lab.split_entity(name)
+    facts = lab.facts(subject=name)["id"].to_list()
+    return lab.split_entity(name, words.one(dice), facts=facts[: dice.randint(0, 2)])
+
+
+# -- correcting -------------------------------------------------------------------------------------------------------
+
+
+@verb(2)
+def edit(lab, dice, words, folder):
+    text = words.text(dice) if dice.random() < 0.5 else None
+    fields = _fields(dice, words)
+    fields.update({name: None for name in fields if dice.random() < 0.2})
+    return lab.edit(_id(lab, dice), text=text, **fields)
+
+
+@verb(1)
+def deprecate(lab, dice, words, folder):
+    return lab.deprecate(_ids(lab, dice), words.text(dice))
+
+
+@verb(1)
+def forget(lab, dice, words, folder):
+    return lab.forget(_ids(lab, dice))
+
+
+@verb(1)
+def delete(lab, dice, words, folder):
+    return lab.delete(**_which(lab, dice, words))
+
+
+@verb(1)
+def restore(lab, dice, words, folder):
+    return lab.restore(**_which(lab, dice, words))
+
+
+@verb(4)
+def purge(lab, dice, words, folder):
+    if dice.random() < 0.15:
+        return lab.purge(overdue=True)
+    return lab.purge(**_which(lab, dice, words), reason=dice.choice(["", "asked for"]))
+
+
+def _which(lab: memlab.Lab, dice: random.Random, words: Words) -> dict[str, Any]:
+    return {"project": dice.choice(words.all[:2])} if dice.random() < 0.15 else {"memory": _ids(lab, dice)}
+
+
+# -- using ------------------------------------------------------------------------------------------------------------
+
+
+@verb(3)
+def recall(lab, dice, words, folder):
+    scope = {"project": dice.choice(words.all[:2])} if dice.random() < 0.3 else {}
+    if dice.random() < 0.2:
+        scope["session"] = dice.choice(words.all[:3])
+    if dice.random() < 0.2:
+        scope["where"] = pl.col("subject") != words.one(dice)
+    return lab.recall(words.text(dice), **scope)
+
+
+@verb(3)
+def feedback(lab, dice, words, folder):
+    hits = list(lab.recall(words.text(dice)))
+    shown = dice.choice(hits) if hits else _id(lab, dice)
+    agent = words.one(dice) if dice.random() < 0.4 else None
+    return lab.feedback(shown, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)]))
+
+
+@verb(2)
+def verify(lab, dice, words, folder):
+    hits = lab.recall(words.text(dice))
+    return lab.verify(hits, dice.sample(list(hits.ids), dice.randint(0, len(hits.ids))))
+
+
+@verb(1)
+def close_gap(lab, dice, words, folder):
+    gaps = lab.gaps.filter(pl.col("closed").is_null())["gap"].to_list()
+    if gaps:
+        lab.close_gap(dice.choice(gaps), words.text(dice))
+
+
+@verb(1)
+def conversation(lab, dice, words, folder):
+    return lab.conversation(words.one(dice))
+
+
+@verb(0.5)
+def turns(lab, dice, words, folder):
+    with lab.turns() as begun:
+        begun.turn(words.text(dice))
+        begun.wait()
+
+
+@verb(0.5)
+def run(lab, dice, words, folder):
+    return lab.run(f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)')
+
+
+# -- upkeep -----------------------------------------------------------------------------------------------------------
+
+
+@verb(2)
+def maintain(lab, dice, words, folder):
+    return lab.maintain(progress=False)
+
+
+@verb(2)
+def cluster(lab, dice, words, folder):
+    return lab.cluster(min_size=2)
+
+
+@verb(1)
+def refine(lab, dice, words, folder):
+    return lab.refine()
+
+
+@verb(2)
+def consolidate(lab, dice, words, folder):
+    by = dice.choice(["clusters", "communities"])
+    return lab.consolidate(older_than_days=0, keep=dice.randint(0, 2), by=by)
+
+
+@verb(1)
+def unconsolidate(lab, dice, words, folder):
+    made = lab.summaries()["memory_id"].to_list()
+    return lab.unconsolidate(dice.choice(made) if made else _id(lab, dice))
+
+
+# -- policies ---------------------------------------------------------------------------------------------------------
+
+
+@verb(1)
+def use(lab, dice, words, folder):
+    return lab.use(dice.choice(_PACKS), reason=words.text(dice))
+
+
+@verb(1)
+def install(lab, dice, words, folder):
+    return lab.policies.install("recall-score", dice.choice(_POLICIES), reason=words.text(dice))
+
+
+@verb(0.5)
+def rollback(lab, dice, words, folder):
+    return lab.policies.rollback(dice.choice(["recall-score", None]))
+
+
+@verb(0.5)
+def pin(lab, dice, words, folder):
+    return lab.policies.unpin("recall-score") if lab.policies.pins else lab.policies.pin("recall-score")
+
+
+# -- moving, looking back ---------------------------------------------------------------------------------------------
+
+
+@verb(1)
+def load(lab, dice, words, folder):
+    """A small lab of the same words, which has been purged, merged and clustered, is added to this one."""
+    target = folder / f"other.{dice.choice(['jsonl', 'parquet'])}"
+    with memlab.open(embedder=letters, clock=memlab.ManualClock("2026-02-01")) as other:
+        for _ in range(dice.randint(1, 12)):
+            name = dice.choice([*[remember] * 3, fact, entity, merge_entities, cluster, purge, recall, conversation])
+            try:
+                name(other, dice, words, folder)
+            except memlab.MemlabError:
+                continue
+        other.export(target, overwrite=True)
+    return lab.load(target, project=dice.choice([None, None, words.all[0]]))
+
+
+@verb(0.5)
+def load_itself(lab, dice, words, folder):
+    """Its own export adds nothing, whatever was purged since."""
+    return lab.load(lab.export(folder / "own.jsonl", overwrite=True))
+
+
+@verb(1)
+def snapshot(lab, dice, words, folder):
+    lab.snapshot()
+
+
+@verb(1)
+def backup(lab, dice, words, folder):
+    return lab.backup()
+
+
+@verb(0.5)
+def at(lab, dice, words, folder):
+    with lab.at(event=dice.randint(1, lab._store.journal.head), progress=False) as past:
+        past.recall(words.text(dice))
+        return past.memories
+
+
+@verb(0.2)
+def replay(lab, dice, words, folder):
+    return memlab.replay(lab, dice.choice(_PACKS), progress=False)
+
+
+@verb(0.5)
+def mirror(lab, dice, words, folder):
+    made = lab.mirror(folder / "mirror")
+    made.update()
+
+
+@verb(1)
+def look(lab, dice, words, folder):
+    """Readers raise nothing of their own, whatever was purged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if len(lab):
+            lab.similar(_id(lab, dice))
+            lab.trace(_id(lab, dice))
+        lab.narrative(words.text(dice))
+        lab.proposals(range(1, len(lab) + 1))
+        repr(lab)

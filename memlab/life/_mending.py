@@ -1,0 +1,55 @@
+"""Events that the purge of an earlier version left without the names that the fold needs.
+
+That version cut purged texts out of the names that a person had declared, too: "Adele Quuxley" became nothing when
+"Adele Quuxley likes cheese" was purged. What the same event still tells of the entity is taken from there, and what no
+event tells has a placeholder: the entity is nobody then, and the memories that name it keep its name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memlab.errors import InputError
+from memlab.journal import Event
+from memlab.life._purge import BY_HAND
+from memlab.memory import PLACEHOLDER, entity_key
+
+__all__ = ["mended"]
+
+
+def mended(event: Event) -> dict[str, Any] | None:
+    """The body of an event with names where an earlier purge left none; None if nothing is wrong with it.
+
+    >>> mended(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
+    {'name': 'Della', 'type': 'person', 'aliases': []}
+    """
+    if event.kind not in BY_HAND:
+        return None
+    body = dict(event.body)
+    if "aliases" in body:
+        body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
+    for place, field in enumerate(field for field in BY_HAND[event.kind] if field in body and field != "aliases"):
+        if not _is_name(body[field]):
+            body[field] = _told(event, field, body) or f"{PLACEHOLDER}{event.seq}-0{place}]"
+    if event.kind == "merge-entity" and entity_key(body["entity"]) == entity_key(body["into"]):
+        body["entity"] = f"{PLACEHOLDER}{event.seq}-02]"  # both were cut to the same rest
+    return None if body == event.body else body
+
+
+def _told(event: Event, field: str, body: dict[str, Any]) -> str | None:
+    """The name as other parts of its event have it: who gained the facts, else the first of the other names."""
+    if event.kind == "entity" and body["aliases"]:
+        return str(body["aliases"].pop(0))
+    gains = (event.kind, field) in (("merge-entity", "into"), ("split-entity", "entity"))
+    joined = [name for part in body.get("join", ()) if part["kind"] == "entity" for name in part["target"]]
+    renamed = [part["columns"][name] for part in body.get("set", ()) for name in part["columns"]]
+    found = (name for name in (*joined, *renamed) if gains and isinstance(name, str) and _is_name(name))
+    return next((name for name in found if not name.startswith(PLACEHOLDER)), None)
+
+
+def _is_name(name: str) -> bool:
+    try:
+        entity_key(name)
+    except InputError:
+        return False
+    return True

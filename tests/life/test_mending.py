@@ -1,0 +1,52 @@
+"""Journals that an earlier version's purge left with names cut to nothing open again: the fold gets a name."""
+
+import pytest
+
+from memlab.journal import Event
+from memlab.life import mended
+from memlab.memory import PLACEHOLDER, State, join_of, values_of
+
+MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
+
+
+def event(kind, seq=9, **body):
+    return Event(seq, 0, kind, body)
+
+
+def test_what_is_whole_is_left_alone():
+    assert mended(event("entity", name="Ada", type=None, aliases=["A."])) is None
+    assert mended(event("merge-entity", entity="Ada", into="Bob", moved=MOVED)) is None
+    assert mended(event("remember", first=1, count=1, columns={})) is None
+
+
+def test_a_name_is_taken_from_what_the_event_still_tells():
+    lost = event("entity", name="", type="person", aliases=["Ada", " "])
+    assert mended(lost) == {"name": "Ada", "type": "person", "aliases": []}
+    joined = {"join": [join_of([1, 2], "entity", ["[purged 7-1]", "Ada"], "mentions")]}
+    assert mended(event("merge-entity", entity="Bob", into="", moved=MOVED, **joined))["into"] == "Ada"
+    renamed = {"set": [values_of([2], subject="Ada")]}
+    assert mended(event("split-entity", **{"from": "Bob"}, entity="", aliases=[], **renamed))["entity"] == "Ada"
+
+
+def test_what_no_event_tells_has_a_placeholder_of_its_own():
+    both = mended(event("merge-entity", entity="", into="", moved=MOVED))
+    assert both["entity"].startswith(PLACEHOLDER)
+    assert both["into"].startswith(PLACEHOLDER)
+    assert both["entity"] != both["into"]
+    assert mended(event("merge-entity", entity="rest", into="Rest", moved=MOVED))["entity"] != "rest"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "entity", "name": "", "type": "person", "aliases": []},
+        {"kind": "merge-entity", "entity": "", "into": "Ada", "moved": MOVED},
+        {"kind": "merge-entity", "entity": " ", "into": "", "moved": MOVED},
+        {"kind": "split-entity", "entity": ""},
+        {"kind": "split-entity", "entity": "", "from": "", "aliases": ["", "x"], "mentions": 1, "last": 3},
+    ],
+)
+def test_the_fold_takes_what_was_mended(body):
+    kind = body.pop("kind")
+    embedder = Event(1, 0, "embedder", {"fingerprint": "f", "name": "f", "dim": 4})
+    State().fold([embedder, Event(9, 0, kind, mended(event(kind, **body)))], None)
