@@ -5,8 +5,8 @@
 
 No file of the process may grow beyond a limit (``RLIMIT_FSIZE``), which is drawn between what the lab's largest
 file has and what the operation would need; it writes until a write is refused, a few times over, as an agent would.
-With ``--tmpfs`` (root alone can mount one) the disk is really full instead. Each refusal must be an error of memlab, the lab
-go on to be read, and what was acknowledged be there when it is opened with room again, sound.
+With ``--tmpfs`` (root alone can mount one) the disk is really full instead. Each refusal must be an error of memlab,
+the lab go on to be read, and what was acknowledged be there when it is opened with room again, sound.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
                 disk.mkdir(exist_ok=True)
                 folder = copied(base, disk / "lab")
                 _live(operation, context, folder, 0 if tmpfs else limit, tally)
-                _look(folder, tally, f"limit {limit:,}", home)
+                _look(copied(folder, home / "after"), tally, f"limit {limit:,}", home)
             tally.limits += 1
     return tally
 
