@@ -223,7 +223,9 @@ def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "")
             if only in kind and (path.is_file() or path.parent == setting.lab):
                 by_kind[kind].append((setting, file))
     # half of what a lab cannot make anew again lies in two files, so these come oftener
-    kinds = [kind for kind in by_kind for _ in range(5 if kind.endswith(("lab.db", ": journal.db", "-wal")) else 1)]
+    kinds = [
+        kind for kind in by_kind for _ in range(5 if kind in ("small: journal.db", "small: journal.db-wal") else 1)
+    ]
     chosen: list[Case] = []
     for number in range(count):
         setting, file = dice.choice(by_kind[kinds[number % len(kinds)]])
