@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.backups import BACKUPS
 from memlab.clock import Clock
 from memlab.embedding import Embedder
 from memlab.errors import (
@@ -28,7 +29,7 @@ from memlab.errors import (
 )
 from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
-from memlab.life import mended
+from memlab.life import mending
 from memlab.memory import Contents, State, as_said, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
@@ -121,7 +122,7 @@ class Store:
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
         self.journal: Journal | Until = (
-            Journal.open(folder, read_only=read_only, mend=mended) if until is None else until
+            Journal.open(folder, read_only=read_only, mend=mending()) if until is None else until
         )
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
@@ -310,13 +311,13 @@ class Store:
         return snapshot.state, versions
 
     def _sweep(self) -> None:
-        """Remove what processes left that died while they wrote a snapshot."""
+        """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
         if self.folder is None or self.journal.read_only:
             return
-        left = list((self.folder / "snapshots").glob(".draft-*"))
+        left = [draft for name in ("snapshots", "slates", BACKUPS) for draft in (self.folder / name).glob(".draft-*")]
         if left:
             # busy: somebody writes one at this moment
-            with suppress(LabBusy), self.derived.held(0.0):
+            with suppress(LabBusy), self.derived.held(0.0), self.journal.write():
                 for draft in left:
                     shutil.rmtree(draft, ignore_errors=True)
 

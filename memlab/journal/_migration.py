@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from memlab.errors import DamagedLab
 from memlab.journal._database import RESTORE, SCHEMA, VERSION, identified
 from memlab.journal._event import Event, decoded, encoded
-from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of, first_link
+from memlab.journal._sums import CHAIN_BYTES, SALT_BYTES, chained, checksum, content_of, digest_of, first_link
 
 __all__ = ["Mend", "in_memory_copy", "migrate"]
 
@@ -87,6 +87,31 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
             "INSERT INTO payload VALUES (?, ?, ?, ?, ?)",
             [(id, text, event, salt, digest_of(salt, id, text)) for id, text, event, salt in salted],
         )
+    missing = _missing(connection.execute("SELECT id, 1 FROM payload ORDER BY id"))
+    blank = [
+        (id, "", last, None, os.urandom(CHAIN_BYTES)) for first, count in missing for id in range(first, first + count)
+    ]
+    connection.executemany("INSERT INTO payload VALUES (?, ?, ?, ?, ?)", blank)
+    for (embedder,) in connection.execute("SELECT id FROM embedder").fetchall():
+        blocks = connection.execute(
+            "SELECT first_id, count FROM vector WHERE embedder = ? ORDER BY first_id", (embedder,)
+        )
+        gaps = _missing(blocks)
+        (dim,) = connection.execute("SELECT max(dim) FROM vector WHERE embedder = ?", (embedder,)).fetchone()
+        zeros = [(embedder, first, count, dim, bytes(count * dim)) for first, count in gaps]
+        connection.executemany(
+            "INSERT INTO vector VALUES (?, ?, ?, ?, ?, ?)", [(*row, checksum(*row)) for row in zeros]
+        )
+
+
+def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The runs (first, count) that others leave out, from 1 on: ids that an interrupted write left out."""
+    following, found = 1, []
+    for first, count in runs:
+        if first > following:
+            found.append((following, first - following))
+        following = first + count
+    return found
 
 
 def _migrate_events(connection: sqlite3.Connection, last: int, mend: Mend | None) -> None:

@@ -49,7 +49,7 @@ from memlab.life._forecast import Forecast, forecast
 from memlab.life._joint import Joint
 from memlab.life._linked import OUTCOME, Linked
 from memlab.life._linking import linked
-from memlab.life._mending import mended
+from memlab.life._mending import mended, mending
 from memlab.life._narrative import USER, Narrative, about, narrative, profile
 from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
 from memlab.life._purge import Gone, gone_of, purging, rewritten_slate, tombstones_of
@@ -119,6 +119,7 @@ __all__ = [
     "linked",
     "may_prune",
     "mended",
+    "mending",
     "mentioned",
     "merged",
     "named",

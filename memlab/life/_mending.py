@@ -1,20 +1,56 @@
-"""Events that the purge of an earlier version left without the names that the fold needs.
+"""Events that an earlier version committed and that cannot be applied: without a name, or with ids left out.
 
-That version cut purged texts out of the names that a person had declared, too: "Adele Quuxley" became nothing when
+Its purge cut purged texts out of the names that a person had declared, too: "Adele Quuxley" became nothing when
 "Adele Quuxley likes cheese" was purged. What the same event still tells of the entity is taken from there, and what no
 event tells has a placeholder: the entity is nobody then, and the memories that name it keep its name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.life._purge import BY_HAND
 from memlab.memory import PLACEHOLDER, entity_key
+from memlab.schema import MEMORY
 
-__all__ = ["mended"]
+__all__ = ["mended", "mending"]
+
+
+def mending() -> Callable[[Event], dict[str, Any] | None]:
+    """What mends the events of one journal, which it is asked of in order: see ``mended`` and ``without_gap``."""
+    following = 1
+
+    def mend(event: Event) -> dict[str, Any] | None:
+        nonlocal following
+        body = mended(event)
+        if "first" in event.body and "count" in event.body:
+            body = without_gap(event, following) or body
+            following = event.body["first"] + event.body["count"]
+        return body
+
+    return mend
+
+
+def without_gap(event: Event, following: int) -> dict[str, Any] | None:
+    """The body of an event that adds memories, with rows for the ids from ``following`` on that it leaves out.
+
+    After an interrupted write an earlier version gave the id 27 where 24 was next. The three that never were are rows
+    without content that count as purged; None where nothing was left out.
+    """
+    body, gap = event.body, event.body["first"] - following
+    if gap <= 0:
+        return None
+    columns = {"status": MEMORY["status"].default, **body["columns"]}
+    absent = {name: None if column.storage == "name" else column.default for name, column in MEMORY.items()}
+    absent |= {"status": "purged", "created": event.at}
+    padded = {
+        name: [absent[name]] * gap + (given if isinstance(given, list) else [given] * body["count"])
+        for name, given in columns.items()
+    }
+    return {**body, "first": following, "count": body["count"] + gap, "columns": padded}
 
 
 def mended(event: Event) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from memlab.disk import read_sealed, write_sealed
 from memlab.errors import InputError
 from memlab.index import Neighbours, Vectors
 from memlab.index._builder import main as build_here
@@ -316,11 +317,11 @@ class TestDamage:
         assert self.after(folder, lambda index, header: header.write_text(text)).base is None
 
     @pytest.mark.parametrize(
-        "change", [{"format": 2}, {"rows": 17}, {"rows": -BLOCK}, {"dim": 17}, {"kept": 0}, {"vectors": "0" * 32}]
+        "change", [{"format": 1}, {"rows": 17}, {"rows": -BLOCK}, {"dim": 17}, {"kept": 0}, {"vectors": "0" * 32}]
     )
     def test_a_header_that_says_otherwise(self, folder, change):
         def say(index, header):
-            header.write_bytes(msgspec.json.encode(msgspec.json.decode(header.read_bytes()) | change))
+            write_sealed(header, msgspec.json.encode(msgspec.json.decode(read_sealed(header)) | change))
 
         assert self.after(folder, say).base is None
 
@@ -347,14 +348,20 @@ class TestDamage:
         assert neighbours.base is None
         assert files(folder) == []
 
-    def test_a_copied_lab_is_checked_once_and_then_used(self, folder, vectors, tmp_path):
+    def test_a_copied_lab_uses_its_index(self, folder, vectors, tmp_path):
         built(folder, vectors)
         copy = tmp_path / "copy"
         shutil.copytree(folder, copy, copy_function=shutil.copyfile)
-        assert quiet(copy, vectors).base is None
-        neighbours = quiet(copy, vectors)
-        assert neighbours.wait()
         assert quiet(copy, vectors).base is not None
+
+    def test_a_large_index_is_checked_in_the_background_and_searches_are_exact_until_then(
+        self, folder, vectors, monkeypatch
+    ):
+        built(folder, vectors)
+        monkeypatch.setattr("memlab.index._neighbours._AT_ONCE", 0)
+        neighbours = quiet(folder, vectors)
+        assert neighbours.wait()
+        assert neighbours.base is not None
 
     def test_damaged_vectors_are_told(self, folder, vectors, tmp_path):
         vectors.save(tmp_path / "vectors")

@@ -1,0 +1,150 @@
+"""What is not what was written is named, and mended where the journal, a snapshot or a backup holds it."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import DamagedLab, InputError, NotALab
+
+
+@pytest.fixture
+def folder(disk, tmp_path):
+    """A closed lab that has everything: facts, recalls, a snapshot, a backup and something after it."""
+    with disk() as lab:
+        lab.remember_many(["Ana likes tea", "the deploy failed", "transfer 100"], chain=True)
+        lab.fact("Ana", "lives-in", object="Rome", confidence=0.9)
+        lab.recall("tea")
+        lab.backup()
+        lab.snapshot()
+        lab.remember("after the backup")
+    return tmp_path / "agent.memlab"
+
+
+def change(folder, statement, *values):
+    """Change the database behind memlab's back."""
+    with closing(sqlite3.connect(folder / "journal.db")) as database, database:
+        assert database.execute(statement, values).rowcount
+
+
+def states(checked):
+    return dict(checked.frame.filter(pl.col("state") != "sound").select("part", "state").iter_rows())
+
+
+def test_a_lab_that_nothing_happened_to_is_sound(folder):
+    found = memlab.check(folder)
+    assert found.sound
+    assert set(found.frame["state"]) == {"sound"}
+    assert {"rows", "record", "fold", "snapshot", "backup"} <= set(found.frame["part"])
+    assert "sound" in repr(found)
+
+
+def test_one_that_is_open_is_checked_meanwhile(disk):
+    with disk() as lab:
+        lab.remember("Ana likes tea")
+        assert lab.check().sound
+        lab.remember("and coffee")
+        assert len(lab) == 2
+
+
+def test_a_lab_in_memory_has_nothing_to_check():
+    with memlab.open() as lab, pytest.raises(InputError, match="no files"):
+        lab.check()
+
+
+def test_there_must_be_a_lab(tmp_path):
+    with pytest.raises(NotALab, match="no lab at"):
+        memlab.check(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="path of a lab"):
+        memlab.check(7)
+
+
+DAMAGES = {
+    "text of memory 3": ("UPDATE payload SET text = 'transfer 900' WHERE id = 3", "the text of memory 3"),
+    "event 3": ("UPDATE event SET at = at + 1 WHERE seq = 3", "event 3"),
+    "slate of event 5": ("UPDATE slate SET data = x'00'", "the slate of event 5"),
+    "vectors of embedder 1 from memory 1": (
+        "UPDATE vector SET data = zeroblob(length(data)) WHERE first_id = 1",
+        "the vectors",
+    ),
+}
+
+
+@pytest.mark.parametrize("part", DAMAGES)
+def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
+    statement, told = DAMAGES[part]
+    change(folder, statement)
+    shutil.rmtree(folder / "snapshots")
+    with pytest.raises(DamagedLab, match=f"{told}.* not what was written"), disk(read_only=True) as lab:
+        lab.slates.collect()
+
+
+@pytest.mark.parametrize("part", DAMAGES)
+def test_a_changed_row_comes_back_from_a_backup(folder, disk, part):
+    change(folder, DAMAGES[part][0])
+    assert not memlab.check(folder, repair=False).sound
+    found = memlab.check(folder)
+    assert found.sound
+    assert states(found) == {part: "repaired"}
+    with disk() as lab:
+        assert lab.memories["text"].to_list()[2::2] == ["transfer 100", "after the backup"]
+    assert memlab.check(folder).frame["state"].unique().to_list() == ["sound"]
+
+
+def test_a_changed_text_comes_back_from_a_snapshot(folder):
+    shutil.rmtree(folder / "backups")
+    change(folder, "UPDATE payload SET text = 'transfer 900' WHERE id = 3")
+    assert states(memlab.check(folder)) == {"text of memory 3": "repaired"}
+
+
+def test_what_nothing_holds_is_named(folder):
+    change(folder, "UPDATE payload SET text = 'another' WHERE id = 5")
+    found = memlab.check(folder)
+    assert not found.sound
+    assert states(found) == {"text of memory 5": "damaged"}
+
+
+def test_a_missing_row_is_noticed(folder):
+    change(folder, "DELETE FROM payload WHERE id = 2")
+    change(folder, "DELETE FROM event WHERE seq = 4")
+    found = memlab.check(folder, repair=False)
+    assert set(states(found)) >= {"text of memory 2", "event 4"}
+    assert memlab.check(folder).sound
+
+
+def test_derived_files_that_are_not_believed_go(folder, disk):
+    [snapshot] = (folder / "snapshots").iterdir()
+    data = bytearray((snapshot / "memories.parquet").read_bytes())
+    data[len(data) // 2] ^= 1
+    (snapshot / "memories.parquet").write_bytes(data)
+    assert states(memlab.check(folder, repair=False)) == {"snapshot": "damaged"}
+    assert snapshot.exists()
+    assert states(memlab.check(folder)) == {"snapshot": "repaired"}
+    assert not snapshot.exists()
+    with disk() as lab:  # warnings are errors
+        assert len(lab) == 5
+
+
+def test_no_backup_is_taken_of_what_is_damaged(folder, disk):
+    with disk() as lab:
+        change(folder, "UPDATE slate SET data = x'00'")
+        with pytest.raises(DamagedLab, match="slate of event 5"):
+            lab.backup()
+    assert [path.name[:13] for path in (folder / "backups").iterdir()] == ["backup-000001"]
+
+
+def test_a_purged_text_cannot_be_confirmed_from_what_is_left(folder, disk):
+    """Salt and digest went with it: nothing in the row depends on what the text was."""
+    with closing(sqlite3.connect(folder / "journal.db")) as database:
+        before = database.execute("SELECT salt, digest, text FROM payload WHERE id = 3").fetchone()
+    with disk() as lab:
+        lab.purge(3)
+        assert lab.check().sound
+    with closing(sqlite3.connect(folder / "journal.db")) as database:
+        after = database.execute("SELECT salt, digest, text FROM payload WHERE id = 3").fetchone()
+    assert after[0] is None
+    assert after[2] == ""
+    assert not set(before) & set(after)

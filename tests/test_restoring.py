@@ -1,0 +1,184 @@
+"""A journal that is shorter than it was is told of until it is settled; a backup can be put in its place."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memlab
+from memlab.errors import DamagedLab, InputError, LabError, NotALab
+
+WRITE = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+import memlab
+from embedders import letters
+lab = memlab.open({path!r}, embedder=letters)
+for number in range(5):
+    lab.remember(f"acknowledged {{number}}")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def folder(disk, tmp_path):
+    with disk() as lab:
+        lab.remember_many(["Ana likes tea", "the deploy failed"])
+        lab.backup()
+        lab.remember("after the backup")
+    return tmp_path / "agent.memlab"
+
+
+@pytest.fixture
+def killed(folder):
+    """The lab with a write-ahead log that a killed process left."""
+    script = WRITE.format(tests=str(Path(__file__).parent), path=str(folder))
+    assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
+    assert (folder / "journal.db-wal").stat().st_size
+    return folder
+
+
+def test_the_log_of_a_killed_process_is_taken_in(killed, disk):
+    with disk() as lab:
+        assert len(lab) == 8
+
+
+@pytest.mark.parametrize("harm", ["truncated", "deleted", "flipped"])
+def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(killed, disk, harm):
+    log = killed / "journal.db-wal"
+    if harm == "truncated":
+        os.truncate(log, log.stat().st_size // 2)
+    elif harm == "deleted":
+        log.unlink()
+        (killed / "journal.db-shm").unlink(missing_ok=True)
+    else:
+        data = bytearray(log.read_bytes())
+        data[len(data) // 2] ^= 1
+        log.write_bytes(data)
+    for _ in range(2):
+        with pytest.warns(memlab.DamageWarning, match=r"events [57] to 9 were acknowledged and are gone"):
+            lab = disk()
+        with lab:
+            lab.remember("it goes on")
+    found = memlab.check(killed)
+    assert not found.sound
+    assert "lost" in found.frame["state"].to_list()
+    done = memlab.restore(killed)
+    assert (done.backup, done.replaced) == (None, None)  # the journal holds more than the backup
+    assert memlab.check(killed).sound
+    with disk() as lab:  # warnings are errors
+        assert lab.memories["text"].to_list()[-2:] == ["it goes on", "it goes on"]
+
+
+def test_a_damaged_head_file_is_told_and_made_anew(folder, disk):
+    (folder / "head").write_bytes(b"nonsense")
+    with pytest.warns(memlab.DamageWarning, match="cannot be told"):
+        disk().close()
+    disk().close()
+
+
+def test_a_head_file_that_is_older_than_the_journal_is_brought_up_to_it(folder, disk):
+    before = (folder / "head").read_bytes()
+    with disk() as lab:
+        lab.remember("later")
+    (folder / "head").write_bytes(before)
+    disk().close()
+    assert (folder / "head").read_bytes() != before
+    (folder / "head").unlink()
+    disk().close()
+    assert memlab.check(folder).sound
+
+
+def test_a_backup_is_put_in_place_of_a_damaged_journal(folder, disk):
+    data = (folder / "journal.db").read_bytes()
+    (folder / "journal.db").write_bytes(data[: len(data) // 2])
+    with pytest.raises(DamagedLab, match="memlab restore"):
+        disk()
+    assert not memlab.check(folder).sound
+    done = memlab.restore(folder)
+    assert done.backup is not None
+    assert (done.replaced / "journal.db").read_bytes() == data[: len(data) // 2]
+    assert done.frame["event"].to_list() == [done.event]
+    with disk() as lab:
+        assert lab.memories["text"].to_list() == ["Ana likes tea", "the deploy failed"]
+        lab.purge(1)
+    assert not (folder / "replaced").exists()  # it held what was purged
+
+
+def test_a_lab_whose_journal_is_gone_is_damaged_and_comes_back(folder, disk):
+    (folder / "journal.db").unlink()
+    with pytest.raises(DamagedLab, match="the journal is gone"):
+        disk()
+    assert memlab.restore(folder).backup is not None
+    with disk() as lab:
+        assert len(lab) == 2
+
+
+def test_the_backup_that_is_named_is_taken(folder, disk):
+    [backup] = (folder / "backups").iterdir()
+    memlab.restore(folder, backup)
+    with disk() as lab:
+        assert len(lab) == 2
+        assert lab.remember("another way").id == 3
+
+
+def test_a_backup_of_another_lab_is_refused(folder, tmp_path):
+    with memlab.open(tmp_path / "other") as other:
+        backup = other.backup().path
+    with pytest.raises(InputError, match="of another lab"):
+        memlab.restore(folder, backup)
+    with pytest.raises(InputError, match="is no backup"):
+        memlab.restore(folder, tmp_path)
+    with pytest.raises(NotALab):
+        memlab.restore(tmp_path / "nowhere")
+
+
+def test_a_backup_from_before_a_purge_is_refused(folder, disk, tmp_path):
+    [backup] = (folder / "backups").iterdir()
+    shutil.copytree(backup, tmp_path / "kept aside")
+    with disk() as lab:
+        lab.purge(1)
+    with pytest.raises(InputError, match="before a purge"):
+        memlab.restore(folder, tmp_path / "kept aside")
+
+
+def test_one_from_before_a_purge_that_is_put_back_by_hand_is_told(folder, disk):
+    before = (folder / "journal.db").read_bytes()
+    with disk() as lab:
+        lab.purge(1)
+    (folder / "journal.db").write_bytes(before)
+    with pytest.warns(memlab.DamageWarning, match="holds again what was purged"):
+        disk().close()
+
+
+def test_whoever_had_the_lab_open_must_open_it_again(folder, disk):
+    [backup] = (folder / "backups").iterdir()
+    with disk() as lab:
+        memlab.restore(folder, backup)
+        with pytest.raises(LabError, match="replaced or removed since it was opened"):
+            lab.remember("into a file without a name")
+
+
+def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
+    """The texts of an undone history were shown in the place of what the journal held."""
+    [backup] = (folder / "backups").iterdir()
+    with disk() as lab:
+        lab.remember_many([f"undone {number}" for number in range(5)])
+        lab.snapshot()
+    shutil.copyfile(backup / "journal.db", folder / "journal.db")
+    with pytest.warns(memlab.DamageWarning) as told:
+        lab = disk()
+    assert [str(warning.message).partition(": ")[2][:10] for warning in told] == ["events 4 t", "The snapsh"]
+    with lab:
+        lab.remember_many([f"true {number}" for number in range(8)])
+    with pytest.warns(memlab.DamageWarning, match="are gone"):
+        lab = disk()
+    with lab:
+        assert lab.memories["text"].to_list() == [
+            *("Ana likes tea", "the deploy failed"),
+            *(f"true {number}" for number in range(8)),
+        ]
