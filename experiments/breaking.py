@@ -180,7 +180,7 @@ def leftovers(path: Path) -> list[str]:
         for item in path.rglob("*")
         if item.name.startswith(".")
         or any(word in item.name for word in ("draft", "tmp", ".part", ".new", ".old"))
-        or (item.name == "journal.db-wal" and item.stat().st_size)
+        or (item.name == "journal.db-wal" and item.parent == path and item.stat().st_size)
     )
 
 

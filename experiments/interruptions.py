@@ -143,7 +143,7 @@ def _reembed(lab: memlab.Lab) -> memlab.Lab:
 
 def _restore(lab: memlab.Lab) -> memlab.Lab:
     lab.close()
-    memlab.restore(_path(lab))
+    memlab.restore(_path(lab), sorted((_path(lab) / "backups").glob("backup-*"))[-1])
     return opened(_path(lab), hours=LATER)
 
 

@@ -137,7 +137,7 @@ def _backup(stage: Stage, n: int) -> None:
 def _restore(stage: Stage, n: int) -> None:
     if n % 2:
         stage.lab.close()
-        memlab.restore(stage.folder)
+        memlab.restore(stage.folder, sorted((stage.folder / "backups").glob("backup-*"))[-1])
         stage.lab = opened(stage.folder)
     else:
         stage.lab.remember_many(texts(20, first=1000 * (n + 1)))
