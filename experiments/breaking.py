@@ -150,12 +150,21 @@ def many(path: Path, count: int, *, seed: int = 0) -> None:
         lab.remember_many(texts(count, seed=seed))
 
 
-def low_thresholds() -> None:
+@contextlib.contextmanager
+def low_thresholds() -> Iterator[None]:
     """Let this process search by an index from 1,000 memories on (not 100,000), and seal slates by 20 (not 500)."""
+    methods = (Vectors.__init__, Vectors.load.__func__)  # type: ignore[attr-defined]
+    before = memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY
     memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY = 1_000, 20
-    for method in (Vectors.__init__, Vectors.load.__func__):  # type: ignore[attr-defined]
-        assert "exact_up_to" in method.__kwdefaults__
-        method.__kwdefaults__["exact_up_to"] = 1_000
+    try:
+        for method in methods:
+            assert method.__kwdefaults__["exact_up_to"] == before[0]
+            method.__kwdefaults__["exact_up_to"] = 1_000
+        yield
+    finally:
+        memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY = before
+        for method in methods:
+            method.__kwdefaults__["exact_up_to"] = before[0]
 
 
 def copied(path: Path, to: Path) -> Path:

@@ -70,12 +70,11 @@ class Setting:
     other: Path
 
 
-def make(home: Path) -> tuple[Setting, ...]:
-    """The labs, in ``home``."""
-    low_thresholds()
-    small = _setting(home, "small", _small)
-    indexed = _setting(home, "indexed", _indexed)
-    return small, indexed
+def make(home: Path, *, names: Sequence[str] = ("small", "indexed")) -> tuple[Setting, ...]:
+    """The labs, in ``home``: a small one of everything, and one that is large enough for an index."""
+    with low_thresholds():
+        builds = {"small": _small, "indexed": _indexed}
+        return tuple(_setting(home, name, builds[name]) for name in names)
 
 
 def _setting(home: Path, name: str, build: Callable[[Path, int, Path], None]) -> Setting:
@@ -355,13 +354,13 @@ def _gone(case: Case, name: str) -> bool:
 
 def _work(pipe: Connection, home: Path) -> None:
     """Do what is asked: a case, or None for an undamaged copy of a setting."""
-    low_thresholds()
-    while True:
-        setting, case = pipe.recv()
-        folder = copied(setting.lab, home / "work")
-        if case is not None:
-            case.do(folder)
-        pipe.send([_looked(folder), _looked(folder)])
+    with low_thresholds():
+        while True:
+            setting, case = pipe.recv()
+            folder = copied(setting.lab, home / "work")
+            if case is not None:
+                case.do(folder)
+            pipe.send([_looked(folder), _looked(folder)])
 
 
 class _Worker:

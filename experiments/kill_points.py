@@ -347,7 +347,11 @@ def _past(lab: memlab.Lab) -> str:
 
 def _child(name: str, folder: Path, pipe: Connection, line: int | None) -> None:
     """Do the steps, acknowledge each, and wait to be killed; at the ``line``-th line of memlab, die. 0 only counts."""
-    low_thresholds()
+    with low_thresholds():
+        _live(name, folder, pipe, line)
+
+
+def _live(name: str, folder: Path, pipe: Connection, line: int | None) -> None:
     [operation] = [operation for operation in OPERATIONS if operation.name == name]
     stage = Stage(folder, opened(folder))
     seen = 0
@@ -421,8 +425,7 @@ def run(operation: Operation, *, points: int, seed: int) -> Tally:
     """Kill ``points`` children in ``operation``."""
     dice = random.Random(f"{seed}/{operation.name}")
     tally, killer = Tally(operation), _Killer()
-    low_thresholds()
-    with tempfile.TemporaryDirectory(prefix="kill-points-") as scratch:
+    with low_thresholds(), tempfile.TemporaryDirectory(prefix="kill-points-") as scratch:
         home = Path(scratch)
         base = home / "base"
         operation.prepare(base)
