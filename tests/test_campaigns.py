@@ -29,10 +29,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["remember_many", "purge"])
+@pytest.mark.parametrize("name", ["remember", "purge"])
 def test_what_a_killed_process_acknowledged_is_there_whole(name: str) -> None:
-    tally = kill_points.run(named(kill_points, name), points=4, seed=1)
-    assert tally.points == 4
+    tally = kill_points.run(named(kill_points, name), points=3, seed=1)
+    assert tally.points == 3
     assert not tally.problems
 
 
@@ -42,9 +42,9 @@ def test_kill_points_in_every_operation(name: str) -> None:
     assert not kill_points.run(named(kill_points, name), points=20, seed=2).problems
 
 
-@pytest.mark.parametrize("name", ["fold", "remember_many", "purge", "snapshot", "maintain"])
+@pytest.mark.parametrize("name", ["fold", "remember_many", "purge", "maintain"])
 def test_an_interrupt_at_any_line_leaves_the_lab_whole_live_and_on_disk(name: str, base: Path) -> None:
-    tally = interruptions.interrupted_everywhere(named(interruptions, name), base, most=10, seed=1)
+    tally = interruptions.interrupted_everywhere(named(interruptions, name), base, most=6, seed=1)
     assert tally.tried
     assert not tally.problems
 
@@ -56,13 +56,13 @@ def test_interrupts_in_every_operation(name: str, base: Path) -> None:
 
 
 def test_a_signal_at_any_instant_leaves_the_lab_whole_live_and_on_disk(base: Path) -> None:
-    tally = interruptions.interrupted_by_signals(named(interruptions, "remember_many"), base, times=8, seed=1)
+    tally = interruptions.interrupted_by_signals(named(interruptions, "remember_many"), base, times=6, seed=1)
     assert not tally.problems
 
 
 def test_no_damage_of_a_file_goes_unnoticed(tmp_path: Path) -> None:
     settings = damage.make(tmp_path, names=("small",))
-    ran = damage.run(settings, damage.cases(settings, 12, seed=1), tmp_path)
+    ran = damage.run(settings, damage.cases(settings, 8, seed=1), tmp_path)
     assert [one for one in ran if one.was not in ("harmless", "told")] == []
 
 
@@ -73,7 +73,7 @@ def test_damages_of_every_file(tmp_path: Path) -> None:
     assert [one for one in ran if one.was not in ("harmless", "told")] == []
 
 
-@pytest.mark.parametrize("name", ["remember_many", "snapshot", "purge"])
+@pytest.mark.parametrize("name", ["remember_many", "purge"])
 def test_a_full_disk_is_told_and_loses_nothing(name: str) -> None:
     tally = fulldisk.run(named(fulldisk, name), limits=1, seed=1)
     assert tally.refused
