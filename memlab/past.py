@@ -28,7 +28,10 @@ class Past:
         if seq < self._state.seq or purged != self._purged:
             self._state, self._purged = State(), purged
         if seq > self._state.seq:
-            self._state.fold(self._journal.events(after=self._state.seq, upto=seq), self._journal)
+            # let go meanwhile: an interrupt must leave none that is half folded
+            state, self._state = self._state, State()
+            state.fold(self._journal.events(after=state.seq, upto=seq), self._journal)
+            self._state = state
         return self._state
 
     def logged(self, decision: int) -> Slate:
