@@ -1,0 +1,53 @@
+"""The words from which a wallet is made again: twelve to twenty-four of the 2,048 of BIP-39."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+
+__all__ = ["LEAST", "maybe_seed", "seed_phrases"]
+
+LEAST = 12
+"""A seed phrase has 12, 15, 18, 21 or 24 words."""
+
+_WORD = re.compile(r"[a-z]+")
+_BETWEEN = re.compile(r"[\s,;|\"'\[\]-]{0,6}(?:[0-9]{1,2}[.):]{0,2}[\s\"']{0,3})?")
+_PROSE = 0.75
+
+
+@cache
+def _words() -> frozenset[str]:
+    return frozenset(files("memlab.privacy").joinpath("seed_words.txt").read_text("ascii").split())
+
+
+def maybe_seed(words: Sequence[str]) -> bool:
+    """Whether so many of these words, in small letters, are of the list that they may hold a seed phrase."""
+    return len(words) >= LEAST and sum(map(_words().__contains__, words)) >= LEAST
+
+
+def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
+    """Runs of words of the list, nearly all different, with nothing but spaces, commas and numbers between them."""
+    start = stop = 0
+    run: list[str] = []
+    known = _words()
+    for match in _WORD.finditer(low):
+        joins = bool(run) and _BETWEEN.fullmatch(low, stop, match.start()) is not None
+        if run and not joins:
+            yield from _whole(run, start, stop)
+            run = []
+        if match[0] in known:
+            if not run:
+                start = match.start()
+            run.append(match[0])
+            stop = match.end()
+        elif run:
+            yield from _whole(run, start, stop)
+            run = []
+    yield from _whole(run, start, stop)
+
+
+def _whole(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
+    if len(run) >= LEAST and len(set(run)) >= _PROSE * len(run):
+        yield "seed phrase", start, stop
