@@ -1,8 +1,8 @@
 """Reading a text without its disguises: as views, bounded in number, depth and bytes.
 
-From a text come at most four ways to read it: as it is, without the line breaks within a token, with spelled-out
-characters joined, and backwards. In each, escapes and encodings are undone up to ``DEPTH`` times over. So at most
-``4 * (DEPTH + 1)`` views are looked at, none longer than the text but for what was decoded, which never grows.
+A text is read as it is; with plain letters; without line breaks within a token; with spelled-out characters joined; and
+backwards. In the second and third, escapes and encodings are undone up to ``DEPTH`` times over. So at most ``VIEWS`` are
+looked at, none longer than the text: nothing that is decoded grows.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ import html
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import Literal
 from urllib.parse import unquote_to_bytes
 
 from memlab.privacy._view import Edit, View
 
-__all__ = ["BYTES", "DEPTH", "views"]
+__all__ = ["BYTES", "DEPTH", "VIEWS", "Way", "joined_lines", "views", "without_disguise"]
 
 DEPTH = 3
 """How many encodings within one another are undone."""
 
+VIEWS = 5 + 2 * DEPTH
+"""Ways to read one text, at most."""
+
 BYTES = 1_000_000
 """Of how much encoded text, in characters, one way to read a text undoes the encoding."""
 
+Way = Literal["as it is", "joined", "backwards"]
+
+_LONG = re.compile(r"[A-Za-z0-9_./+:=-]{14}")
 _SPELLED = re.compile(r"(?<!\S)\S(?> (?: {2})?\S(?!\S)){7,}+")
 _SPELLING = re.compile(r"(\S)(?: ( {2})?)?")
 # a line that goes on: no space before, and what follows is no "name =" or "name:"
@@ -36,21 +43,31 @@ _HALVES = re.compile(r"(?<=[A-Za-z0-9_+/=.-])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}
 _ODD = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}")
 
 
-def views(text: str) -> Iterator[tuple[View, bool]]:
-    """The ways to read ``text``, and whether lines were joined or characters turned round to read it so."""
+def views(text: str) -> Iterator[tuple[View, Way]]:
+    """The ways to read ``text``, and which each is."""
     own = View(text)
-    yield own, False
+    yield own, "as it is"
     plain = _plain(own)
-    yield from ((view, False) for view in _decoded(plain))
     if plain is not own:
-        yield plain, False
-    for other in (_joined(plain), _spelled(plain)):
-        if other is not None:
-            yield other, True
-            yield from ((view, True) for view in _decoded(other))
-    back = plain.turned()
-    yield back, True
-    yield from ((view, True) for view in _decoded(back))
+        yield plain, "as it is"
+    yield from ((view, "as it is") for view in _decoded(plain))
+    if (joined := _joined(plain)) is not None:
+        yield joined, "joined"
+        yield from ((view, "joined") for view in _decoded(joined))
+    if (spelled := _spelled(plain)) is not None:
+        yield spelled, "joined"
+    if _LONG.search(plain.text):
+        yield plain.turned(), "backwards"
+
+
+def without_disguise(text: str) -> str:
+    """Without invisible characters, and with a Latin letter for each that looks like one."""
+    return _plain(View(text)).text
+
+
+def joined_lines(text: str) -> bool:
+    """Whether a token may run over the end of a line."""
+    return _joined(View(text)) is not None
 
 
 def _decoded(view: View) -> Iterator[View]:

@@ -43,7 +43,7 @@ class Kind:
 
 
 _WORD = "A-Za-z0-9_"
-_DASHED = "A-Za-z0-9_-"
+_DASHED = r"A-Za-z0-9_\-"
 _PLAIN = "A-Za-z0-9"
 _HEX = "a-f0-9"
 
@@ -133,14 +133,14 @@ _TOKENS = (
     _token("Notion token", "secret_ ntn_", _PLAIN, 40, 43, 50),
     _token("New Relic key", "NRAK- NRJS- NRII- NRAA-", _DASHED, 19, 27, 40),
     _token("Grafana token", "glsa_ glc_", _WORD + "+/=", 30, 41, 400),
-    _token("Postman key", "PMAK-", _PLAIN + "-", 34, 59),
+    _token("Postman key", "PMAK-", _PLAIN + r"\-", 34, 59),
     _token("Sentry token", "sntrys_ sntryu_", _WORD + "=+/", 32, 64, 300),
     _token("Supabase key", "sbp_ sb_secret_", _WORD, 20, 31, 60),
     _token("PlanetScale token", "pscale_tkn_ pscale_pw_ pscale_oauth_", _DASHED + ".", 28, 32, 64),
     _token("Doppler token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", _DASHED + ".", 30, 40, 80),
     _token("Pulumi token", "pul-", _HEX, 28, 40),
     _token("Figma token", "figd_ figo_ figu_", _DASHED, 24, 40, 64),
-    _token("HubSpot token", "pat-na1- pat-eu1- pat-na2-", _HEX + "-", 28, 36),
+    _token("HubSpot token", "pat-na1- pat-eu1- pat-na2-", _HEX + r"\-", 28, 36),
     _token("Mapbox token", "sk.eyJ", _DASHED + ".", 50, 80, 120),
     _token("Tailscale key", "tskey-auth- tskey-api- tskey-client- tskey-", _DASHED, 20, 30, 80),
     _token("Netlify token", "nfp_ nfc_ nfo_", _PLAIN, 24, 40),
@@ -156,7 +156,7 @@ _TOKENS = (
     _token("Alibaba key", "LTAI", _PLAIN, 16, 20),
     _token("Artifactory key", "AKCp", _PLAIN, 40, 69),
     _token("Razorpay key", "rzp_live_ rzp_test_", _PLAIN, 12, 14, 20),
-    _token("Plaid token", "access-production- access-sandbox- access-development-", _HEX + "-", 30, 36),
+    _token("Plaid token", "access-production- access-sandbox- access-development-", _HEX + r"\-", 30, 36),
     _token("Adafruit key", "aio_", _PLAIN, 24, 28),
     _token("1Password token", "ops_eyJ", "A-Za-z0-9+/=_-", 60, 250, 2000),
     _token("age key", "AGE-SECRET-KEY-1", "A-Z0-9", 40, 58),
@@ -184,7 +184,7 @@ _SECRETS = (
     _at("AWS secret key", "aws secret", r"(?:aws|secret)[\w .-]{0,40}?(?:key|secret)[\"'`*]{0,3}(?:\s{1,3}is\b|\s{0,3}[:=]>?){1,2}\s{0,3}[\"'`]?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", is_random, example="aws_secret_access_key=..."),
     _at("Okta token", "ssws", r"\bSSWS[ \t]{1,4}([\w-]{20,60}+)", is_random, example="Authorization: SSWS ..."),
     _at("bearer token", "bearer", r"bearer[ \t]{1,4}([\w.~+/-]{16,4000}+={0,3})", _digits, example="Bearer ..."),
-    _at("credentials", "authorization", r"authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:basic|digest|token)\s{1,4}([\w+/=-]{6,4000}+)", example="Authorization: Basic ..."),
+    _at("credentials", "authorization", r"(?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:basic|digest|token)\s{1,4}([\w+/=-]{6,4000}+)", example="Authorization: Basic ..."),
     _at("Docker login", "auth", r"[\"']?auth[\"']?\s{0,4}:\s{0,4}[\"']([A-Za-z0-9+/]{8,400}={0,2})[\"']", is_basic, example='"auth": "..."'),
     _at("connection string key", "accountkey= sharedaccesskey= accesskey=", r"(?:account|shared ?access|access)key=([A-Za-z0-9+/=]{16,200}+)", example="AccountKey=..."),
     _at("Azure signature", "sig=", r"[?&;](?:amp;)?sig=([\w%+/=-]{30,200}+)", has_digit, example="?sv=...&sig=..."),

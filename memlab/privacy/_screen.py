@@ -49,8 +49,7 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
     >>> screen("the password is 'hunter2', mail me").text
     "the password is '[REDACTED: password]', mail me"
     """
-    low = text.lower()
-    if is_ordinary(text, low, personal):
+    if is_ordinary(text, personal):
         return Screening(Screened(text))
     findings = _merged(_found(text, personal))
     if not findings:
@@ -112,16 +111,14 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
 def _found(text: str, wanted: Collection[str]) -> list[Finding]:
     """Every finding, of every way to read the text, where it stands in the text itself."""
     found: list[Finding] = []
-    whole: list[tuple[int, int]] = []
-    for view, moved in views(text):
-        for kind, start, end, is_whole in _found_in(view.text, wanted, compact=moved):
+    whole: dict[int, int] = {}
+    for view, way in views(text):
+        for kind, start, end, is_whole in _found_in(view.text, wanted, compact=way == "backwards"):
             begin, stop = view.origin(start, end)
-            if not moved:
-                if is_whole:
-                    whole.append((begin, stop))
-            elif any(first < stop and begin < last for first, last in whole):
-                continue  # what is whole does not go on in the next line
-            found.append(Finding(kind, begin, stop))
+            if way == "as it is" and is_whole:
+                whole[begin] = stop
+            if way != "joined" or begin not in whole:  # what is whole does not go on in the next line
+                found.append(Finding(kind, begin, stop))
     return found
 
 
@@ -130,17 +127,29 @@ def _found_in(text: str, wanted: Collection[str], *, compact: bool) -> Iterator[
     low = text.lower()
     if len(low) != len(text):  # the dotted capital I is the only character that grows
         low = text.replace("\u0130", "I").lower()
-    for kind in KINDS:
-        if not any(begin in low for begin in kind.begins):
-            continue
-        for start, end in _matches(kind, text):
-            yield kind.name, start, end, end - start >= kind.whole
+    for number in sorted({number for begin, numbers in _BEGINS if begin in low for number in numbers}):
+        kind = KINDS[number]
+        if kind.compact or not compact:
+            for start, end in _matches(kind, text):
+                yield kind.name, start, end, end - start >= kind.whole
     if "private key" in low or "PuTTY-User-Key" in text:
         yield from (("private key", start, end, True) for start, end in private_keys(text))
     yield from ((*found, True) for found in told(text, low))
     yield from ((*found, True) for found in seed_phrases(low))
     if wanted:
         yield from ((*found, True) for found in personal(text, wanted))
+
+
+def _begins() -> list[tuple[str, list[int]]]:
+    """Each literal that one of KINDS begins with, and the numbers of those kinds."""
+    known: dict[str, list[int]] = {}
+    for number, kind in enumerate(KINDS):
+        for begin in kind.begins:
+            known.setdefault(begin, []).append(number)
+    return list(known.items())
+
+
+_BEGINS = _begins()
 
 
 def _matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ LEAST = 12
 
 _WORD = re.compile(r"[a-z]+")
 _BETWEEN = re.compile(r"[\s,;|\"'\[\]-]{0,6}(?:[0-9]{1,2}[.):]{0,2}[\s\"']{0,3})?")
+_APART = str.maketrans(dict.fromkeys(",\"'|;[]", " "))
 _PROSE = 0.75
 
 
@@ -22,9 +23,10 @@ def _words() -> frozenset[str]:
     return frozenset(files("memlab.privacy").joinpath("seed_words.txt").read_text("ascii").split())
 
 
-def maybe_seed(words: Sequence[str]) -> bool:
-    """Whether so many of these words, in small letters, are of the list that they may hold a seed phrase."""
-    return len(words) >= LEAST and sum(map(_words().__contains__, words)) >= LEAST
+def maybe_seed(low: str) -> bool:
+    """Whether a text in small letters may hold a seed phrase: so many words of the list stand in it."""
+    words = low.translate(_APART).split() if "," in low or '"' in low or "'" in low else low.split()
+    return len(_words().intersection(words)) >= _PROSE * LEAST
 
 
 def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:

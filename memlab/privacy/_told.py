@@ -205,7 +205,7 @@ def _after(word: str, kind: str, text: str, low: str) -> Iterator[Found]:
 # -- all of them ---------------------------------------------------------------------------------------------------
 
 _FOLLOWED = ("token", "secret", "api key", "api_key", "password", "credential")
-TELLING = tuple(dict.fromkeys([*_KIND, "pass", "key"]))
+TELLING = tuple(_KIND)
 """Words that make a text worth a look, in small letters."""
 
 
