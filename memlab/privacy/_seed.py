@@ -25,8 +25,11 @@ def _words() -> frozenset[str]:
 
 def maybe_seed(low: str) -> bool:
     """Whether a text in small letters may hold a seed phrase: so many words of the list stand in it."""
-    words = low.translate(_APART).split() if "," in low or '"' in low or "'" in low else low.split()
-    return len(_words().intersection(words)) >= _PROSE * LEAST
+    known = _words()
+    if len(known.intersection(low.split())) >= _PROSE * LEAST:
+        return True
+    apart = low.count(",") + low.count('"') + low.count("'") + low.count(";") + low.count("|")
+    return apart >= LEAST - 1 and len(known.intersection(low.translate(_APART).split())) >= _PROSE * LEAST
 
 
 def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
