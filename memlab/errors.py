@@ -19,6 +19,8 @@
     ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
+One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be told or mended.
+
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
 
@@ -28,6 +30,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "DamageWarning",
     "DamagedLab",
     "DatasetError",
     "EmbedderMismatch",
@@ -170,6 +173,10 @@ class NewerLab(LabError):
 
 class DamagedLab(LabError):
     """Files of the lab are truncated, overwritten or missing."""
+
+
+class DamageWarning(UserWarning):
+    """A file of a lab is not believed and is made anew from the journal, or events are missing from the journal."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

@@ -33,7 +33,7 @@ def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> 
     file = folder / _database.FILE
     with translated(journal.path):
         if journal.path is None:
-            with journal._reading:
+            with journal._guard:
                 journal._reader.execute("VACUUM INTO ?", (str(file),))
         else:
             source = _database.connect(journal.path / _database.FILE, "ro", _COPY_TIMEOUT)

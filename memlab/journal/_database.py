@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +13,17 @@ from urllib.parse import quote
 
 from memlab.disk import sync
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
+from memlab.journal._sums import checksum
 
 __all__ = [
     "FILE",
+    "GENERATION",
+    "HEAD",
+    "IDENTITY",
     "LOCK",
+    "RESTORE",
+    "SCHEMA",
+    "VERSION",
     "Mode",
     "Synchronous",
     "check",
@@ -27,35 +35,53 @@ __all__ = [
     "translated",
 ]
 
-FILE, LOCK = "journal.db", "lock"
+FILE, LOCK, HEAD = "journal.db", "lock", "head"
 _DRAFT = "journal.db.new"
 
+RESTORE = "`memlab check` says what is damaged, and `memlab restore` puts a backup in its place."
+"""What every message about damage ends with."""
+
 APPLICATION = 0x6D656D6C  # "meml"
-VERSION = 1
+VERSION = 2
 
 Synchronous = Literal["OFF", "NORMAL", "FULL"]
 Mode = Literal["rw", "ro", "immutable"]
 
 # Not without rowids where values are large: to compare a key SQLite then reads the whole row, so that among blocks of
-# half a megabyte one more vector took 2 ms to find its place, and 0.05 in a table whose index has the keys alone. Labs
-# made before keep the table that they have; nothing else differs.
-_SCHEMA = """
-CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL);
-CREATE TABLE payload (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE embedder (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE);
+# half a megabyte one more vector took 2 ms to find its place, and 0.05 in a table whose index has the keys alone.
+SCHEMA = """
+CREATE TABLE event (
+    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL,
+    content BLOB, chain BLOB NOT NULL
+);
+CREATE TABLE payload (
+    id INTEGER PRIMARY KEY, text TEXT NOT NULL, event INTEGER NOT NULL, salt BLOB, digest BLOB NOT NULL
+);
+CREATE TABLE embedder (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, sum INTEGER NOT NULL);
 CREATE TABLE vector (
     embedder INTEGER NOT NULL, first_id INTEGER NOT NULL, count INTEGER NOT NULL, dim INTEGER NOT NULL,
-    data BLOB NOT NULL, PRIMARY KEY (embedder, first_id)
+    data BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (embedder, first_id)
 );
-CREATE TABLE slate (seq INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE source (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE slate (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
+CREATE TABLE source (hash TEXT PRIMARY KEY, text TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 """
+"""``event.content`` covers the digests of the payloads whose ``event`` it is; see ``_sums``."""
+
+IDENTITY, GENERATION = "lab", "generation"
+"""Values of ``meta``: what tells this journal from others, drawn once; and how often a purge has rewritten it."""
+
+
+def identified(connection: sqlite3.Connection) -> None:
+    """Give a new journal its identity."""
+    for key, value in ((IDENTITY, secrets.token_hex(16)), (GENERATION, "0")):
+        connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, checksum(key, value)))
 
 
 def in_memory() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    connection.executescript(_SCHEMA)
+    connection.executescript(SCHEMA)
+    identified(connection)
     return connection
 
 
@@ -83,9 +109,12 @@ def create(folder: Path) -> None:
             leftover.unlink()
         with translated(folder), contextlib.closing(_open(draft, "rwc")) as connection:
             connection.executescript(
-                f"PRAGMA synchronous=FULL; BEGIN; {_SCHEMA} PRAGMA application_id={APPLICATION}; "
-                f"PRAGMA user_version={VERSION}; COMMIT; PRAGMA journal_mode=WAL;"
+                f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION}; "
+                f"PRAGMA user_version={VERSION};"
             )
+            identified(connection)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode=WAL").fetchone()
         sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
         draft.rename(folder / FILE)
         sync(folder)
@@ -105,8 +134,9 @@ def present(folder: Path) -> bool:
         raise LabError(f"{folder} cannot be read: {error.strerror}.") from None
     if FILE in names:
         return True
-    if f"{FILE}-wal" in names:
-        raise DamagedLab(f"{folder} has a write-ahead log and no {FILE}. Restore the lab from a copy.")
+    left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
+    if left:
+        raise DamagedLab(f"{folder} has no {FILE}, but {left[0]}: the journal is gone. {RESTORE}")
     others = sorted(name for name in names if name != LOCK and not name.startswith(_DRAFT))
     if others:
         raise NotALab(
@@ -131,13 +161,13 @@ def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
     )
 
 
-def check(connection: sqlite3.Connection, path: Path) -> None:
-    """NotALab, NewerLab or DamagedLab unless the open database is a whole one of ours.
+def check(connection: sqlite3.Connection, path: Path) -> int:
+    """The format of an open database; NotALab, NewerLab or DamagedLab unless it is a whole one of ours.
 
     All is asked of SQLite: to open and close the file beside it would drop this process's POSIX locks on it.
     """
     if path.stat().st_size == 0:
-        raise DamagedLab(f"{path} is empty: it was truncated. Restore the lab from a copy.")
+        raise DamagedLab(f"{path} is empty: it was truncated. {RESTORE}")
     connection.execute("BEGIN")
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -156,10 +186,13 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
             f"{path.parent} has format {version}, written by a later memlab; this one reads up to {VERSION}. "
             "Upgrade memlab."
         )
+    if version not in (1, VERSION):
+        raise DamagedLab(f"{path} says that its format is {version}, which there never was. {RESTORE}")
     if not whole:
         raise DamagedLab(
-            f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. Restore the lab from a copy."
+            f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}"
         )
+    return int(version)
 
 
 @contextlib.contextmanager
@@ -174,12 +207,11 @@ def translated(folder: Path | None) -> Iterator[None]:
 def _meaning(error: sqlite3.Error, where: Path) -> LabError | InputError:
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
-    restore = "Restore the lab from a copy."
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
-        return DamagedLab(f"{where}: {FILE} is damaged ({error}). {restore}")
+        return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
         # a table that is missing, text that is not UTF-8
-        return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {restore}")
+        return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(f"{where}: the disk is full. Nothing of this write was kept; free some space and repeat it.")
     if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:

@@ -8,6 +8,7 @@ import msgspec
 
 from memlab.clock import Micros
 from memlab.errors import DamagedLab, InputError
+from memlab.journal._database import RESTORE
 
 __all__ = ["Event", "decoded", "encoded"]
 
@@ -41,7 +42,7 @@ def decoded(seq: int, blob: bytes) -> dict[str, Any]:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedLab(
-            f"The body of event {seq} is not what was written ({error}). Restore the lab from a copy."
+            f"The body of event {seq} is not what was written ({error}). {RESTORE}"
         ) from None
 
 

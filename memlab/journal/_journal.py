@@ -1,4 +1,4 @@
-"""The journal as the rooms above see it."""
+"""The journal: what a lab reads, and the one way in which it is written."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NotALab, ReadOnlyLab, UnknownName
+from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab, ReadOnlyLab
 from memlab.journal import _database
 from memlab.journal._database import Mode, Synchronous, translated
-from memlab.journal._event import Event, decoded
+from memlab.journal._head import Head, HeadFile
 from memlab.journal._lock import WriterLock
+from memlab.journal._migration import Mend, in_memory_copy, migrate
+from memlab.journal._reading import Reading
 from memlab.journal._transaction import Transaction
 
 __all__ = ["Journal"]
@@ -26,13 +25,11 @@ __all__ = ["Journal"]
 _WAL_LIMIT = 4_000_000
 """Bytes of write-ahead log from which the next write first moves it into the database (about 10 ms)."""
 
-_HEAD = "SELECT coalesce(max(seq), 0) FROM event"
-_EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
-_ROWS_AT_ONCE = 32_768
-_SLATE_BYTES_AT_ONCE = 4_000_000
+_LAST = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
+_NEXT_ID = "SELECT coalesce(max(id), 0) + 1 FROM payload"
 
 
-class Journal:
+class Journal(Reading):
     """An append-only log of events and what they refer to, in a lab's directory or in memory.
 
     One writer at a time, over threads and processes; readers never wait for it, and see whole writes only. A long
@@ -57,19 +54,30 @@ class Journal:
         immutable: bool,
     ) -> None:
         """Use ``Journal.open``."""
-        self.path = path
+        self._guard = threading.RLock()
+        super().__init__(path, reader, self._guard)
         self.read_only = writer is None
         self.immutable = immutable
         self.closed = False
-        self._reader, self._writer = reader, writer
+        self._writer = writer
         self._timeout = timeout
         self._durable_level: Synchronous = synchronous
         self._level: Synchronous | None = None
         self._checkpoint_at = _WAL_LIMIT
         self._wal = None if path is None else path / f"{_database.FILE}-wal"
         self._lock = WriterLock(None if path is None else path / _database.LOCK)
-        self._reading = threading.Lock()
         self._process = os.getpid()
+        self._head = None if path is None else HeadFile(path / _database.HEAD)
+        self._file = None if path is None else _inode(path / _database.FILE)
+        self._identity: str | None = None
+        self._generation: int | None = None
+        self.lost = ""
+        """What is known to be missing from this journal, as a sentence; empty if nothing is."""
+        try:
+            self._compare_head()
+        except BaseException:
+            self.closed = True
+            raise
 
     @classmethod
     def open(
@@ -80,13 +88,16 @@ class Journal:
         read_only: bool = False,
         immutable: bool = False,
         timeout: float = 30.0,
+        mend: Mend | None = None,
         _synchronous: Synchronous = "FULL",
     ) -> Journal:
         """Open the lab at the directory ``path``, creating it where there is nothing; None keeps it in memory.
 
         ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``) opens
         a cleanly closed lab on a disk where SQLite cannot keep its index of the log: nobody, on any machine, may write
-        it meanwhile, as nothing would notice. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
+        it meanwhile, as nothing would notice. A journal of an older format is brought to this one, and ``mend`` asked
+        what its events should have held; with ``read_only`` a copy in memory is. What was acknowledged and is missing
+        is told by ``lost``. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
         """
         if immutable and not read_only:
             raise InputError("immutable=True is a way of reading: give read_only=True as well.")
@@ -108,105 +119,86 @@ class Journal:
             raise ReadOnlyLab(f"{path} cannot be written. Open it with read_only=True.")
         with contextlib.ExitStack() as opened, translated(path):
             reader = _open_reader(path, immutable, timeout, opened)
-            _database.check(reader, file)
-            writer = None
+            version, writer = _database.check(reader, file), None
             if not read_only:
                 writer = opened.enter_context(contextlib.closing(_database.connect(file, "rw", timeout)))
+            if version != _database.VERSION and writer is not None:
+                with WriterLock(path / _database.LOCK).held(timeout):
+                    migrate(writer, path, mend)
+            elif version != _database.VERSION:
+                reader = opened.enter_context(contextlib.closing(in_memory_copy(reader, path, mend)))
+            journal = cls(path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable)
             opened.pop_all()
-        return cls(path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable)
+        return journal
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- what is missing ------------------------------------------------------------------------------------------
 
-    @property
-    def head(self) -> int:
-        """The ``seq`` of the last event, 0 if there is none; 4 microseconds, less than asking whether it changed."""
-        return int(self._value(_HEAD))
-
-    def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
-        """The events with ``after < seq <= upto``, in order; up to the head of now if ``upto`` is None."""
-        upto = self.head if upto is None else upto
-        chosen = None if kinds is None else list(kinds)
-        among = "" if chosen is None else f" AND kind IN ({_marks(chosen)})"
-        while after < upto:
-            rows = self._rows(
-                f"SELECT seq, at, kind, body FROM event WHERE seq > ? AND seq <= ?{among} ORDER BY seq LIMIT ?",
-                (after, upto, *(chosen or ()), _EVENTS_AT_ONCE),
-            )
-            for seq, at, kind, body in rows:
-                yield Event(seq, at, kind, decoded(seq, body))
-            if len(rows) < _EVENTS_AT_ONCE:
-                return
-            after = rows[-1][0]
-
-    def last_at(self, instant: int) -> int:
-        """The ``seq`` of the last event that happened at ``instant`` (microseconds UTC) or before; 0 if none did."""
-        return int(self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0])
-
-    def texts(self, ids: Sequence[int]) -> list[str]:
-        """The text of each id, in the order given; a ``range`` is read in one sweep. UnknownName if one has none."""
-        ids = ids if isinstance(ids, range) else [int(id) for id in ids]
-        found: dict[int, str] = {}
-        if isinstance(ids, range) and ids.step == 1:
-            found.update(self._rows("SELECT id, text FROM payload WHERE id >= ? AND id < ?", (ids.start, ids.stop)))
-        else:
-            for start in range(0, len(ids), _IDS_AT_ONCE):
-                some = ids[start : start + _IDS_AT_ONCE]
-                found.update(self._rows(f"SELECT id, text FROM payload WHERE id IN ({_marks(some)})", tuple(some)))
-        try:
-            return [found[id] for id in ids]
-        except KeyError as error:
-            raise self._no_text(int(error.args[0])) from None
-
-    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        """The vectors of one embedder in order of id, as ``(first_id, matrix of shape (n, dim))``, read-only.
-
-        Blocks that follow one another come as one. A gap between two matrices is a gap in the ids.
-        """
-        embedder = self._rows("SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,))
-        if not embedder:
+    def _compare_head(self) -> None:
+        """Find out whether the journal holds all that was last written to it, and bring the head file up to it."""
+        if self._head is None:
             return
-        first = after_id + 1
-        while True:
-            blocks = self._rows(
-                "SELECT first_id, count, dim, data FROM vector WHERE embedder = ?1 AND first_id + count > ?2 AND "
-                "first_id >= coalesce((SELECT max(first_id) FROM vector WHERE embedder = ?1 AND first_id <= ?2), 0) "
-                "ORDER BY first_id",
-                (embedder[0][0], first),
-                budget=(1, _ROWS_AT_ONCE),
+        try:
+            told = self._head.read()
+        except DamagedLab as error:
+            warnings.warn(
+                f"{error} Whether events are missing at the end of the journal cannot be told.",
+                DamageWarning,
+                stacklevel=2,
             )
-            if not blocks:
-                return
-            for begin, matrix in _joined(blocks):
-                cut = max(0, first - begin)
-                yield begin + cut, matrix[cut:]
-            first = blocks[-1][0] + blocks[-1][1]
+            told = None
+        self.lost = "" if told is None else told.lost or self._missing(told)
+        if self._writer is not None:
+            # another process may have committed since the head was read, and it writes the head itself
+            with contextlib.suppress(LabBusy), self._lock.held(0.0):
+                self._tell_head()
 
-    def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """``(seq, bytes)`` of each event with a slate, ``after < seq <= upto``, in order."""
-        upto = self.head if upto is None else upto
-        while True:
-            rows = self._rows(
-                "SELECT seq, data, length(data) FROM slate WHERE seq > ? AND seq <= ? ORDER BY seq",
-                (after, upto),
-                budget=(2, _SLATE_BYTES_AT_ONCE),
+    def _missing(self, told: Head) -> str:
+        """What the head file knows and the journal does not, as a sentence."""
+        head, generation = self.head, self.generation
+        if told.lab != self.identity:
+            return f"the journal is not that of this lab, which had come to event {told.seq:,}"
+        if told.generation > generation:
+            return (
+                f"the journal is a copy from before a purge, and holds again what was purged; this lab had come to "
+                f"event {told.seq:,}, and the copy ends at event {head:,}"
             )
-            if not rows:
-                return
-            for seq, data, _ in rows:
-                yield seq, data
-            after = rows[-1][0]
+        if head < told.seq:
+            return f"events {head + 1:,} to {told.seq:,} were acknowledged and are gone from the journal"
+        link = self.chain(told.seq)
+        if told.generation == generation and (link is None or link.hex() != told.chain):
+            return f"the journal has gone another way than up to event {told.seq:,}, which was last written here"
+        return ""
 
-    def source(self, hash: str) -> str:
-        """The policy source kept under ``hash``; UnknownName if there is none."""
-        rows = self._rows("SELECT text FROM source WHERE hash = ?", (hash,))
-        if not rows:
-            raise UnknownName("policy source", hash, [known for (known,) in self._rows("SELECT hash FROM source")])
-        return str(rows[0][0])
+    def _tell_head(self, last: tuple[int, bytes] | None = None, generation: int | None = None) -> None:
+        """Write the head file; under the writer's lock. A disk that refuses is told, not raised: the commit stands."""
+        if self._head is None:
+            return
+        seq = self.head if last is None else last[0]
+        link = (self.chain(seq) or b"") if last is None else last[1]
+        if generation is None or self._identity is None:
+            generation, self._identity = self.generation, self.identity
+        self._generation = generation
+        try:
+            self._head.write(Head(self._identity, generation, seq, link.hex(), self.lost))
+        except OSError as error:
+            warnings.warn(
+                f"{self.path}: the file head cannot be written ({error.strerror}). Events that a damaged log loses "
+                "would not be noticed.",
+                DamageWarning,
+                stacklevel=3,
+            )
 
-    def meta(self, key: str) -> str | None:
-        """A named value, None if it was never set."""
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(rows[0][0]) if rows else None
+    def settle(self) -> None:
+        """Take the journal for whole as it is: what was missing is no longer told."""
+        with self._lock.held(self._timeout):
+            self.lost = ""
+            self._tell_head()
+            self.sync_head()
+
+    def sync_head(self) -> None:
+        """Make the head file durable."""
+        if self._head is not None:
+            self._head.sync()
 
     # -- writing --------------------------------------------------------------------------------------------------
 
@@ -224,27 +216,42 @@ class Journal:
             raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
         with self._lock.held(self._timeout):
             self._check_usable()
+            self._check_in_place()
             with translated(self.path):
                 # before the write and not after: a failure here must not look like that of a committed write
                 self._checkpoint_if_due(writer)
                 self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
-            try:
-                # asked of the writer, whose pages are still good; a reader must read them anew after every write
-                (head,) = writer.execute(_HEAD).fetchone()
-                tx = Transaction(int(head))
+            with contextlib.ExitStack() as hidden:
+
+                def apply(tx: Transaction) -> Reading:
+                    # in memory the reader is the same connection, and must not see what is not committed
+                    if self.path is None:
+                        hidden.enter_context(self._guard)
+                    with translated(self.path):
+                        tx._apply(writer)
+                    return Reading(self.path, writer, contextlib.nullcontext())
+
                 try:
-                    yield tx
-                finally:
-                    tx._open = False
-                # in memory the reader is the same connection, and must not see half of the rows
-                with translated(self.path), self._reading if self.path is None else contextlib.nullcontext():
+                    # asked of the writer, whose pages are still good; a reader must read them anew after every write
+                    with translated(self.path):
+                        last = writer.execute(_LAST).fetchone()
+                        (next_id,) = writer.execute(_NEXT_ID).fetchone()
+                    head, link = last or (0, self.chain(0) or b"")
+                    tx = Transaction(int(head), bytes(link), int(next_id), apply)
                     try:
-                        writer.execute("COMMIT" if tx._apply(writer) else "ROLLBACK")
+                        yield tx
                     finally:
+                        tx._open = False
+                    if self.path is None:
+                        hidden.enter_context(self._guard)
+                    with translated(self.path):
+                        wrote = tx._apply(writer)
+                        writer.execute("COMMIT" if wrote else "ROLLBACK")
+                    if wrote:
+                        self._tell_head(tx.last, None if tx.rewrites else self._generation)
+                finally:
+                    with translated(self.path):
                         _undo(writer)
-            finally:
-                with translated(self.path):
-                    _undo(writer)
 
     def close(self) -> None:
         """Move the log into the database and let the files go. Closing twice is the same as once."""
@@ -258,7 +265,7 @@ class Journal:
             if self._writer is not None:
                 with contextlib.suppress(LabBusy, ReadOnlyLab):
                     stack.enter_context(self._lock.against_processes(0.0))
-            with self._reading:
+            with self._guard:
                 self.closed = True
                 self._reader.close()
             # The last connection checkpoints and removes the log as it closes, which belongs under the lock. One that
@@ -267,6 +274,9 @@ class Journal:
                 with contextlib.suppress(sqlite3.DatabaseError):
                     self._writer.execute("PRAGMA schema_version").fetchone()
                 self._writer.close()
+            if self._head is not None:
+                self._head.sync()
+                self._head.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -287,34 +297,13 @@ class Journal:
                 "SQLite does not allow that: open the lab again in this process."
             )
 
-    def _rows(
-        self, statement: str, parameters: Sequence[Any] = (), *, budget: tuple[int, int] | None = None
-    ) -> list[tuple[Any, ...]]:
-        """All rows, or those until the sum of column ``budget[0]`` reaches ``budget[1]``."""
-        self._check_usable()
-        with self._reading, translated(self.path):
-            cursor = self._reader.execute(statement, parameters)
-            if budget is None:
-                return cursor.fetchall()
-            column, left = budget
-            rows = []
-            with contextlib.closing(cursor):
-                for row in cursor:
-                    rows.append(row)
-                    left -= row[column]
-                    if left <= 0:
-                        break
-            return rows
-
-    def _value(self, statement: str) -> Any:
-        self._check_usable()
-        with self._reading, translated(self.path):
-            return self._reader.execute(statement).fetchone()[0]
-
-    def _no_text(self, id: int) -> UnknownName:
-        below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
-        above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
-        return UnknownName("stored text of memory", id, [str(near) for (near,) in below + above if near is not None])
+    def _check_in_place(self) -> None:
+        """LabError if the database is not the file that was opened: what is written would be in a file without name."""
+        if self._file is not None and self.path is not None and _inode(self.path / _database.FILE) != self._file:
+            raise LabError(
+                f"{self.path}: {_database.FILE} was replaced or removed since it was opened. Close the lab and open it "
+                "again."
+            )
 
     def _begin(self, writer: sqlite3.Connection, level: Synchronous) -> None:
         if level != self._level:
@@ -331,6 +320,7 @@ class Journal:
             return
         if size < self._checkpoint_at:
             return
+        self.sync_head()
         writer.execute("PRAGMA busy_timeout=0")
         (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
@@ -360,6 +350,15 @@ def _open_reader(path: Path, immutable: bool, timeout: float, opened: contextlib
     return reader
 
 
+def _inode(file: Path) -> tuple[int, int] | None:
+    """What tells a file from another that is put in its place."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _undo(writer: sqlite3.Connection) -> None:
     if writer.in_transaction:
         writer.execute("ROLLBACK")
@@ -367,25 +366,3 @@ def _undo(writer: sqlite3.Connection) -> None:
 
 def _lower(level: Synchronous) -> Synchronous:
     return "NORMAL" if level == "FULL" else level
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
-
-
-def _joined(blocks: Sequence[tuple[int, int, int, bytes]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """Runs of blocks whose ids follow one another, each as one matrix."""
-    start = 0
-    for stop in range(1, len(blocks) + 1):
-        first, count, dim, _ = blocks[stop - 1]
-        if stop < len(blocks) and blocks[stop][0] == first + count and blocks[stop][2] == dim:
-            continue
-        run = blocks[start:stop]
-        data = run[0][3] if len(run) == 1 else b"".join(block[3] for block in run)
-        rows = sum(block[1] for block in run)
-        if len(data) != rows * dim:
-            raise DamagedLab(
-                f"The vectors from id {run[0][0]} on are not what was written. Restore the lab from a copy."
-            )
-        yield run[0][0], np.frombuffer(data, dtype=np.int8).reshape(rows, dim)
-        start = stop

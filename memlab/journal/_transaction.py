@@ -5,8 +5,9 @@ Until then the database is untouched, so readers (this thread as well, in memory
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,25 +16,39 @@ from numpy.typing import NDArray
 from memlab.clock import Micros
 from memlab.errors import InputError, LabError
 from memlab.journal._event import Event, decoded, encoded
+from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of
 
 if TYPE_CHECKING:
+    from memlab.journal._reading import Reading
     from memlab.journal._scrub import Scrub
     from memlab.privacy import Screened
 
 __all__ = ["Transaction"]
 
 _LAST_ID = 2**63 - 1
-_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?)"
-_PAYLOAD = "INSERT INTO payload VALUES (?, ?)"
+_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
+_PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
+_SLATE = "INSERT INTO slate VALUES (?, ?, ?)"
+_META = (
+    "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
+)
 
 
 class Transaction:
-    """What ``with journal.write() as tx`` gives. ``head`` is the last event before this write."""
+    """What ``with journal.write() as tx`` gives.
 
-    def __init__(self, head: int) -> None:
-        self.head = head
+    ``head`` is the last event before this write, ``next_id`` the first id that no text has: ids are the journal's to
+    give, so that two writers, or one that was interrupted, never give the same twice.
+    """
+
+    def __init__(self, head: int, chain: bytes, next_id: int, apply: Callable[[Transaction], Reading]) -> None:
+        self.head, self.next_id = head, next_id
+        self._chain = chain
+        self._preview = apply
         self._next = head + 1
-        self._open = True
+        self._open, self._applied = True, False
+        self._events: list[tuple[int, int, str, bytes]] = []
+        self._payloads: list[tuple[int, str]] = []
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._vectors: list[tuple[int, str, NDArray[np.int8]]] = []
         self._sources: list[tuple[str, str]] = []
@@ -42,18 +57,39 @@ class Transaction:
     @property
     def events(self) -> list[Event]:
         """The events of this write as a reader of the journal will see them, without asking the database."""
-        rows = self._rows.get(_EVENT, ())
-        return [Event(seq, at, kind, decoded(seq, blob)) for seq, at, kind, blob in rows]
+        return [Event(seq, at, kind, decoded(seq, blob)) for seq, at, kind, blob in self._events]
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether this write changes what earlier ones stored."""
+        return bool(self._scrubs)
+
+    @property
+    def last(self) -> tuple[int, bytes]:
+        """The last event once this write is applied, and its chain value."""
+        return self._next - 1, self._chain
+
+    def preview(self) -> Reading:
+        """The journal as it will be once this write is committed. Nothing can be added to the write after that."""
+        return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
         """The texts that this write stores for ``ids``; None unless it has every one of them."""
-        stored = dict(self._rows.get(_PAYLOAD, ()))
+        stored = dict(self._payloads)
         return [stored[id] for id in ids] if all(id in stored for id in ids) else None
 
     def vectors_from(self, fingerprint: str, first_id: int) -> list[tuple[int, NDArray[np.int8]]] | None:
-        """The vectors of one embedder that this write stores from ``first_id`` on; None unless it begins there."""
-        blocks = [(first, matrix) for first, known, matrix in self._vectors if known == fingerprint]
-        return blocks if len(blocks) == 1 and blocks[0][0] == first_id else None
+        """The vectors of one embedder that this write stores from ``first_id`` on; None unless they follow one another
+        from there.
+        """
+        blocks, expected = [], first_id
+        for first, known, matrix in self._vectors:
+            if known == fingerprint:
+                if first != expected:
+                    return None
+                blocks.append((first, matrix))
+                expected = first + len(matrix)
+        return blocks or None
 
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
         """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included."""
@@ -61,8 +97,9 @@ class Transaction:
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
         if isinstance(at, bool) or not isinstance(at, int) or not -(2**63) <= at <= _LAST_ID:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
+        self._check_open()
         seq = self._next
-        self._add(_EVENT, [(seq, at, _text(kind, "kind"), encoded(kind, body))])
+        self._events.append((seq, at, _text(kind, "kind"), encoded(kind, body)))
         self._next += 1
         return seq
 
@@ -71,7 +108,8 @@ class Transaction:
         if len(ids) != len(texts):
             raise InputError(f"There are {len(ids):,} ids and {len(texts):,} texts: give one text for each id.")
         checked = [(_id(id), _text(text, f"text of {id}")) for id, text in zip(ids, texts, strict=True)]
-        self._add(_PAYLOAD, checked)
+        self._check_open()
+        self._payloads += checked
 
     def vectors(self, first_id: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
         """Store int8 vectors, shape (n, dim), of the ids from ``first_id`` on. They replace what those ids had."""
@@ -86,7 +124,8 @@ class Transaction:
         """Join bytes to the event ``seq``, of this write or an earlier one that has none yet."""
         if not 1 <= seq < self._next:
             raise InputError(f"There is no event {seq} to join a slate to; the last is {self._next - 1}.")
-        self._add("INSERT INTO slate VALUES (?, ?)", [(seq, bytes(blob))])
+        data = bytes(blob)
+        self._add(_SLATE, [(seq, data, checksum(seq, data))])
 
     def source(self, hash: str, text: str) -> None:
         """Keep the source of a policy under its hash; keeping it twice is the same as once."""
@@ -96,7 +135,7 @@ class Transaction:
     def meta(self, key: str, value: str) -> None:
         """Set a named value."""
         row = (_text(key, "key"), _text(value, f'value of "{key}"'))
-        self._add("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", [row])
+        self._add(_META, [(*row, checksum(*row))])
 
     def scrub(self, scrub: Scrub) -> None:
         """Overwrite what earlier writes stored; ``expunge`` then removes the bytes."""
@@ -113,6 +152,10 @@ class Transaction:
 
     def _apply(self, connection: sqlite3.Connection) -> bool:
         """Write everything into the open SQLite transaction; False if there was nothing."""
+        if self._applied:
+            return True
+        self._open = False
+        self._put_events(connection)
         for statement, rows in self._rows.items():
             connection.executemany(statement, rows)
         for first_id, fingerprint, matrix in self._vectors:
@@ -120,19 +163,39 @@ class Transaction:
         for hash, text in self._sources:
             _put_source(connection, hash, text)
         for scrub in self._scrubs:
-            scrub.apply(connection)
-        return bool(self._rows or self._vectors or self._sources or self._scrubs)
+            self._chain = scrub.apply(connection)
+        self._applied = True
+        return bool(
+            self._events or self._payloads or self._rows or self._vectors or self._sources or self._scrubs
+        )
+
+    def _put_events(self, connection: sqlite3.Connection) -> None:
+        """The events, each with its link of the chain; texts go with the first of them."""
+        salts = os.urandom(SALT_BYTES * len(self._payloads))
+        event = self.head + 1 if self._events else 0  # 0: covered by its digest alone
+        texts = []
+        for place, (id, text) in enumerate(self._payloads):
+            salt = salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
+            texts.append((id, text, event, salt, digest_of(salt, id, text)))
+        texts.sort()
+        connection.executemany(_PAYLOAD, texts)
+        rows: list[tuple[Any, ...]] = []
+        for seq, at, kind, body in self._events:
+            content = content_of(row[4] for row in texts) if texts and not rows else None
+            self._chain = chained(self._chain, seq, at, kind, body, content)
+            rows.append((seq, at, kind, body, content, self._chain))
+        connection.executemany(_EVENT, rows)
 
 
 def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
-    connection.execute("INSERT INTO source VALUES (?, ?) ON CONFLICT DO NOTHING", (hash, text))
+    row = (hash, text, checksum(hash, text))
+    connection.execute("INSERT INTO source VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row)
     if connection.execute("SELECT text FROM source WHERE hash = ?", (hash,)).fetchone() != (text,):
         raise InputError(f"The hash {hash} belongs to another policy source already.")
 
 
 def _put_vectors(connection: sqlite3.Connection, first: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
-    connection.execute("INSERT INTO embedder (fingerprint) VALUES (?) ON CONFLICT DO NOTHING", (fingerprint,))
-    (embedder,) = connection.execute("SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)).fetchone()
+    embedder = _embedder(connection, fingerprint)
     stop = first + len(matrix)
     # blocks never overlap, so at most one that begins before this one reaches into it
     overlapping = connection.execute(
@@ -147,7 +210,18 @@ def _put_vectors(connection: sqlite3.Connection, first: int, fingerprint: str, m
             blocks.append((begin, first - begin, dim, data[: (first - begin) * dim]))
         if begin + count > stop:
             blocks.append((stop, begin + count - stop, dim, data[(stop - begin) * dim :]))
-    connection.executemany("INSERT INTO vector VALUES (?, ?, ?, ?, ?)", [(embedder, *block) for block in blocks])
+    rows = [(embedder, *block, checksum(embedder, *block)) for block in blocks]
+    connection.executemany("INSERT INTO vector VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
+    """The number of an embedder; a new one gets the next."""
+    known = connection.execute("SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)).fetchone()
+    if known is not None:
+        return int(known[0])
+    (number,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM embedder").fetchone()
+    connection.execute("INSERT INTO embedder VALUES (?, ?, ?)", (number, fingerprint, checksum(number, fingerprint)))
+    return int(number)
 
 
 def _id(id: int) -> int:

@@ -58,7 +58,7 @@ def test_a_new_path_an_empty_directory_and_an_interrupted_creation_become_labs(t
         with Journal.open(path) as journal:
             assert journal.path == path
             assert read(journal) == 400
-        assert sorted(entry.name for entry in path.iterdir()) == ["journal.db", "lock"]
+        assert sorted(entry.name for entry in path.iterdir()) == ["head", "journal.db", "lock"]
 
 
 def test_nothing_is_created_unless_asked(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_a_database_of_something_else_is_not_a_lab(tmp_path: Path) -> None:
 
 def test_a_lab_of_a_later_version_says_so(lab: Path) -> None:
     with closing(sqlite3.connect(lab / "journal.db")) as database:
-        database.execute("PRAGMA user_version = 2")
-    with pytest.raises(NewerLab, match=r"format 2.*Upgrade"):
+        database.execute("PRAGMA user_version = 3")
+    with pytest.raises(NewerLab, match=r"format 3.*Upgrade"):
         Journal.open(lab)
 
 
@@ -155,7 +155,7 @@ def test_a_truncated_or_overwritten_database_is_damaged(lab: Path, damage: Calla
 
 def test_a_log_without_its_database_is_damage_and_not_a_new_lab(lab: Path) -> None:
     (lab / "journal.db").rename(lab / "journal.db-wal")
-    with pytest.raises(DamagedLab, match="has a write-ahead log"):
+    with pytest.raises(DamagedLab, match="has no journal.db, but head: the journal is gone"):
         Journal.open(lab)
 
 
@@ -195,7 +195,7 @@ def test_immutable_is_a_way_of_reading(lab: Path) -> None:
         Journal.open(lab, immutable=True)
     with Journal.open(lab, read_only=True, immutable=True) as journal:
         assert read(journal) == 400
-    assert sorted(entry.name for entry in lab.iterdir()) == ["journal.db", "lock"]
+    assert sorted(entry.name for entry in lab.iterdir()) == ["head", "journal.db", "lock"]
 
 
 def test_immutable_refuses_a_lab_that_is_in_use(lab: Path) -> None:

@@ -52,10 +52,12 @@ def test_vectors_are_told_from_their_first_id_only(fingerprint, first, found):
             assert (own[0][0], own[0][1].tolist()) == (read[0], read[1].tolist())
 
 
-def test_several_blocks_are_left_to_the_journal():
+def test_blocks_that_follow_one_another_are_known_before_they_are_stored():
     with Journal.open(None) as journal, journal.write() as tx:
         for first in (1, 2):
             tx.vectors(first, "one", np.ones((1, 3), dtype=np.int8))
+        assert [first for first, _ in tx.vectors_from("one", 1)] == [1, 2]
+        tx.vectors(4, "one", np.ones((1, 3), dtype=np.int8))
         assert tx.vectors_from("one", 1) is None
 
 
