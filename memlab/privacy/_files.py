@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
-__all__ = ["IGNORE_FILES", "Ignored", "SENSITIVE", "is_sensitive", "without_sensitive"]
+__all__ = ["IGNORE_FILES", "SENSITIVE", "Ignored", "is_sensitive", "without_sensitive"]
 
 IGNORE_FILES = (".gitignore", ".secretsignore")
 

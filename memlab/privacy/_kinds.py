@@ -58,7 +58,9 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
     In any case and with a letter in front: what follows says enough.
     """
     words = sorted(prefixes.split(), key=lambda word: (-len(word), word))
-    forms = [re.escape(word) if len(word) > 4 and not word.isalnum() else _IN_A_WORD + re.escape(word) for word in words]
+    forms = [
+        re.escape(word) if len(word) > 4 and not word.isalnum() else _IN_A_WORD + re.escape(word) for word in words
+    ]
     form = f"(?:{'|'.join(forms)})[{letters}]{{{least},{most or full}}}+"
     size = min(map(len, words)) + full
     begins = tuple(word.lower() for word in words)

@@ -16,7 +16,20 @@ Found = tuple[str, int, int]
 _PASSWORDS = (
     *("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort", "mot de passe", "mdp"),
     *("contraseña", "contrasena", "senha", "palavra-passe", "parola d'ordine", "wachtwoord", "lösenord", "adgangskode"),
-    *("passord", "salasana", "hasło", "haslo", "heslo", "jelszó", "parolă", "şifre", "пароль", "пароля", "密码", "密碼"),
+    *(
+        "passord",
+        "salasana",
+        "hasło",
+        "haslo",
+        "heslo",
+        "jelszó",
+        "parolă",
+        "şifre",
+        "пароль",
+        "пароля",
+        "密码",
+        "密碼",
+    ),
     *("パスワード", "비밀번호", "pass phrase", "pass code", "pin code", "clave de acceso", "parola"),
 )
 _SECRETS = ("secret", "credential", "credentials", "geheimnis", "segreto", "secreto", "segredo")
@@ -143,7 +156,9 @@ _SAID = (
     r"(?:[\"'`\u201c\u2018\u201e\u00ab](?P<quoted>[^\n\"'`\u201d\u2019\u00bb]{3,128})[\"'`\u201d\u2019\u201c\u00bb]"
     r"|(?P<bare>[^\s\"'`,;()\[\]{}<>$][^\s\"'`,;()\[\]{}<>]{3,127})(?P<end>[,;]|\s|\Z))"
 )
-_PRONOUN = re.compile(r"\b(?:my|our|your|mein\w{0,2}|unser\w{0,2}|mon|ma|notre|mi|nuestra|mia|mio|minha|meu|mijn|onze)\s")
+_PRONOUN = re.compile(
+    r"\b(?:my|our|your|mein\w{0,2}|unser\w{0,2}|mon|ma|notre|mi|nuestra|mia|mio|minha|meu|mijn|onze)\s"
+)
 _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 

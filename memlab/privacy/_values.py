@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 
-__all__ = ["entropy", "has_digit", "is_mixed", "is_path", "is_placeholder", "is_random", "has_symbol"]
+__all__ = ["entropy", "has_digit", "has_symbol", "is_mixed", "is_path", "is_placeholder", "is_random"]
 
 _PLACEHOLDERS_TEXT = """
     1234 abcd any api-key apikey bool bytes changeit changeme credential credentials default empty example expired false
@@ -66,8 +66,8 @@ def is_mixed(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """``is_mixed``, of many different characters, and no placeholder."""
-    return len(set(value[:_LOOKED_AT])) >= 6 and is_mixed(value) and not is_placeholder(value)
+    """``is_mixed``, and no placeholder."""
+    return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
 
 
 def entropy(value: str) -> float:
