@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import re
 
-from memlab.privacy._values import has_digit, has_symbol, is_mixed, is_placeholder
+from memlab.privacy._values import has_digit, has_symbol, is_mixed, is_placeholder, is_random
 
 __all__ = ["is_basic", "is_login", "is_random_hex", "is_url_password", "is_wallet_key"]
 
@@ -16,7 +16,11 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def is_basic(value: str) -> bool:
-    """Whether base64 reads "name:password"."""
+    """Whether base64 reads "name:password", or did before it was changed."""
+    return _is_basic(value) or (len(value) >= 12 and is_random(value))
+
+
+def _is_basic(value: str) -> bool:
     try:
         name, colon, password = base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):

@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from memlab.privacy._view import Edit, View
 
-__all__ = ["BYTES", "DEPTH", "VIEWS", "Way", "joined_lines", "views", "without_disguise"]
+__all__ = ["BYTES", "DEPTH", "SPELLED", "VIEWS", "Way", "joined_lines", "views", "without_disguise"]
 
 DEPTH = 3
 """How many encodings within one another are undone."""
@@ -32,14 +32,14 @@ BYTES = 1_000_000
 Way = Literal["as it is", "joined", "backwards"]
 
 _LONG = re.compile(r"[A-Za-z0-9_./+:=-]{14}")
-_SPELLED = re.compile(r"(?<!\S)\S(?> (?: {2})?\S(?!\S)){7,}+")
+SPELLED = re.compile(r"(?:(?<!\S)|(?<=[^\w\s]))[!-~](?> (?: {2})?\S(?!\S)){7,}+(?: \S(?=[^\w\s]))?")
 _SPELLING = re.compile(r"(\S)(?: ( {2})?)?")
 # a line that goes on: no space before, and what follows is no "name =" or "name:"
 _BROKEN = re.compile(
     r"(?<=[A-Za-z0-9_+/=.$&%@!#*~:-])(?:[\"'][ \t]{0,20}[+.\\]?)?[ \t]{0,20}\\?\r?\n[ \t>|#*]{0,40}(?:[+.][ \t]{0,20})?"
-    r"[\"']?(?P<next>(?![A-Za-z_][\w.-]{0,64}[ \t]{0,4}[:=](?!=?\Z|=?\s))[A-Za-z0-9_+/=.$&%@!#*~-]{2,}+)"
+    r"[\"']?(?P<next>(?![A-Za-z_][\w.-]{0,64}[ \t]{0,4}[:=](?!=?(?:\Z|[\s;\"',)&\]}])))[A-Za-z0-9_+/=.$&%@!#*~-]{2,}+)"
 )
-_HALVES = re.compile(r"(?<=[A-Za-z0-9_+/=.-])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[A-Za-z0-9_+/=.-])")
+_HALVES = re.compile(r"(?<=[^\s\"'])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[^\n\"'])")
 _ODD = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}")
 
 
@@ -142,10 +142,8 @@ def _joined(view: View) -> View | None:
     text, edits = view.text, []
     if "\n" in text:
         for match in _BROKEN.finditer(text):
-            begin, end = match.start(), match.start("next")
-            before = text[max(0, begin - 40) : begin].rsplit(None, 1)
-            if _ODD.search(match["next"]) or (before and _ODD.search(before[-1])):
-                edits.append(Edit(begin, end, ""))
+            if _ODD.search(match["next"]):
+                edits.append(Edit(match.start(), match.start("next"), ""))
     if '"' in text or "'" in text:
         edits += [Edit(*match.span(), "") for match in _HALVES.finditer(text)]
         edits.sort()
@@ -157,7 +155,7 @@ def _spelled(view: View) -> View | None:
     """Characters that stand one by one, joined: "g h p _ 4" reads "ghp_4"; None if there are none."""
     edits = [
         Edit(*match.span(), _SPELLING.sub(lambda one: one[1] + (" " if one[2] else ""), match[0]))
-        for match in _SPELLED.finditer(view.text)
+        for match in SPELLED.finditer(view.text)
     ]
     return view.edited(edits) if edits else None
 
@@ -175,7 +173,7 @@ def _encoded() -> re.Pattern[str]:
         r"|(?P<soft>=\r?\n)"
         r"|(?P<quoted>(?:=[0-9A-F]{2})++)"
         r"|(?P<pairs>(?<![0-9A-Za-z])(?:(?:0x)?[0-9A-Fa-f]{2}[ :,]{1,2}){7,}+(?:(?:0x)?[0-9A-Fa-f]{2})?)"
-        r"|(?P<base64>[A-Za-z0-9+/_-]{11,}+={0,2})"
+        r"|(?P<base64>[A-Za-z0-9+/_-]{11,}+(?:={1,2}(?![0-9A-Za-z=]))?)"
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memlab.privacy._checks import is_basic, is_login, is_random_hex, is_url_password, is_wallet_key
-from memlab.privacy._values import has_digit, is_path, is_placeholder, is_random
+from memlab.privacy._values import has_digit, is_path, is_made, is_placeholder, is_random
 
 __all__ = ["KINDS", "Kind"]
 
@@ -62,9 +62,11 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
         re.escape(word) if len(word) > 4 and not word.isalnum() else _IN_A_WORD + re.escape(word) for word in words
     ]
     form = f"(?:{'|'.join(forms)})[{letters}]{{{least},{most or full}}}+"
-    size = min(map(len, words)) + full
+    least_prefix = min(map(len, words))
+    size = least_prefix + full
     begins = tuple(word.lower() for word in words)
-    return Kind(name, begins, form, f"{words[-1]}...", size, True, lambda found: is_random(found[4:]))
+    accept = is_random if all(word.isalnum() for word in words) else is_made
+    return Kind(name, begins, form, f"{words[-1]}...", size, True, lambda found: accept(found[least_prefix:]))
 
 
 def _at(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, cased: bool = False) -> Kind:
@@ -85,7 +87,7 @@ def _real(value: str) -> bool:
 
 
 def _digits(value: str) -> bool:
-    return has_digit(value) and not is_placeholder(value)
+    return (has_digit(value) or is_random(value)) and not is_placeholder(value)
 
 
 def _session(value: str) -> bool:
@@ -105,7 +107,7 @@ _TOKENS = (
     _token("Mailgun key", "key-", _HEX, 32, 32),
     _token("Brevo key", "xkeysib- xsmtpsib-", _DASHED, 40, 81, 90),
     _token("npm token", "npm_", _PLAIN, 20, 36),
-    _token("PyPI token", "pypi-AgEIcHlwaS5vcmc pypi-AgENdGVzdC5weXBpLm9yZw pypi-AgE", _DASHED, 20, 70, 500),
+    _token("PyPI token", "pypi-AgEIcHlwaS5vcmc pypi-AgENdGVzdC5weXBpLm9yZw pypi-AgE", _DASHED, 20, 400, 500),
     _token("RubyGems token", "rubygems_", _HEX, 24, 48),
     _token("NuGet key", "oy2", "a-z0-9", 43, 43),
     _token("Anthropic key", "sk-ant-api03- sk-ant-admin01- sk-ant-oat01- sk-ant-", _DASHED, 20, 95, 140),
@@ -128,7 +130,7 @@ _TOKENS = (
     _token("Square token", "EAAA", _DASHED, 50, 60),
     _token("Square token", "sq0atp- sq0csp- sq0idp-", _DASHED, 18, 22, 60),
     _token("PayPal token", "access_token$production$ access_token$sandbox$", _PLAIN + "$", 24, 49),
-    _token("Vault token", "hvs. hvb. hvr.", _DASHED, 20, 90, 300),
+    _token("Vault token", "hvs. hvb. hvr.", _DASHED, 20, 200, 300),
     _token("Docker token", "dckr_pat_ dckr_oat_", _DASHED, 20, 27, 40),
     _token("Atlassian token", "ATATT3xFf ATCTT3xFf ATBB", _DASHED + "=", 24, 186, 250),
     _token("Linear key", "lin_api_ lin_oauth_", _PLAIN, 24, 40, 64),
@@ -168,7 +170,7 @@ _TOKENS = (
 _SECRETS = (
     _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", whole=20),
     _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+/]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG....", whole=69),
-    _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJ....eyJ....", whole=60),
+    _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJ....eyJ....", whole=0),
     _form("Discord token", ".", r"(?<![\w-]{2})[MNO][A-Za-z\d]{22,27}\.[\w-]{6}\.[\w-]{27,40}+", is_random, example="M....-.-...", whole=58),
     _form("Telegram token", ":aa", r"(?<![0-9]{2})[0-9]{8,10}:AA[\w-]{30,34}+", is_random, example="123456789:AA...", whole=44),
     _form("Twilio key", "sk ac", r"(?<![A-Za-z0-9+/]{2})(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", is_random, example="SK...", whole=34),
@@ -178,16 +180,16 @@ _SECRETS = (
     _form("Airtable token", "pat", r"(?<![A-Za-z0-9]{2})pat[a-z0-9]{14}\.[0-9a-f]{40,64}+", is_random, example="pat....", whole=82),
     _form("Azure client secret", "q~", r"(?<![\w~.]{2})[\w~.]{3,4}[0-9]Q~[\w~.-]{28,34}+", is_random, example="...8Q~...", whole=37),
     _form("bcrypt or crypt hash", "$2 $apr1$ $1$ $5$ $6$ $y$ $argon2 {sha} {ssha} $pbkdf2", r"\$2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{40,53}+|\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{16,22}+|\$[56]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{30,86}+|\$y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{30,43}+|\$argon2(?:id|i|d)\$[\w$=,+/.-]{20,200}+|\$pbkdf2[\w-]{0,12}\$[\w$=,+/.-]{20,200}+|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}", example="bob:$2y$10$...", whole=30),
-    _form("Bitcoin key", "5 k l", r"(?<![A-Za-z0-9])(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51}|xprv[1-9A-HJ-NP-Za-km-z]{100,108}+)(?![A-Za-z0-9])", is_wallet_key, example="5J...", whole=51),
+    _form("Bitcoin key", "5 k l", r"(?<![A-Za-z0-9]{2})(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51}|xprv[1-9A-HJ-NP-Za-km-z]{100,108}+)(?![A-Za-z0-9])", is_wallet_key, example="5J...", whole=51),
     _at("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/]{20,200}+)", example="https://hooks.slack.com/services/..."),
-    _at("Discord webhook", "discord", r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/([0-9]{15,22}/[\w-]{30,120}+)", example="https://discord.com/api/webhooks/..."),
+    _at("Discord webhook", "discord", r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/([\w-]{15,24}/[\w-]{30,120}+)", example="https://discord.com/api/webhooks/..."),
     _at("Teams webhook", "webhook.office.com outlook.office", r"office(?:365)?\.com/webhook(?:b2)?/([\w@/-]{60,300}+)", example="https://x.webhook.office.com/webhookb2/..."),
     _at("Zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/([\w/]{10,60}+)", example="https://hooks.zapier.com/hooks/catch/..."),
     _at("AWS secret key", "aws secret", r"(?:aws|secret)[\w .-]{0,40}?(?:key|secret)[\"'`*]{0,3}(?:\s{1,3}is\b|\s{0,3}[:=]>?){1,2}\s{0,3}[\"'`]?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", is_random, example="aws_secret_access_key=..."),
     _at("Okta token", "ssws", r"\bSSWS[ \t]{1,4}([\w-]{20,60}+)", is_random, example="Authorization: SSWS ..."),
     _at("bearer token", "bearer", r"bearer[ \t]{1,4}([\w.~+/-]{16,4000}+={0,3})", _digits, example="Bearer ..."),
     _at("credentials", "authorization", r"(?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:basic|digest|token)\s{1,4}([\w+/=-]{6,4000}+)", example="Authorization: Basic ..."),
-    _at("Docker login", "auth", r"[\"']?auth[\"']?\s{0,4}:\s{0,4}[\"']([A-Za-z0-9+/]{8,400}={0,2})[\"']", is_basic, example='"auth": "..."'),
+    _at("Docker login", "auth", r"[\"']?auth[\"']?\s{0,4}:\s{0,4}[\"'](={0,2}[A-Za-z0-9+/_]{8,400}={0,2})[\"']", is_basic, example='"auth": "..."'),
     _at("connection string key", "accountkey= sharedaccesskey= accesskey=", r"(?:account|shared ?access|access)key=([A-Za-z0-9+/=]{16,200}+)", example="AccountKey=..."),
     _at("Azure signature", "sig=", r"[?&;](?:amp;)?sig=([\w%+/=-]{30,200}+)", has_digit, example="?sv=...&sig=..."),
     _at("URL password", "://", r"://[^\s/:@?#'\"<>`]{0,128}:([^\s'\"<>`]{1,256})@(?=[\w\[.-])", is_url_password, example="postgres://bob:...@host"),
@@ -198,10 +200,10 @@ _SECRETS = (
     _at("netrc password", "machine login", r"\b(?:machine[ \t]+\S{1,128}\s{1,8}|default\s{1,8}|)login\s{1,4}\S{1,128}\s{1,8}(?:account\s{1,4}\S{1,64}\s{1,8})?password\s{1,4}(\S{3,200}+)", _real, example="machine x login y password ..."),
     _at("pgpass line", ":", r"(?:^|(?<=[\s\"'`(]))[\w.*/-]{1,128}:(?:[1-9][0-9]{3,4}|\*):[A-Za-z*][\w*-]{0,63}:[A-Za-z*][\w*.-]{0,63}:([^\s:\"'`]{3,128}+)", is_login, example="host:5432:db:bob:..."),
     _at("session cookie", "sess sid= sid: auth remember csrf xsrf cookie", r"(?:\b|_)(?:[\w.-]{0,24}sess(?:ion)?(?:[_-]?(?:id|token|key))?|(?:connect\.|sails\.)?s?sid|[\w-]{0,12}auth(?:[_-]?token)?|remember(?:_me|_token|_user_token)?|(?:csrf|xsrf)[_-]?token)=([\w%.+/:-]{12,2000}+)", _session, example="Cookie: sessionid=..."),
-    _at("Ethereum key", "0x", r"(?:key|secret|private|pk|priv|wallet|signer)[^\n]{0,60}?(?<![0-9a-zA-Z])(0x[0-9a-f]{64})(?![0-9a-f])", is_random_hex, example="private key: 0x..."),
-    _at("private key", "private priv", r"priv(?:ate)?[ _-]?key[^\n]{0,40}?(?<![0-9a-zA-Z])([0-9a-f]{64})(?![0-9a-zA-Z])", is_random_hex, example="private key: ..."),
+    _at("Ethereum key", "0x", r"(?:key|secret|private|pk|priv|wallet|signer)[^\n]{0,60}?(?<![0-9a-zA-Z]{2})(0x[0-9a-f]{64})(?![0-9a-f])", is_random_hex, example="private key: 0x..."),
+    _at("private key", "private priv", r"priv(?:ate)?[ _-]?key[^\n]{0,40}?(?<![0-9a-zA-Z]{2})([0-9a-f]{64})(?![0-9a-zA-Z])", is_random_hex, example="private key: ..."),
     _at("WordPress salt", "_key _salt", r"define\([ ]?['\"](?:(?:SECURE_|LOGGED_IN_)?AUTH|NONCE)_(?:KEY|SALT)['\"],[ ]{0,9}['\"]([^\n'\"]{20,80})['\"]", example="define('AUTH_KEY', ...)"),
-    _form("API key", "sk-", r"(?<![A-Za-z0-9]{2})sk-[\w-]{20,200}+", is_random, example="sk-...", whole=40),
+    _form("API key", "sk-", r"(?<![A-Za-z0-9]{2})sk-[\w-]{20,200}+", is_random, example="sk-...", whole=0),
 )  # fmt: skip
 
 KINDS: tuple[Kind, ...] = (*_TOKENS, *_SECRETS)

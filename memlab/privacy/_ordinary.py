@@ -12,7 +12,7 @@ from functools import cache
 
 import polars as pl
 
-from memlab.privacy._disguises import joined_lines, without_disguise
+from memlab.privacy._disguises import SPELLED, joined_lines, without_disguise
 from memlab.privacy._seed import LEAST, maybe_seed, seed_phrases
 from memlab.privacy._told import TELLING
 
@@ -36,7 +36,6 @@ _STEMS = (*_STEMS_TEXT.split(), "mot de", "pin code", "cle api", "curl ", "login
 _OTHER = tuple(word for word in _NAMED if not word.isascii())
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|&#|&[A-Za-z]{2,8};|\\[uUx_*.-]|=[0-9A-F]{2}")
-_SPELLED = re.compile(r"(?<!\S)\S(?: (?: {2})?\S(?!\S)){7}")
 _PROSE = re.compile(r"[^\w@$%&=~+#\\]{0,4}+(?:(?:[A-Z]?[a-z]{1,24}+|[A-Z]{1,12}+)(?:[^\w@$%&=~+#\\]{1,4}+|\Z)){1,8}+\Z")
 _PERSONAL = re.compile(r"@|[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){6}|[A-Za-z]{2}[0-9]{2} ?[A-Za-z0-9]{4}")
 
@@ -60,13 +59,13 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
             if len(word) >= LONG and _PROSE.match(word) is None:
                 return False
     if len(sizes) >= 8:
-        if sizes.count(1) >= 8 and _SPELLED.search(text):
+        if sizes.count(1) >= 7 and SPELLED.search(text):
             return False
         if len(sizes) >= LEAST and maybe_seed(low) and next(seed_phrases(low), None):
             return False
     if ("%" in text or "&" in text or "\\" in text or "=" in text) and _ESCAPE.search(text):
         return False
-    if "\n" in text and joined_lines(text):
+    if ("\n" in text or "+" in text or '" "' in text or "' '" in text) and joined_lines(text):
         return False
     return not (personal and _PERSONAL.search(text))
 
@@ -75,13 +74,13 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 def _odd() -> str:
     """A pattern of Polars for all that ``is_ordinary`` does not let through by a word, and for somewhat more."""
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{LEAST - 1}}}"
-    return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
+    return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
 
 
 def which_are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
     """``is_ordinary`` of each, where that can be told of many at once; False where it has to be asked."""
     column = pl.Series(texts, dtype=pl.String)
-    odd = column.str.contains_any(_ASCII, ascii_case_insensitive=True) | column.str.contains(_odd())
+    odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(_odd())
     if personal:
         odd |= column.str.contains(_PERSONAL.pattern)
     return (~odd).to_list()

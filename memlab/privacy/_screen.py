@@ -131,10 +131,10 @@ def _found_in(text: str, wanted: Collection[str], *, compact: bool) -> Iterator[
         kind = KINDS[number]
         if kind.compact or not compact:
             for start, end in _matches(kind, text):
-                yield kind.name, start, end, end - start >= kind.whole
+                yield kind.name, start, end, 0 < kind.whole <= end - start
     if "private key" in low or "PuTTY-User-Key" in text:
         yield from (("private key", start, end, True) for start, end in private_keys(text))
-    yield from ((*found, True) for found in told(text, low))
+    yield from ((*found, False) for found in told(text, low))
     yield from ((*found, True) for found in seed_phrases(low))
     if wanted:
         yield from ((*found, True) for found in personal(text, wanted))

@@ -33,23 +33,32 @@ def maybe_seed(low: str) -> bool:
 
 
 def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
-    """Runs of words of the list, nearly all different, with nothing but spaces, commas and numbers between them."""
+    """Runs of words of the list, nearly all different, with nothing but spaces, commas and numbers between them. A word
+    may be broken in two, and the first have a letter in front.
+    """
     start = stop = 0
     run: list[str] = []
     known = _words()
+    broken = ""
     for match in _WORD.finditer(low):
-        joins = bool(run) and _BETWEEN.fullmatch(low, stop, match.start()) is not None
-        if run and not joins:
+        word = match[0]
+        if run and _BETWEEN.fullmatch(low, stop, match.start()) is None:
             yield from _whole(run, start, stop)
-            run = []
-        if match[0] in known:
+            run, broken = [], ""
+        if broken and broken + word in known:
+            word, broken = broken + word, ""
+        if word in known or (not run and word[1:] in known):
             if not run:
                 start = match.start()
-            run.append(match[0])
+            run.append(word)
             stop = match.end()
+        elif run and not broken:
+            broken, stop = word, match.end()
+            continue
         elif run:
             yield from _whole(run, start, stop)
             run = []
+        broken = ""
     yield from _whole(run, start, stop)
 
 

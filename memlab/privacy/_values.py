@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 
-__all__ = ["entropy", "has_digit", "has_symbol", "is_mixed", "is_path", "is_placeholder", "is_random"]
+__all__ = ["entropy", "has_digit", "has_symbol", "is_made", "is_mixed", "is_path", "is_placeholder", "is_random"]
 
 _PLACEHOLDERS_TEXT = """
     1234 abcd any api-key apikey bool bytes changeit changeme credential credentials default empty example expired false
@@ -25,6 +25,7 @@ _PATH = re.compile(r"\.{0,2}/|~|[A-Za-z]:\\|[a-z+]{2,10}://")
 _SYMBOL = re.compile(r"[!@#%^*~+=?&$](?=.)")
 _DIGIT = re.compile(r"[0-9]")
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
+_RUN = re.compile(r"[A-Za-z0-9]+")
 _LOOKED_AT = 256
 
 
@@ -68,6 +69,19 @@ def is_mixed(value: str) -> bool:
 def is_random(value: str) -> bool:
     """``is_mixed``, and no placeholder."""
     return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
+
+
+def is_made(value: str) -> bool:
+    """Whether what follows a prefix that says much is a token's, and not a name's: less has to speak for it.
+
+    >>> is_made("SVTBTYERVDWRZBATUOKORWSSXDZXULVNRJ"), is_made("config_from_pretrained")
+    (True, False)
+    """
+    if is_placeholder(value):
+        return False
+    value = value[:_LOOKED_AT]
+    run = max(_RUN.findall(value), key=len, default="")
+    return sum(1 for _ in _TURN.finditer(value)) >= 2 or (len(run) >= 20 and entropy(run) >= 3.3)
 
 
 def entropy(value: str) -> float:
