@@ -11,7 +11,7 @@ The gate is a net with known holes; docs/secrets.md says which. Personal identif
 """
 
 from memlab.privacy._files import Ignored, is_sensitive, without_sensitive
-from memlab.privacy._kinds import KINDS
+from memlab.privacy._kinds import KINDS, Kind
 from memlab.privacy._personal import PERSONAL, personal_kinds
 from memlab.privacy._screen import Finding, Screened, Screening, refuse, screen, screen_many
 from memlab.privacy._strings import refuse_strings
@@ -21,6 +21,7 @@ __all__ = [
     "PERSONAL",
     "Finding",
     "Ignored",
+    "Kind",
     "Screened",
     "Screening",
     "is_sensitive",

@@ -20,8 +20,8 @@ from memlab.privacy._view import Edit, View
 
 __all__ = ["BYTES", "DEPTH", "SPELLED", "VIEWS", "Way", "joined_lines", "views", "without_disguise"]
 
-DEPTH = 3
-"""How many encodings within one another are undone."""
+DEPTH = 4
+"""How many encodings within one another are undone, all escapes counted as one of them."""
 
 VIEWS = 5 + 2 * DEPTH
 """Ways to read one text, at most."""
@@ -164,31 +164,51 @@ def _spelled(view: View) -> View | None:
 
 
 @cache
-def _encoded() -> re.Pattern[str]:
+def _escapes() -> re.Pattern[str]:
     return re.compile(
         r"(?P<percent>(?:%[0-9A-Fa-f]{2})++)"
         r"|(?P<entity>(?:&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});)++)"
         r"|(?P<escape>(?:\\(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}))++)"
         r"|(?P<marked>\\(?=[_*\-.~`\#+=\[\](){}!>|:/&@$\"']))"
         r"|(?P<soft>=\r?\n)"
-        r"|(?P<quoted>(?:=[0-9A-F]{2})++)"
-        r"|(?P<pairs>(?<![0-9A-Za-z])(?:(?:0x)?[0-9A-Fa-f]{2}[ :,]{1,2}){7,}+(?:(?:0x)?[0-9A-Fa-f]{2})?)"
+        r"|(?P<quoted>(?:=[0-9A-F]{2})++(?![0-9A-Fa-f]{24}))"
+    )
+
+
+@cache
+def _encodings() -> re.Pattern[str]:
+    return re.compile(
+        r"(?P<pairs>(?<![0-9A-Za-z])(?:(?:0x)?[0-9A-Fa-f]{2}[ :,]{1,2}){7,}+(?:(?:0x)?[0-9A-Fa-f]{2})?)"
         r"|(?P<base64>[A-Za-z0-9+/_-]{11,}+(?:={1,2}(?![0-9A-Za-z=]))?)"
     )
 
 
 def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
-    """What is to be replaced in ``text``, of at most ``left`` characters, and how many may still be."""
-    edits = []
-    for match in _encoded().finditer(text):
-        start, end = match.span()
-        if end - start > left:
+    """What is to be replaced in ``text``, of at most ``left`` characters, and how many may still be: escapes, or
+    encodings where there are no escapes any more.
+    """
+    for pattern in (_escapes(), _encodings()):
+        edits = []
+        for match in pattern.finditer(text):
+            for start, end in _pieces(match):
+                if end - start > left:
+                    return edits, left
+                new = _READERS[str(match.lastgroup)](text[start:end])
+                if new is not None:
+                    edits.append(Edit(start, end, new))
+                    left -= end - start
+                    if start == match.start() and end == match.end():
+                        break
+        if edits:
             break
-        new = _READERS[str(match.lastgroup)](match[0])
-        if new is not None:
-            edits.append(Edit(start, end, new))
-            left -= end - start
     return edits, left
+
+
+def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """All of it; and of base64, which may follow a path, what stands between slashes."""
+    yield match.span()
+    if match.lastgroup == "base64" and "/" in match[0]:
+        yield from (piece.span() for piece in _PIECE.finditer(match.string, *match.span()))
 
 
 def _percent(found: str) -> str | None:
@@ -225,6 +245,7 @@ def _base64(found: str) -> str | None:
     return _readable(base64.b64decode(usual + "=" * (-len(usual) % 4)))
 
 
+_PIECE = re.compile(r"[A-Za-z0-9+_-]{16,}={0,2}")
 _HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
 _USUAL = str.maketrans("-_", "+/")
 _READERS = {

@@ -74,7 +74,9 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 def _odd() -> str:
     """A pattern of Polars for all that ``is_ordinary`` does not let through by a word, and for somewhat more."""
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{LEAST - 1}}}"
-    return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
+    return (
+        rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
+    )
 
 
 def which_are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:

@@ -35,7 +35,7 @@ def is_placeholder(value: str) -> bool:
         value.lower() in _PLACEHOLDERS
         or value == value[0] * len(value)
         or _PLACEHOLDER.match(value) is not None
-        or value.lower().endswith(("-here", "_here"))
+        or value.lower().endswith(("-here", "_here", "...", "\u2026"))
     )
 
 
