@@ -79,16 +79,7 @@ def wif(rng: random.Random) -> str:
     return text
 
 
-_SEED = (
-    "abandon ability absorb abstract acid acoustic adjust advice alpha amateur anchor ancient apple arctic armor "
-    "arrow atom autumn avocado bacon bamboo banner barrel beach bicycle blanket bonus bracket breeze bronze "
-    "bubble cactus camera canyon carbon castle cereal cherry circle clarify cluster coconut copper cradle crystal "
-    "cushion decade denial dinosaur dolphin donkey dragon eagle echo elbow engine erosion exotic fabric fiction "
-    "galaxy garlic ginger goddess gravity hazard hybrid icon jaguar jungle kangaroo ladder lemon lizard lunar "
-    "magnet mango marble meadow mosquito napkin noodle oyster panda pelican pepper pigeon planet pyramid quantum "
-    "rabbit raccoon ribbon rocket saddle salmon scorpion shadow silver spider squirrel sunset tenant tiger "
-    "tobacco tornado tunnel umbrella velvet violin vivid walnut whale wisdom wolf zebra zone "
-).split()
+_SEED = ["abandon", "ability", "absorb", "abstract", "acid", "acoustic", "adjust", "advice", "alpha", "amateur", "anchor", "ancient", "apple", "arctic", "armor", "arrow", "atom", "autumn", "avocado", "bacon", "bamboo", "banner", "barrel", "beach", "bicycle", "blanket", "bonus", "bracket", "breeze", "bronze", "bubble", "cactus", "camera", "canyon", "carbon", "castle", "cereal", "cherry", "circle", "clarify", "cluster", "coconut", "copper", "cradle", "crystal", "cushion", "decade", "denial", "dinosaur", "dolphin", "donkey", "dragon", "eagle", "echo", "elbow", "engine", "erosion", "exotic", "fabric", "fiction", "galaxy", "garlic", "ginger", "goddess", "gravity", "hazard", "hybrid", "icon", "jaguar", "jungle", "kangaroo", "ladder", "lemon", "lizard", "lunar", "magnet", "mango", "marble", "meadow", "mosquito", "napkin", "noodle", "oyster", "panda", "pelican", "pepper", "pigeon", "planet", "pyramid", "quantum", "rabbit", "raccoon", "ribbon", "rocket", "saddle", "salmon", "scorpion", "shadow", "silver", "spider", "squirrel", "sunset", "tenant", "tiger", "tobacco", "tornado", "tunnel", "umbrella", "velvet", "violin", "vivid", "walnut", "whale", "wisdom", "wolf", "zebra", "zone"]
 
 
 def seed(rng: random.Random) -> str:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a kind a line)
 """The kinds of credentials that have a form of their own, one a line.
 
 Forms are those that vendors publish; some patterns follow Yelp's detect-secrets (Apache-2.0), see NOTICE. Every
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memlab.privacy._checks import is_basic, is_login, is_random_hex, is_url_password, is_wallet_key
-from memlab.privacy._values import has_digit, is_path, is_made, is_placeholder, is_random
+from memlab.privacy._values import has_digit, is_made, is_path, is_placeholder, is_random
 
 __all__ = ["KINDS", "Kind"]
 
@@ -66,7 +67,7 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
     size = least_prefix + full
     begins = tuple(word.lower() for word in words)
     accept = is_random if all(word.isalnum() for word in words) else is_made
-    return Kind(name, begins, form, f"{words[-1]}...", size, True, lambda found: accept(found[least_prefix:]))
+    return Kind(name, begins, form, f"{prefixes.split()[0]}...", size, True, lambda found: accept(found[least_prefix:]))
 
 
 def _at(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, cased: bool = False) -> Kind:
@@ -164,21 +165,21 @@ _TOKENS = (
     _token("Adafruit key", "aio_", _PLAIN, 24, 28),
     _token("1Password token", "ops_eyJ", "A-Za-z0-9+/=_-", 60, 250, 2000),
     _token("age key", "AGE-SECRET-KEY-1", "A-Z0-9", 40, 58),
-    _token("Facebook token", "EAACEdEose0cBA EAAG EAAB", _PLAIN, 60, 150, 300),
+    _token("Facebook token", "EAAG EAAB", _PLAIN, 60, 150, 300),
 )  # fmt: skip
 
 _SECRETS = (
     _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", whole=20),
-    _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+/]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG....", whole=69),
-    _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJ....eyJ....", whole=0),
-    _form("Discord token", ".", r"(?<![\w-]{2})[MNO][A-Za-z\d]{22,27}\.[\w-]{6}\.[\w-]{27,40}+", is_random, example="M....-.-...", whole=58),
+    _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+/]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", whole=69),
+    _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJxxx.eyJxxx.xxx", whole=0),
+    _form("Discord token", ".", r"(?<![\w-]{2})[MNO][A-Za-z\d]{22,27}\.[\w-]{6}\.[\w-]{27,40}+", is_random, example="Mxxx.xxx.xxx", whole=58),
     _form("Telegram token", ":aa", r"(?<![0-9]{2})[0-9]{8,10}:AA[\w-]{30,34}+", is_random, example="123456789:AA...", whole=44),
     _form("Twilio key", "sk ac", r"(?<![A-Za-z0-9+/]{2})(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", is_random, example="SK...", whole=34),
-    _form("Mailgun key", "-", r"(?<![A-Za-z0-9-]{2})[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])", is_random, example="...-...-...", whole=50),
-    _form("Mailchimp key", "-us", r"(?<![A-Za-z0-9]{2})[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])", is_random, example="...-us12", whole=36),
-    _form("Terraform token", ".atlasv1.", r"[a-z0-9]{8,14}\.atlasv1\.[\w=-]{40,70}+", is_random, example=".atlasv1.", whole=83),
-    _form("Airtable token", "pat", r"(?<![A-Za-z0-9]{2})pat[a-z0-9]{14}\.[0-9a-f]{40,64}+", is_random, example="pat....", whole=82),
-    _form("Azure client secret", "q~", r"(?<![\w~.]{2})[\w~.]{3,4}[0-9]Q~[\w~.-]{28,34}+", is_random, example="...8Q~...", whole=37),
+    _form("Mailgun key", "-", r"(?<![A-Za-z0-9-]{2})[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])", is_random, example="32-8-8 hexadecimal digits", whole=50),
+    _form("Mailchimp key", "-us", r"(?<![A-Za-z0-9]{2})[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])", is_random, example="xxx-us12", whole=36),
+    _form("Terraform token", ".atlasv1.", r"[a-z0-9]{8,14}\.atlasv1\.[\w=-]{40,70}+", is_random, example="xxx.atlasv1.xxx", whole=83),
+    _form("Airtable token", "pat", r"(?<![A-Za-z0-9]{2})pat[a-z0-9]{14}\.[0-9a-f]{40,64}+", is_random, example="patxxx.xxx", whole=82),
+    _form("Azure client secret", "q~", r"(?<![\w~.]{2})[\w~.]{3,4}[0-9]Q~[\w~.-]{28,34}+", is_random, example="xxx8Q~xxx", whole=37),
     _form("bcrypt or crypt hash", "$2 $apr1$ $1$ $5$ $6$ $y$ $argon2 {sha} {ssha} $pbkdf2", r"\$2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{40,53}+|\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{16,22}+|\$[56]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{30,86}+|\$y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{30,43}+|\$argon2(?:id|i|d)\$[\w$=,+/.-]{20,200}+|\$pbkdf2[\w-]{0,12}\$[\w$=,+/.-]{20,200}+|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}", example="bob:$2y$10$...", whole=30),
     _form("Bitcoin key", "5 k l", r"(?<![A-Za-z0-9]{2})(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51}|xprv[1-9A-HJ-NP-Za-km-z]{100,108}+)(?![A-Za-z0-9])", is_wallet_key, example="5J...", whole=51),
     _at("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/]{20,200}+)", example="https://hooks.slack.com/services/..."),

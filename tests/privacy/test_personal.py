@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import memlab
+from memlab.policies import load_pack
 from memlab.privacy import PERSONAL, personal_kinds, screen
 
 FOUND = [
@@ -38,7 +39,7 @@ def test_what_only_looks_like_one_passes(kind: str, text: str) -> None:
 
 
 def test_each_kind_has_a_setting_that_is_off() -> None:
-    default = memlab.load_pack("default").settings
+    default = load_pack("memlab").settings
     assert personal_kinds(default) == frozenset()
     assert personal_kinds(dict.fromkeys(PERSONAL, True)) == frozenset(PERSONAL.values())
     assert PERSONAL.keys() <= default.keys()
