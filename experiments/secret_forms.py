@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a form a line)
 """Credentials made up after what their vendors publish of their forms, and the disguises in which people write them.
 
 Imports nothing of memlab: what it makes is what the privacy gate is measured by. Nothing here was ever valid.

@@ -189,7 +189,9 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
     if version not in (1, VERSION):
         raise DamagedLab(f"{path} says that its format is {version}, which there never was. {RESTORE}")
     if not whole:
-        raise DamagedLab(f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}")
+        raise DamagedLab(
+            f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}"
+        )
     return int(version)
 
 

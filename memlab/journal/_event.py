@@ -41,7 +41,9 @@ def decoded(seq: int, blob: bytes) -> dict[str, Any]:
     try:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedLab(f"The body of event {seq} is not what was written ({error}). {RESTORE}") from None
+        raise DamagedLab(
+            f"The body of event {seq} is not what was written ({error}). {RESTORE}"
+        ) from None
 
 
 def _encodable(value: object) -> bool:

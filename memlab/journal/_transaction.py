@@ -30,7 +30,9 @@ _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
 _SLATE = "INSERT INTO slate VALUES (?, ?, ?)"
-_META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
+_META = (
+    "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
+)
 
 
 class Transaction:
@@ -170,7 +172,9 @@ class Transaction:
         for scrub in self._scrubs:
             self._chain = scrub.apply(connection)
         self._applied = True
-        return bool(self._events or self._payloads or self._rows or self._vectors or self._sources or self._scrubs)
+        return bool(
+            self._events or self._payloads or self._rows or self._vectors or self._sources or self._scrubs
+        )
 
     def _put_events(self, connection: sqlite3.Connection) -> None:
         """The events, each with its link of the chain; texts go with the first of them."""

@@ -1,8 +1,8 @@
 """Reading a text without its disguises: as views, bounded in number, depth and bytes.
 
-A text is read as it is; with plain letters; without line breaks within a token; with spelled-out characters joined; and
-backwards. In the second and third, escapes and encodings are undone up to ``DEPTH`` times over. So at most ``VIEWS`` are
-looked at, none longer than the text: nothing that is decoded grows.
+A text is read as it is; with plain letters; without line breaks within a token; with spelled-out characters joined;
+and backwards. In the second and third, escapes and encodings are undone up to ``DEPTH`` times over. So at most
+``VIEWS`` are looked at, none longer than the text: nothing that is decoded grows.
 """
 
 from __future__ import annotations
@@ -141,9 +141,8 @@ def _joined(view: View) -> View | None:
     """Tokens that run over the end of a line, or that a program puts together, in one; None if there are none."""
     text, edits = view.text, []
     if "\n" in text:
-        for match in _BROKEN.finditer(text):
-            if _ODD.search(match["next"]):
-                edits.append(Edit(match.start(), match.start("next"), ""))
+        broken = (match for match in _BROKEN.finditer(text) if _ODD.search(match["next"]))
+        edits += [Edit(match.start(), match.start("next"), "") for match in broken]
     if '"' in text or "'" in text:
         edits += [Edit(*match.span(), "") for match in _HALVES.finditer(text)]
         edits.sort()

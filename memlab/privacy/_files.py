@@ -83,7 +83,7 @@ def _sensitive() -> GitIgnoreSpec:
 def is_sensitive(path: str) -> bool:
     """Whether a file of this path holds secrets, by its name or its folder; case and kind of slash do not count.
 
-    >>> is_sensitive("deploy/.env"), is_sensitive("src/.env.example"), is_sensitive("C:\\\\Users\\\\bo\\\\.ssh\\\\id_rsa")
+    >>> is_sensitive("deploy/.env"), is_sensitive("src/.env.example"), is_sensitive("~/.ssh/id_rsa")
     (True, False, True)
     """
     plain = PurePosixPath(path.replace("\\", "/").lower())

@@ -32,7 +32,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "card number": re.compile(r"(?<![\w.-])(?:[2-6][0-9]{3}(?P<gap>[ -]?)(?:[0-9]{4}(?P=gap)){2}[0-9]{1,7}|"
                                   r"3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5})(?![\w-])"),
-        "IBAN": re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"),
+        "IBAN": re.compile(
+            r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"
+        ),
         "US social security number": re.compile(
             r"(?<![\w-])(?!000|666|9[0-9]{2})[0-9]{3}(?P<gap>[ -])(?!00)[0-9]{2}(?P=gap)(?!0000)[0-9]{4}(?![\w-])"
             r"|(?i:ssn|social security(?: number)?)[ :#is]{1,8}(?P<plain>[0-9]{9})(?![\w-])"

@@ -145,12 +145,12 @@ _STATES_TEXT = """
 """
 _STATES = frozenset(_STATES_TEXT.split())
 _OF = (
-    r"(?:,? (?:for|to|on|of|at|in|für|zum|zur|vom|von|der|des|del|de la|de|pour|du|per|para|do|da|van|voor|till|til|för)"
-    r" [^\n.,;:'\"=]{1,40}?)?"
+    r"(?:,? (?:for|to|on|of|at|in|für|zum|zur|vom|von|der|des|del|de la|de|pour|du|per|para|do|da|van|voor|till|til|"
+    r"för) [^\n.,;:'\"=]{1,40}?)?"
 )
 _VERB = (
-    r"\s{1,3}(?P<verb>is|was|are|=|are now|ist|war|lautet|hei(?:ß|ss)t|est|était|es|era|é|è|eh|sar[àá]|luidt|är|er|on|to|"
-    r"jest|je|это|—|-|–)(?: (?:now|jetzt|nun|ahora|maintenant|ora|agora|nu|set to))?:?\s{1,3}"
+    r"\s{1,3}(?P<verb>is|was|are|=|ist|war|lautet|hei(?:ß|ss)t|est|était|es|era|é|è|eh|sar[àá]|luidt|är|er|on|"
+    r"to|jest|je|это|—|-|–)(?: (?:now|jetzt|nun|ahora|maintenant|ora|agora|nu|set to))?:?\s{1,3}"
 )
 _SAID = (
     r"(?:[\"'`\u201c\u2018\u201e\u00ab](?P<quoted>[^\n\"'`\u201d\u2019\u00bb]{3,128})[\"'`\u201d\u2019\u201c\u00bb]"

@@ -302,9 +302,8 @@ class Hits(Sequence[Hit]):
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
-        lines = [
-            f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}{self._unscored}{self._told}"
-        ]
+        asked = f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}"
+        lines = [f"{asked}, {pack}{self._unscored}{self._told}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "

@@ -69,7 +69,8 @@ def test_a_line_of_an_env_file_does_not_run_into_the_next() -> None:
 
 
 HOSTILE = [
-    "%25", "&amp;", "\\u005c", "=3D", "aa ", "a ", "a\nb", "\u200b", "ghp_\n", "YWFh", "QUFBQUFBQUFBQUFB\n", '"+"', "6161",
+    "%25", "&amp;", "\\u005c", "=3D", "aa ", "a ", "a\nb", "\u200b", "ghp_\n", "YWFh",
+    "QUFBQUFBQUFBQUFB\n", '"+"', "6161",
     encoded("x" * 3000, 3), "//////", "password is a\n", "\u0430",
 ]  # fmt: skip
 

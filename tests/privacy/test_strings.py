@@ -39,7 +39,7 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
     "purge": lambda lab: lab.purge(1, reason=TOKEN),
     "fact": lambda lab: lab.fact("Ada", "likes", TOKEN),
     "entity": lambda lab: lab.entity(TOKEN, type="person"),
-    "policy": lambda lab: lab.policies.install("recall-score", f'(fn [length] length) ; {TOKEN}'),
+    "policy": lambda lab: lab.policies.install("recall-score", f"(fn [length] length) ; {TOKEN}"),
     "reason": lambda lab: lab.policies.install("recall-score", "(fn [length] length)", reason=TOKEN),
     "pack": lambda lab: lab.use(f'(pack p "{TOKEN}")'),
 }
@@ -99,9 +99,9 @@ def test_the_journal_itself_refuses_what_went_round_the_checks(tmp_path: Path) -
 
 def test_the_place_of_a_secret_is_named() -> None:
     refuse_strings({"a": [1, None, {"b": ["fine"]}], "c": (2.0, "also fine")}, "event")
-    with pytest.raises(PrivacyError, match="event, field a.b holds"):
+    with pytest.raises(PrivacyError, match=r"event, field a\.b holds"):
         refuse_strings({"a": [1, {"b": ["fine", TOKEN]}]}, "event")
-    with pytest.raises(PrivacyError, match="event, field a holds"):
+    with pytest.raises(PrivacyError, match=r"event, field a holds"):
         refuse_strings({"a": {TOKEN: 1}}, "event")
 
 
@@ -112,7 +112,7 @@ def test_the_place_of_a_secret_is_named() -> None:
 ])  # fmt: skip
 def test_a_file_of_secrets_is_known_by_its_path(lab: memlab.Lab, path: str) -> None:
     assert is_sensitive(path)
-    with pytest.raises(PrivacyError, match="field files: .* is by its name a file of secrets"):
+    with pytest.raises(PrivacyError, match=r"field files: .* is by its name a file of secrets"):
         lab.remember("where the settings are", files=["src/app.py", path])
     assert len(lab) == 0
 
