@@ -186,8 +186,8 @@ def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
     """What is to be replaced in ``text``, of at most ``left`` characters, and how many may still be: escapes, or
     encodings where there are no escapes any more.
     """
+    edits: list[Edit] = []
     for pattern in (_escapes(), _encodings()):
-        edits = []
         for match in pattern.finditer(text):
             for start, end in _pieces(match):
                 if end - start > left:

@@ -35,27 +35,31 @@ def refuse_strings(value: Any, what: str) -> None:
 
 
 def _gather(value: Any, into: set[str]) -> None:
-    if isinstance(value, str):
-        into.add(value)
-    elif isinstance(value, Mapping):
-        for name, part in value.items():
-            into.add(name)
-            if part.__class__ is not int:
+    kind = type(value)
+    if kind is dict:
+        into.update(value)
+        for part in value.values():
+            if type(part) is str:
+                into.add(part)
+            elif type(part) not in _NUMBERS:
                 _gather(part, into)
-    elif isinstance(value, list | tuple):
+    elif kind is list or kind is tuple:
         kinds = set(map(type, value))
         if kinds == {str}:
             into.update(value)
-            return
-        if kinds <= {list, tuple, type(None)}:
-            if kinds:
+        elif kinds <= {list, tuple, type(None)}:
+            if kinds:  # lists of lists, such as the tags of each row: as one
                 _gather(list(chain.from_iterable(part for part in value if part)), into)
-            return
-        if str in kinds:
-            into.update(part for part in value if isinstance(part, str))
-        if kinds & {dict, list, tuple}:
+        elif not kinds <= _NUMBERS:
             for part in value:
                 _gather(part, into)
+    elif isinstance(value, str):
+        into.add(str(value))
+    elif isinstance(value, Mapping):
+        _gather(dict(value), into)
+
+
+_NUMBERS = frozenset((int, float, bool, bytes, type(None)))
 
 
 def _named(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
