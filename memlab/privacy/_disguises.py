@@ -32,15 +32,15 @@ BYTES = 1_000_000
 Way = Literal["as it is", "joined", "backwards"]
 
 _LONG = re.compile(r"[A-Za-z0-9_./+:=-]{14}")
-SPELLED = re.compile(r"(?:(?<!\S)|(?<=[^\w\s]))[!-~](?> (?: {2})?\S(?!\S)){7,}+(?: \S(?=[^\w\s]))?")
-_SPELLING = re.compile(r"(\S)(?: ( {2})?)?")
+SPELLED = r"(?:(?<!\S)|(?<=[^\w\s]))[!-~](?> (?: {2})?\S(?!\S)){7,}+(?: \S(?=[^\w\s]))?"
+_SPELLING = r"(\S)(?: ( {2})?)?"
 # a line that goes on: no space before, and what follows is no "name =" or "name:"
-_BROKEN = re.compile(
+_BROKEN = (
     r"(?<=[A-Za-z0-9_+/=.$&%@!#*~:-])(?:[\"'][ \t]{0,20}[+.\\]?)?[ \t]{0,20}\\?\r?\n[ \t>|#*]{0,40}(?:[+.][ \t]{0,20})?"
     r"[\"']?(?P<next>(?![A-Za-z_][\w.-]{0,64}[ \t]{0,4}[:=](?!=?(?:\Z|[\s;\"',)&\]}])))[A-Za-z0-9_+/=.$&%@!#*~-]{2,}+)"
 )
-_HALVES = re.compile(r"(?<=[^\s\"'])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[^\n\"'])")
-_ODD = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}")
+_HALVES = r"(?<=[^\s\"'])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[^\n\"'])"
+_ODD = r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}"
 
 
 def views(text: str) -> Iterator[tuple[View, Way]]:
@@ -141,10 +141,10 @@ def _joined(view: View) -> View | None:
     """Tokens that run over the end of a line, or that a program puts together, in one; None if there are none."""
     text, edits = view.text, []
     if "\n" in text:
-        broken = (match for match in _BROKEN.finditer(text) if _ODD.search(match["next"]))
+        broken = (match for match in re.finditer(_BROKEN, text) if re.search(_ODD, match["next"]))
         edits += [Edit(match.start(), match.start("next"), "") for match in broken]
     if '"' in text or "'" in text:
-        edits += [Edit(*match.span(), "") for match in _HALVES.finditer(text)]
+        edits += [Edit(*match.span(), "") for match in re.finditer(_HALVES, text)]
         edits.sort()
         edits = [edit for place, edit in enumerate(edits) if not place or edit.start >= edits[place - 1].end]
     return view.edited(edits) if edits else None
@@ -153,8 +153,8 @@ def _joined(view: View) -> View | None:
 def _spelled(view: View) -> View | None:
     """Characters that stand one by one, joined: "g h p _ 4" reads "ghp_4"; None if there are none."""
     edits = [
-        Edit(*match.span(), _SPELLING.sub(lambda one: one[1] + (" " if one[2] else ""), match[0]))
-        for match in SPELLED.finditer(view.text)
+        Edit(*match.span(), re.sub(_SPELLING, lambda one: one[1] + (" " if one[2] else ""), match[0]))
+        for match in re.finditer(SPELLED, view.text)
     ]
     return view.edited(edits) if edits else None
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
 
 __all__ = ["IGNORE_FILES", "SENSITIVE", "Ignored", "is_sensitive", "without_sensitive"]
 
@@ -77,6 +80,8 @@ wallet.dat
 
 @cache
 def _sensitive() -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # late: most memories point to no file
+
     return GitIgnoreSpec.from_lines(SENSITIVE.lower().splitlines())
 
 
@@ -113,6 +118,8 @@ class Ignored:
             if (file := folder / name).is_file()
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
         ]
+        from pathspec import GitIgnoreSpec  # late, as above
+
         self._spec = GitIgnoreSpec.from_lines(lines)
 
     def __contains__(self, path: str) -> bool:

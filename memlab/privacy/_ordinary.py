@@ -59,7 +59,7 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
             if len(word) >= LONG and _PROSE.match(word) is None:
                 return False
     if len(sizes) >= 8:
-        if sizes.count(1) >= 7 and SPELLED.search(text):
+        if sizes.count(1) >= 7 and re.search(SPELLED, text):
             return False
         if len(sizes) >= LEAST and maybe_seed(low) and next(seed_phrases(low), None):
             return False
