@@ -410,8 +410,15 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
         some = {what: counts.pop(what) for what in ("edges", "names", "sealed slates")}
         assert min(some.values()) > 0
         assert counts == {
-            **{"memories": 2, "events": done.events, "slates": done.slates, "questions": 1, "vectors": 2},
-            **{"snapshots": 1, "indexes": 0, "backups": 2, "mirrors": 1},
+            "memories": 2,
+            "events": done.events,
+            "slates": done.slates,
+            "questions": 1,
+            "vectors": 2,
+            "snapshots": 1,
+            "indexes": 0,
+            "backups": 2,
+            "mirrors": 1,
         }
         (searched,) = done.frame.filter(step="searched").rows(named=True)
         assert searched["count"] == files

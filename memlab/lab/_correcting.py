@@ -44,7 +44,7 @@ from memlab.life import (
     statuses_of,
     superseding,
 )
-from memlab.memory import Change, State, as_said, checked_columns, checked_text, refuse_names
+from memlab.memory import Change, State, as_said, checked_columns, checked_text, redactions, refuse_names
 from memlab.operations import checked_operations
 from memlab.privacy import refuse, screen
 from memlab.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
@@ -115,7 +115,9 @@ class LabCorrecting(LabBase):
         given = checked_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}}, now=now
         )
-        said = screen(given.pop("text")[0]).text
+        personal = self._personal()
+        screening = screen(given.pop("text")[0], personal=personal)
+        said = screening.text
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
@@ -135,12 +137,13 @@ class LabCorrecting(LabBase):
                 id = tx.next_id
                 kept = {"provenance": "user-corrected", "source": "user-edit", **kept_fields(state, row), **columns}
                 listed = named(state, pack, {name: [value] for name, value in kept.items() if value is not None})
-                words = said if text is not None else screen(state.texts.at(row) or "").text
+                words = said if text is not None else screen(state.texts.at(row) or "", personal=personal).text
                 vector = store.embedder.encode([as_said(words, kept.get("speaker"))])
                 tx.payloads([id], [words])
                 tx.vectors(id, store.embedder.fingerprint, vector)
                 body = remembering(state, listed, id, 1, chain=False)
                 body |= {"edit": row + 1, **superseding(row + 1, id, now).body()}
+                body |= redactions([(id, finding) for finding in screening.findings])
                 tx.event("remember", body, at=now)
         return self[id]
 

@@ -19,6 +19,7 @@ from memlab.slates import Slate
 
 if TYPE_CHECKING:
     from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why
+    from memlab.privacy import Finding
 
 __all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
 
@@ -130,9 +131,21 @@ class Hit:
 
 
 class Hits(Sequence[Hit]):
-    """The answer of a recall, best first. ``slate`` holds the whole pool with its features."""
+    """The answer of a recall, best first. ``slate`` holds the whole pool with its features.
 
-    def __init__(self, slate: Slate, pack: Pack, decision: int | None, shown: Sequence[Recalled]) -> None:
+    ``redacted`` lists what the privacy gate took out of the question before it was asked.
+    """
+
+    def __init__(
+        self,
+        slate: Slate,
+        pack: Pack,
+        decision: int | None,
+        shown: Sequence[Recalled],
+        *,
+        redacted: tuple[Finding, ...] = (),
+    ) -> None:
+        self.redacted = redacted
         self.slate = slate
         self.pack = pack
         self.decision = decision
@@ -280,15 +293,18 @@ class Hits(Sequence[Hit]):
         return self._policy.sensitivity(self._index(memory), self.slate.frame)
 
     @property
+    def _told(self) -> str:
+        return f"; {len(self.redacted)} secrets redacted in the question" if self.redacted else ""
+
+    @property
     def _unscored(self) -> str:
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} have no finite score and are never shown" if count else ""
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
-        lines = [
-            f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}{self._unscored}"
-        ]
+        asked = f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}"
+        lines = [f"{asked}, {pack}{self._unscored}{self._told}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
@@ -309,7 +325,7 @@ class Hits(Sequence[Hit]):
         return (
             f"<div><p>{len(self)} of {len(self.slate)} candidates for "
             f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} "
-            f"<code>[{self.pack.hash[:12]}]</code>{self._unscored}</p>"
+            f"<code>[{self.pack.hash[:12]}]</code>{self._unscored}{self._told}</p>"
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )
