@@ -25,7 +25,7 @@ from memlab.backups import BACKUPS, backups_in, places
 from memlab.disk import writing
 from memlab.errors import DamagedLab, DamageWarning, InputError, MemlabError, NotALab
 from memlab.index import unsound_bases
-from memlab.journal import FILE, HEAD, LOCK, Fault, Journal, WriterLock, connected, faults, replace_rows, whole
+from memlab.journal import FILE, HEAD, LOCK, Fault, Journal, WriterLock, connected, faults, head_of, replace_rows, whole
 from memlab.memory import State, latest_snapshot, load_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.purging import DERIVED, PURGE_TIMEOUT
@@ -241,8 +241,12 @@ class _Checking:
     def _backups(self, journal: Journal | None) -> None:
         for place in _places(journal, self.folder):
             for kept in backups_in(place):
-                sound = whole(kept.path)
-                self._tell(str(kept.path), "backup", "sound" if sound else "damaged")
+                try:
+                    head = head_of(kept.path)
+                except DamagedLab as error:
+                    self._tell(str(kept.path), "backup", "damaged", str(error))
+                else:
+                    self._tell(str(kept.path), "backup", "sound", f"{head.seq:,} events")
 
 
 class _Mend(Protocol):

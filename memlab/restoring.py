@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from memlab.backups import BACKUPS, Kept, backups_in, places
 from memlab.disk import sync, writing
 from memlab.errors import DamagedLab, InputError, LabError, NotALab
 from memlab.index import swept
-from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, head_of
+from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, connected, head_of
 from memlab.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 
 __all__ = ["Restored", "restore"]
@@ -139,10 +140,10 @@ def _kept(folder: Path, readable: bool) -> list[Kept]:
 
 
 def _put_in_place(folder: Path, backup: Path) -> Path:
-    """Copy the backup's journal into the lab's folder; returns where that is which was there.
+    """Put a copy of the backup's journal in the place of the lab's; returns where that is which was there.
 
-    The database is taken out first, so that at any instant there is a whole journal or none: a log without its database
-    is refused, and ``restore`` can be repeated.
+    The new database takes the place of the old by one renaming, so there is a journal at any instant. The old log must
+    be gone by then, as it would be taken for the new one's: what it holds is moved into the old database first.
     """
     draft = folder / f"{FILE}.new"
     with WriterLock(folder / LOCK).held(PURGE_TIMEOUT), writing(f"The journal of {folder.name}"):
@@ -151,12 +152,16 @@ def _put_in_place(folder: Path, backup: Path) -> Path:
         number = 1 + max((int(one.name) for one in (folder / REPLACED).glob("*") if one.name.isdecimal()), default=0)
         aside = folder / REPLACED / f"{number:03d}"
         aside.mkdir(parents=True)
-        for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", HEAD):
+        with contextlib.suppress(LabError), connected(folder, write=True) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()  # fails where the database is damaged
+        if (folder / FILE).exists():
+            os.link(folder / FILE, aside / FILE)
+        for name in (f"{FILE}-wal", f"{FILE}-shm", HEAD):
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
-        for name in ("snapshots", "slates"):
-            shutil.rmtree(folder / name, ignore_errors=True)  # made of another journal: not believed if it stays
         draft.rename(folder / FILE)
         sync(folder)
+        for name in ("snapshots", "slates"):
+            shutil.rmtree(folder / name, ignore_errors=True)  # made of another journal: not believed if it stays
     swept(folder / "neighbours")
     return aside

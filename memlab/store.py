@@ -234,6 +234,11 @@ class Store:
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self.fold()
+                if tx.next_id != len(self.state) + 1:
+                    raise DamagedLab(
+                        f"{self.where} has {len(self.state):,} memories, and the next text would be that of "
+                        f"{tx.next_id:,}. {RESTORE}"
+                    )
                 yield tx
                 self._marked = True
                 if tx.rewrites:
@@ -315,11 +320,15 @@ class Store:
         if self.folder is None or self.journal.read_only:
             return
         left = [draft for name in ("snapshots", "slates", BACKUPS) for draft in (self.folder / name).glob(".draft-*")]
+        left += self.folder.glob("journal.db.new*")
         if left:
             # busy: somebody writes one at this moment
             with suppress(LabBusy), self.derived.held(0.0), self.journal.write():
                 for draft in left:
-                    shutil.rmtree(draft, ignore_errors=True)
+                    if draft.is_dir():
+                        shutil.rmtree(draft, ignore_errors=True)
+                    else:
+                        draft.unlink(missing_ok=True)
 
     # -- slates -----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ Price 1997, scipy) needs none. The value that it reaches on the data it searched
 quote is *cross-fitted*: clusters fall into folds, each fold is scored with the parameters found on the others.
 
 The same log, seed and budget give the same search on any processor: exponentials and sums differ there in their last
-digits, so values are compared by their first twelve, and the search ends with its budget and not when values seem equal.
+digits, so values are compared by their first twelve, and the search ends with its budget, not when values seem equal.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _LEAST_DAYS = 1 / 24
 _MOST_PASSES = 400
 """Of upkeep between two events; in a longer gap they are as many, evenly."""
 
-_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract")
+_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract", "quarantine")
 """Events whose parts say what a person changed."""
 
 _NOT_REPLAYED = ("entity", "merge-entity", "split-entity", "close-gap", "consolidate", "unconsolidate", "purge")

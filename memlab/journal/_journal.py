@@ -306,7 +306,9 @@ class Journal(Reading):
             )
 
     def _begin(self, writer: sqlite3.Connection, level: Synchronous) -> None:
+        _undo(writer)  # what an interrupt before the write's own handlers may have left open
         if level != self._level:
+            self._level = None  # not known, should an interrupt strike here
             writer.execute(f"PRAGMA synchronous={level}")
             self._level = level
         writer.execute("BEGIN IMMEDIATE")
@@ -321,9 +323,11 @@ class Journal(Reading):
         if size < self._checkpoint_at:
             return
         self.sync_head()
-        writer.execute("PRAGMA busy_timeout=0")
-        (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
+        try:
+            writer.execute("PRAGMA busy_timeout=0")
+            (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
         # a reader that keeps an old snapshot keeps the log: try again when as much has come on top
         self._checkpoint_at = size + _WAL_LIMIT if busy else _WAL_LIMIT
 

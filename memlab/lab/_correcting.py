@@ -132,7 +132,7 @@ class LabCorrecting(LabBase):
                 tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
                 id = row + 1
             else:
-                id = len(state) + 1
+                id = tx.next_id
                 kept = {"provenance": "user-corrected", "source": "user-edit", **kept_fields(state, row), **columns}
                 listed = named(state, pack, {name: [value] for name, value in kept.items() if value is not None})
                 words = said if text is not None else screen(state.texts.at(row) or "").text

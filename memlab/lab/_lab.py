@@ -24,6 +24,7 @@ from memlab.lab._index import LabIndex
 from memlab.lab._living import LabLiving
 from memlab.lab._moving import LabMoving
 from memlab.lab._policies import LabPolicies
+from memlab.lab._quarantine import LabQuarantine
 from memlab.lab._turns import LabTurns
 from memlab.lab._watch import OnChange, Watch
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
@@ -80,7 +81,7 @@ def open_lab(
     )
 
 
-class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, LabHistory, LabMoving):
+class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving, LabClusters, LabHistory, LabMoving):
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``."""
 
     _backs_up = False

@@ -88,7 +88,7 @@ class LabWriting(LabBase):
         linked: Linked | None = None
         with self._store.writing() as tx:
             state, pack = self._store.state, self._store.versions.pack
-            first, how = len(state) + 1, linking_of(pack, linking, columns)
+            first, how = tx.next_id, linking_of(pack, linking, columns)
             with_confidence(columns, unsure, pack)
             check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)

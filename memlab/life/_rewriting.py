@@ -9,6 +9,7 @@ placeholder, the same one wherever they stand.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -63,7 +64,10 @@ def _field(event: Event, name: str, value: Any, gone: Gone) -> Any:
     if name == "graph":
         return _graph(value, gone)
     if name == "registers":
-        return {register: _REGISTERS.get(register, _kept)(dumped, gone) for register, dumped in value.items()}
+        found = {register: _REGISTERS.get(register, _kept)(dumped, gone) for register, dumped in value.items()}
+        if "entities" in value and "graph" in event.body:
+            found["entities"]["entries"] = _mentioned(found["entities"]["entries"], value, event.body["graph"], gone)
+        return found
     if name == "clusters":
         return [{**told, "name": gone.node("cluster", told["name"])} if "name" in told else told for told in value]
     if name == "summaries":
@@ -166,6 +170,23 @@ def _graph(graph: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
 def _entities(dumped: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     entries = [[gone.node("entity", name), *rest] for name, *rest in dumped["entries"]]
     return {**dumped, "entries": entries, "names": [gone.node("entity", name) for name in dumped["names"]]}
+
+
+def _mentioned(
+    entries: Sequence[Sequence[Any]], registers: Mapping[str, Any], graph: Mapping[str, Any], gone: Gone
+) -> list[Any]:
+    """Imported entities, which purged memories mention no more."""
+    purged = frozenset(gone.ids.tolist())
+    lost = Counter(
+        graph["nodes"][-target - 1][1]
+        for source, target, relation in zip(graph["source"], graph["target"], graph["relation"], strict=True)
+        if relation == "mentions" and target < 0 and source in purged
+    )
+    known = registers["entities"]["entries"]
+    return [
+        [name, type, max(0, mentions - lost[known[number][0]]), *rest]
+        for number, (name, type, mentions, *rest) in enumerate(entries)
+    ]
 
 
 def _centroids(dumped: Mapping[str, Any], gone: Gone) -> dict[str, Any]:

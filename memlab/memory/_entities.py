@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.memory._purged import PLACEHOLDER
 from memlab.schema import NEVER
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Entities:
             number + 1,
             entry.name,
             entry.type,
-            tuple(name for name in names if name != own),
+            tuple(name for name in names if name != own and not name.startswith(PLACEHOLDER)),
             sum(member.mentions for member in family),
             max(member.last for member in family),
             None if root == number else self.entries[root].name,

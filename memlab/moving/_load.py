@@ -111,7 +111,7 @@ def load_bundle(
         state = store.state
         standing = _standing(state, bundle, checked, own())
         rows = [row for row, what in enumerate(standing) if what is None and row in vector_of]
-        first = len(state) + 1
+        first = tx.next_id
         id_of = {checked.ids[row]: first + place for place, row in enumerate(rows)}
         known = {checked.ids[row]: what for row, what in enumerate(standing) if isinstance(what, int) and what > 0}
         here = known | id_of

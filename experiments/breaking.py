@@ -1,0 +1,269 @@
+"""What the campaigns that break labs share: labs with everything in them, what is read of a lab, what must be equal.
+
+``kill_points.py`` kills, ``interruptions.py`` raises, ``damage.py`` overwrites files, ``fulldisk.py`` takes away the
+room. Each compares *pictures*: digests of all that a lab tells, at one instant of its clock, with everything exact and
+without probes. Two labs with equal pictures cannot be told apart by whoever reads them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+# Asking for its size starts Polars' pool of threads, which a forked child does not have: memlab asks when imported.
+_asked, pl.thread_pool_size = pl.thread_pool_size, lambda: os.cpu_count() or 1
+
+import memlab  # noqa: E402
+import memlab.lab  # noqa: E402
+import memlab.moving  # noqa: E402
+import memlab.store  # noqa: E402
+
+pl.thread_pool_size = _asked
+
+from memlab.clock import HOUR, ManualClock, to_micros  # noqa: E402
+from memlab.errors import EmbedderMismatch  # noqa: E402
+from memlab.index import Vectors  # noqa: E402
+
+__all__ = [
+    "DERIVED",
+    "PACKAGE",
+    "QUESTIONS",
+    "READINGS",
+    "Hung",
+    "checked",
+    "copied",
+    "embed",
+    "embed_otherwise",
+    "everything",
+    "leftovers",
+    "low_thresholds",
+    "many",
+    "opened",
+    "opened_by_either",
+    "patience",
+    "picture",
+    "texts",
+    "without_derived",
+]
+
+PACKAGE = str(Path(memlab.__file__).parent)
+DERIVED = ("snapshots", "slates", "neighbours")
+START = to_micros("2026-03-01T12:00:00")
+DIM = 24
+WORDS = (
+    *("goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"),
+    *("oslo", "harbour", "bread", "letter", "winter", "garden", "music", "engine", "river", "window"),
+)
+QUESTIONS = ("goat by the sea", "who reviews the deploy", "bread in winter")
+
+
+# -- labs -----------------------------------------------------------------------------------------------------------
+
+
+def embed(texts: Sequence[str]) -> np.ndarray:
+    """A quick encoder: hashed words."""
+    return _hashed(texts, 0)
+
+
+def embed_otherwise(texts: Sequence[str]) -> np.ndarray:
+    """Another encoder, to embed anew with."""
+    return _hashed(texts, 1)
+
+
+def _hashed(texts: Sequence[str], start: int) -> np.ndarray:
+    out = np.zeros((len(texts), DIM))
+    for row, text in enumerate(texts):
+        for word in text.lower().split():
+            code = zlib.crc32(word.encode(), start)
+            out[row, code % DIM] += 1 if code & 1024 else -1
+    return out
+
+
+def opened(path: Path | str, *, hours: float = 0, embedder: Any = embed, **more: Any) -> memlab.Lab:
+    """The lab at ``path``, with a clock that stands still ``hours`` after the beginning."""
+    return memlab.open(path, embedder=embedder, clock=ManualClock(START + round(hours * HOUR)), **more)
+
+
+def opened_by_either(path: Path | str, *, hours: float = 0) -> memlab.Lab:
+    """The lab at ``path`` with whichever of the two encoders wrote it."""
+    try:
+        return opened(path, hours=hours)
+    except EmbedderMismatch:
+        return opened(path, hours=hours, embedder=embed_otherwise)
+
+
+def texts(count: int, *, first: int = 0, seed: int = 0) -> list[str]:
+    """Different texts; each ends with a word of its own, which can be looked for in files."""
+    dice = np.random.default_rng([seed, first])
+    chosen = dice.choice(len(WORDS), size=(count, 5))
+    return [" ".join(WORDS[word] for word in row) + f" mark{first + n}q" for n, row in enumerate(chosen.tolist())]
+
+
+def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
+    """A small lab that has whatever a lab can have, closed; its head is beyond its snapshot and its last backup."""
+    with opened(path, pack="companion") as lab:
+        said = texts(30, seed=seed)
+        for n, text in enumerate(said[:6]):
+            lab.remember(text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada")
+        lab.remember_many([{"text": text, "session": "second", "project": "apple"} for text in said[6:20]], chain=True)
+        lab.fact("Ada", "lives-in", object="Oslo")
+        lab.fact("Ada", "likes", "goats and the sea")
+        lab.entity("Adele Quuxley", type="person", aliases=["Adele"])
+        lab.entity("Adelheid", type="person")
+        lab.merge_entities("Adelheid", "Adele Quuxley")
+        hits = lab.recall(QUESTIONS[0])
+        lab.feedback(hits[0], "success")
+        lab.link(3, 1, "relates-to")
+        lab.edit(2, text="the village bakery bakes six loaves")
+        lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity (* 0.1 recency)))")
+        lab.deprecate(5, "it was wrong")
+        lab.delete(7)
+        lab.backup()
+        lab.remember_many(said[20:])
+        lab.purge(9)
+        for n in range(recalls):
+            lab.recall(f"{QUESTIONS[n % 3]} {WORDS[n % len(WORDS)]}")
+    with opened(path, hours=24 * 4) as lab:
+        lab.maintain(progress=False)
+        lab.remember("what the backup still has", session="third")
+        lab.backup()
+        lab.remember("what the snapshot still has", session="third")
+        lab.snapshot()
+        lab.remember_many(texts(5, first=100, seed=seed), chain=True)
+        lab.recall(QUESTIONS[1])
+
+
+def many(path: Path, count: int, *, seed: int = 0) -> None:
+    """A lab of so many memories that an index can be built over them."""
+    with opened(path) as lab:
+        lab.remember_many(texts(count, seed=seed))
+
+
+@contextlib.contextmanager
+def low_thresholds() -> Iterator[None]:
+    """Let this process search by an index from 1,000 memories on (not 100,000), and seal slates by 20 (not 500)."""
+    methods = (Vectors.__init__, Vectors.load.__func__)  # type: ignore[attr-defined]
+    before = memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY
+    memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY = 1_000, 20
+    try:
+        for method in methods:
+            assert method.__kwdefaults__["exact_up_to"] == before[0]
+            method.__kwdefaults__["exact_up_to"] = 1_000
+        yield
+    finally:
+        memlab.store.EXACT_UP_TO, memlab.store._SEAL_EVERY = before
+        for method in methods:
+            method.__kwdefaults__["exact_up_to"] = before[0]
+
+
+def copied(path: Path, to: Path) -> Path:
+    """The folder as it is, with its times: who was killed has left a log, too."""
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(path, to)
+    return to
+
+
+def without_derived(path: Path, to: Path) -> Path:
+    """The folder without all that is made of the journal, so that it is folded from scratch."""
+    copied(path, to)
+    for name in DERIVED:
+        shutil.rmtree(to / name, ignore_errors=True)
+    return to
+
+
+def leftovers(path: Path) -> list[str]:
+    """What a sound and closed lab does not have: drafts, and a log that was not moved into the database."""
+    return sorted(
+        str(item.relative_to(path))
+        for item in path.rglob("*")
+        if item.name.startswith(".")
+        or any(word in item.name for word in ("draft", "tmp", ".part", ".new", ".old"))
+        or (item.name == "journal.db-wal" and item.parent == path and item.stat().st_size)
+    )
+
+
+# -- pictures -------------------------------------------------------------------------------------------------------
+
+
+def _digest(value: Any) -> str:
+    if isinstance(value, pl.LazyFrame):
+        value = value.collect()
+    if isinstance(value, pl.DataFrame):
+        value = f"{value.height} {value.schema} {value.write_ndjson()}"
+    assert not callable(value)
+    return hashlib.blake2b(str(value).encode(), digest_size=12).hexdigest()
+
+
+def _recalled(lab: memlab.Lab) -> str:
+    shown = [lab.recall(question, limit=8, log=False) for question in QUESTIONS]
+    return _digest([[(hit.id, hit.text, round(hit.score, 9)) for hit in hits] for hits in shown])
+
+
+def _logged(lab: memlab.Lab) -> str:
+    slates = lab.slates
+    return " ".join(map(_digest, (slates.decisions, slates.candidates, slates.exposures, slates.feedback)))
+
+
+def _past(lab: memlab.Lab) -> str:
+    """The journal as it is, folded from its beginning."""
+    past = lab.at(event=lab.log["event"][-1], progress=False)
+    return f"{_digest(past.memories)} {_digest(past.edges)}"
+
+
+READINGS: dict[str, Callable[[memlab.Lab], str]] = {
+    "memories": lambda lab: _digest(lab.memories),
+    "edges": lambda lab: _digest(lab.edges),
+    "log": lambda lab: _digest(lab.log),
+    "pack": lambda lab: f"{lab.pack.hash} {_digest(lab.policies.history())} {lab.embedder.fingerprint}",
+    "entities": lambda lab: f"{_digest(lab.entities)} {_digest(lab.facts())}",
+    "clusters": lambda lab: f"{_digest(lab.clusters)} {_digest(lab.summaries())}",
+    "recall": _recalled,
+    "slates": _logged,
+    "past": _past,
+}
+"""What is read of a lab, each as a digest."""
+
+
+def picture(lab: memlab.Lab) -> dict[str, str]:
+    return {name: read(lab) for name, read in READINGS.items()}
+
+
+def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
+    """Whether ``lab.check()`` finds the lab sound, and what it names."""
+    found = lab.check()
+    frame = found.frame
+    return bool(found.sound), [" ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()]
+
+
+# -- patience -------------------------------------------------------------------------------------------------------
+
+
+class Hung(BaseException):
+    """A call has not come back for longer than it may."""
+
+
+@contextlib.contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """Raise ``Hung`` in the main thread unless the block ends in time."""
+
+    def over(_number: int, _frame: FrameType | None) -> None:
+        raise Hung(f"no answer within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

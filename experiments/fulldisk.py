@@ -1,0 +1,273 @@
+"""Take away the room on the disk while a lab is used, and look: is it told as an error of memlab, is anything lost?
+
+    python experiments/fulldisk.py                          # 20 limits for each operation
+    python experiments/fulldisk.py --limits 5 --only purge
+
+No file of the process may grow beyond a limit (``RLIMIT_FSIZE``), which is drawn between what the lab's largest
+file has and what the operation would need; it writes until a write is refused, a few times over, as an agent would.
+With ``--tmpfs`` (root alone can mount one) the disk is really full instead. Each refusal must be an error of memlab,
+the lab go on to be read, and what was acknowledged be there when it is opened with room again, sound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from breaking import (
+    QUESTIONS,
+    Hung,
+    checked,
+    copied,
+    everything,
+    leftovers,
+    opened,
+    patience,
+    picture,
+    texts,
+    without_derived,
+)
+
+import memlab
+from memlab.errors import MemlabError
+
+__all__ = ["OPERATIONS", "Operation", "Tally", "run"]
+
+COUNTS = ("lost", "differ", "unopenable", "unsound", "told", "drafts", "raw")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``step(lab, n)`` is done again and again, with less and less room."""
+
+    name: str
+    step: Callable[[memlab.Lab, int], object]
+
+
+def _remember(lab: memlab.Lab, n: int) -> None:
+    lab.remember(texts(1, first=1000 + n)[0] + " and more" * 1_000)
+
+
+def _remember_many(lab: memlab.Lab, n: int) -> None:
+    lab.remember_many(texts(300, first=1000 * (n + 1)))
+
+
+def _snapshot(lab: memlab.Lab, n: int) -> None:
+    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    lab.snapshot()
+
+
+def _backup(lab: memlab.Lab, n: int) -> None:
+    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    lab.backup()
+
+
+def _purge(lab: memlab.Lab, n: int) -> None:
+    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    lab.purge(len(lab))
+
+
+def _close(lab: memlab.Lab, n: int) -> None:
+    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    path = lab.path
+    lab.close()
+    opened(path, backups=True).close()  # type: ignore[arg-type]
+
+
+def _export(lab: memlab.Lab, n: int) -> None:
+    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    assert lab.path is not None
+    for suffix in ("jsonl", "parquet", "md", "hy"):
+        format = {"md": "markdown", "hy": "sexp"}.get(suffix, suffix)
+        lab.export(lab.path.parent / f"export.{suffix}", format=format, overwrite=True)
+
+
+OPERATIONS = (
+    Operation("remember", _remember),
+    Operation("remember_many", _remember_many),
+    Operation("recall", lambda lab, n: lab.recall(f"{QUESTIONS[n % 3]} {n}")),
+    Operation("snapshot", _snapshot),
+    Operation("backup", _backup),
+    Operation("purge", _purge),
+    Operation("export", _export),
+    Operation("close", _close),
+)
+
+
+# -- a process without room -----------------------------------------------------------------------------------------
+
+
+def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> None:
+    """Do steps until three were refused; tell each (what was raised), and how many memories and events there are."""
+    [operation] = [operation for operation in OPERATIONS if operation.name == name]
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    lab = opened(folder)
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    refused = 0
+    for n in range(most):
+        problem = ""
+        try:
+            with patience(60):
+                operation.step(lab, n)
+        except MemlabError as error:
+            problem = f"told {type(error).__name__}: {error}"
+        except BaseException as error:  # noqa: BLE001  whatever comes out is what is looked for, a panic of Polars, too
+            problem = f"raw {type(error).__name__}: {error}"
+        try:
+            if lab._store.journal.closed:
+                lab = opened(folder)
+            known = (len(lab), lab.log.height)
+        except MemlabError as error:
+            pipe.send((f"told {type(error).__name__}: {error}", None))
+            break
+        except Exception as error:  # noqa: BLE001
+            pipe.send((f"raw {type(error).__name__}: {error}", None))
+            break
+        pipe.send((problem, known))
+        refused += bool(problem)
+        if refused == 3:
+            break
+    pipe.send(None)
+    os._exit(0)  # as a process ends that nobody closes
+
+
+@dataclass
+class Tally:
+    """What the limits gave for one operation; ``refused`` counts steps that the disk did not allow."""
+
+    operation: Operation
+    limits: int = 0
+    steps: int = 0
+    refused: int = 0
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    problems: list[str] = field(default_factory=list)
+
+    def note(self, fault: str, what: str) -> None:
+        self.found[fault] += 1
+        self.problems.append(f"{fault}: {what}")
+
+
+def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) -> Tally:
+    """``limits`` children, each with another limit."""
+    dice, tally = random.Random(f"{seed}/{operation.name}"), Tally(operation)
+    here = str(Path(__file__).resolve().parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(here).parent), here, *sys.path])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fulldisk"])
+    with tempfile.TemporaryDirectory(prefix="fulldisk-") as name:
+        home = Path(name)
+        base = home / "base"
+        everything(base, recalls=4)
+        least = (base / "journal.db").stat().st_size
+        for _ in range(limits):
+            limit = least + round(200_000 * dice.random() ** 2)
+            with _mounted(home / "disk", 4 * least + limit) if tmpfs else contextlib.nullcontext(home / "disk") as disk:
+                disk.mkdir(exist_ok=True)
+                folder = copied(base, disk / "lab")
+                _live(operation, context, folder, 0 if tmpfs else limit, tally)
+                _look(copied(folder, home / "after"), tally, f"limit {limit:,}", home)
+            tally.limits += 1
+    return tally
+
+
+@contextlib.contextmanager
+def _mounted(folder: Path, room: int) -> Iterator[Path]:
+    """A disk of its own with so much room."""
+    folder.mkdir(exist_ok=True)
+    size = f"size={3_000 + room // 1024}k"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _live(operation: Operation, context: Any, folder: Path, limit: int, tally: Tally) -> None:
+    ours, its = context.Pipe()
+    child = context.Process(target=_child, args=(operation.name, folder, limit, 30, its), daemon=True)
+    child.start()
+    its.close()
+    tally.known = (0, 0)  # type: ignore[attr-defined]
+    try:
+        while (told := ours.recv()) is not None:
+            problem, known = told
+            tally.steps += 1
+            tally.refused += bool(problem)
+            if problem.startswith("raw"):
+                tally.note("raw", problem)
+            if known is None:
+                tally.note("unopenable", problem)
+            else:
+                tally.known = known  # type: ignore[attr-defined]
+    except EOFError:
+        tally.note("raw", "the process died")
+    child.join()
+
+
+def _look(folder: Path, tally: Tally, where: str, home: Path) -> None:
+    """With room again: is all there that was acknowledged?"""
+    memories, events = tally.known  # type: ignore[attr-defined]
+    anew = without_derived(folder, home / "anew")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            with patience(60), opened(folder) as lab, opened(anew) as other:
+                if len(lab) < memories or lab.log.height < events:
+                    tally.note("lost", f"{where}: {memories} memories, {events} events; {len(lab)}, {lab.log.height}")
+                if unlike := [n for n, one in picture(lab).items() if one != picture(other)[n]]:
+                    tally.note("differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch")
+                if hasattr(lab, "check"):
+                    sound, named = checked(lab)
+                    if not sound or named:
+                        tally.note("unsound", f"{where}: {'; '.join(named)}")
+                lab.remember("there is room again")
+        except MemlabError as error:
+            tally.note("unopenable", f"{where}: {type(error).__name__}: {error}")
+        except (Exception, Hung) as error:  # noqa: BLE001
+            tally.note("raw", f"{where}: {type(error).__name__}: {error}")
+    if said:
+        tally.note("told", f"{where}: {said[0].message}")
+    if left := leftovers(folder):
+        tally.note("drafts", f"{where}: {', '.join(left)}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Take away the room on the disk, and look what is lost.")
+    parser.add_argument("--limits", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only operations whose name contains this")
+    parser.add_argument("--tmpfs", action="store_true", help="a disk that is full, in place of files that may not grow")
+    given = parser.parse_args()
+    print(f"{'operation':<16}{'limits':>7}{'steps':>7}{'refused':>9}" + "".join(f"{name:>11}" for name in COUNTS))
+    totals = dict.fromkeys(COUNTS, 0)
+    for operation in OPERATIONS:
+        if given.only not in operation.name:
+            continue
+        tally = run(operation, limits=given.limits, seed=given.seed, tmpfs=given.tmpfs)
+        row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
+        print(f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}", flush=True)
+        for problem in tally.problems[:6]:
+            print(f"    {problem[:260]}", flush=True)
+        for fault in COUNTS:
+            totals[fault] += tally.found[fault]
+    print(", ".join(f"{count} {fault}" for fault, count in totals.items()))
+    return 0 if not any(totals.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

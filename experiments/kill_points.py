@@ -1,0 +1,479 @@
+"""Kill a lab's process while it does something, open the lab, and look: is anything lost, halved or left behind?
+
+    python experiments/kill_points.py                       # 20 kill points in each of 15 operations
+    python experiments/kill_points.py --points 4 --only purge --seed 3
+
+A child does the steps of one operation and acknowledges each over a pipe. ``kill -9`` ends it at a random instant (of
+a duration that was measured first), or, for the other half of the points, when it comes to a random line of memlab. The
+same steps were done once without killing, with a picture of the lab after each. What is opened after the kill must
+be equal to the picture after the last acknowledged step, or after the one that was under way; equal to what a copy
+without snapshots, slates and indexes is folded to from the journal; and sound. What was purged is in no byte of it,
+no draft is left, and it can be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import polars as pl
+from breaking import (
+    PACKAGE,
+    QUESTIONS,
+    Hung,
+    checked,
+    copied,
+    embed,
+    embed_otherwise,
+    everything,
+    leftovers,
+    low_thresholds,
+    many,
+    opened,
+    opened_by_either,
+    patience,
+    picture,
+    texts,
+    without_derived,
+)
+
+import memlab
+from memlab.errors import MemlabError
+
+__all__ = ["OPERATIONS", "Operation", "Tally", "run"]
+
+LATER = 24 * 60
+"""Hours after the beginning at which every picture is taken."""
+
+COUNTS = ("lost", "half", "differ", "bytes", "unopenable", "unsound", "told", "drafts", "raw")
+
+
+@dataclass
+class Stage:
+    """A lab in the hands of an operation, which may close it and open another in its place."""
+
+    folder: Path
+    lab: memlab.Lab
+
+    def opened_anew(self, hours: float, **more: Any) -> None:
+        self.lab.close()
+        self.lab = opened(self.folder, hours=hours, **more)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``step(stage, n)`` does the same whenever it is called with the same ``n`` on the same lab."""
+
+    name: str
+    step: Callable[[Stage, int], object]
+    steps: int = 12
+    prepare: Callable[[Path], None] = everything
+    purges: bool = False
+
+
+# -- what is done ---------------------------------------------------------------------------------------------------
+
+
+def _remember(stage: Stage, n: int) -> None:
+    stage.lab.remember(texts(1, first=1000 + n)[0], session="s", chain=True, tags=["killed"])
+
+
+def _remember_many(stage: Stage, n: int) -> None:
+    rows = [{"text": text, "session": "s", "tags": ["killed"]} for text in texts(200, first=1000 * (n + 1))]
+    stage.lab.remember_many(rows, chain=True)
+
+
+def _recall(stage: Stage, n: int) -> None:
+    stage.lab.recall(f"{QUESTIONS[n % 3]} {n}")
+
+
+def _feedback(stage: Stage, n: int) -> None:
+    stage.lab.feedback(n % 3 + 1, ("success", "fail")[n % 2])
+
+
+def _edit(stage: Stage, n: int) -> None:
+    if n % 2:
+        stage.lab.edit(10 + n, importance=0.1 + 0.01 * n)
+    else:
+        stage.lab.edit(10 + n, text=texts(1, first=2000 + n)[0])
+
+
+def _purge(stage: Stage, n: int) -> None:
+    stage.lab.purge(PURGED[n])
+
+
+PURGED = (12, 13, 16, 20)
+"""Memories whose texts are ``texts(30)[id - 1]``, and nothing else says the same."""
+
+
+def _snapshot(stage: Stage, n: int) -> None:
+    if n % 2:
+        stage.lab.snapshot()
+    else:
+        stage.lab.remember_many(texts(50, first=1000 * (n + 1)))
+
+
+def _backup(stage: Stage, n: int) -> None:
+    if n % 2:
+        stage.lab.backup()
+    else:
+        stage.lab.remember_many(texts(20, first=1000 * (n + 1)))
+
+
+def _restore(stage: Stage, n: int) -> None:
+    if n % 2:
+        stage.lab.close()
+        memlab.restore(stage.folder, sorted((stage.folder / "backups").glob("backup-*"))[-1])
+        stage.lab = opened(stage.folder)
+    else:
+        stage.lab.remember_many(texts(20, first=1000 * (n + 1)))
+
+
+def _maintain(stage: Stage, n: int) -> None:
+    clock: Any = stage.lab._store.clock
+    clock.advance(hours=12)
+    stage.lab.maintain(progress=False)
+
+
+def _consolidate(stage: Stage, n: int) -> None:
+    if n % 2:
+        stage.lab.consolidate(older_than_days=0, keep=0, summarise=lambda texts: f"summary {n} of {len(texts)}")
+    else:
+        rows = [f"goat sea bakery tabs deploy mark{n}x{i}q" for i in range(12)]
+        stage.lab.remember_many(rows + [f"garden music engine river mark{n}y{i}q" for i in range(12)])
+
+
+def _install(stage: Stage, n: int) -> None:
+    if n % 3 == 2:
+        stage.lab.policies.rollback("recall-score")
+    else:
+        stage.lab.policies.install("recall-score", f"(fn [similarity lexical] (+ similarity (* {n} lexical)))")
+
+
+def _reembed(stage: Stage, n: int) -> None:
+    stage.opened_anew(0, embedder=(embed_otherwise, embed)[n % 2], reembed=True)
+
+
+def _load(stage: Stage, n: int) -> None:
+    stage.lab.load(stage.folder.parent / "exports" / f"{n}.jsonl")
+
+
+def _build_index(stage: Stage, n: int) -> None:
+    if n % 2:
+        stage.lab.remember_many(texts(4_096, first=10_000 * n))
+    stage.lab.index.rebuild()
+
+
+def _prepare_exports(path: Path) -> None:
+    everything(path)
+    (path.parent / "exports").mkdir()
+    for n in range(6):
+        with memlab.open(embedder=embed) as other:
+            other.remember_many(
+                [{"text": text, "session": "s"} for text in texts(150, first=1000 * (n + 5))], chain=True
+            )
+            other.export(path.parent / "exports" / f"{n}.jsonl")
+
+
+def _prepare_many(path: Path) -> None:
+    many(path, 4_200)
+
+
+OPERATIONS = (
+    Operation("remember", _remember),
+    Operation("remember_many", _remember_many),
+    Operation("recall", _recall, steps=20),
+    Operation("feedback", _feedback, steps=20),
+    Operation("edit", _edit, steps=10),
+    Operation("purge", _purge, steps=len(PURGED), purges=True),
+    Operation("snapshot", _snapshot),
+    Operation("backup", _backup),
+    Operation("restore", _restore, steps=6),
+    Operation("maintain", _maintain, steps=8),
+    Operation("consolidate", _consolidate, steps=4),
+    Operation("policy install", _install),
+    Operation("re-embedding", _reembed, steps=4),
+    Operation("import", _load, steps=6, prepare=_prepare_exports),
+    Operation("index build", _build_index, steps=2, prepare=_prepare_many),
+)
+
+
+# -- what must have come of it --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Tally:
+    """What the kills in one operation gave: ``found`` counts by the names of ``COUNTS``, ``problems`` says where."""
+
+    operation: Operation
+    points: int = 0
+    acknowledged: int = 0
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _After:
+    """The lab after a step: its picture, and the kinds of its events in order."""
+
+    picture: dict[str, str]
+    events: list[tuple[int, str]]
+
+
+def _look(lab: memlab.Lab) -> _After:
+    log = lab.log
+    clock: Any = lab._store.clock
+    before = clock()
+    clock.set(START_LATER)
+    try:
+        return _After(picture(lab), list(zip(log["event"], log["kind"], strict=True)))
+    finally:
+        clock.set(before)
+
+
+START_LATER = memlab.ManualClock("2026-05-01").now
+
+
+def _begins(longer: list[tuple[int, str]], shorter: list[tuple[int, str]]) -> bool:
+    return longer[: len(shorter)] == shorter
+
+
+def _reference(operation: Operation, base: Path, scratch: Path) -> list[_After]:
+    """Pictures before the first step and after each, of a life without a kill."""
+    folder = copied(base, scratch / "reference")
+    stage = Stage(folder, opened(folder))
+    afters = [_look(stage.lab)]
+    for n in range(operation.steps):
+        operation.step(stage, n)
+        afters.append(_look(stage.lab))
+    stage.lab.close()
+    return afters
+
+
+class _Trial:
+    """One kill: what is wrong with the lab that it left."""
+
+    def __init__(self, operation: Operation, folder: Path, done: int, afters: list[_After]) -> None:
+        self.operation, self.folder, self.done = operation, folder, done
+        self.before, self.after = afters[done], afters[min(done + 1, len(afters) - 1)]
+        self.faults: dict[str, str] = {}
+
+    def look(self) -> dict[str, str]:
+        scratch = without_derived(self.folder, self.folder.parent / "scratch")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                with patience(60):
+                    self._look(scratch)
+            except MemlabError as error:
+                self.faults["unopenable"] = f"{type(error).__name__}: {error}"
+            except (Hung, Exception) as error:  # noqa: BLE001  whatever comes out is what is looked for
+                self.faults["unopenable"] = self.faults["raw"] = f"{type(error).__name__}: {error}"
+        if said:
+            self.faults["told"] = str(said[0].message)
+        if left := leftovers(self.folder):
+            self.faults["drafts"] = ", ".join(left)
+        return self.faults
+
+    def _look(self, scratch: Path) -> None:
+        with opened_by_either(self.folder) as lab:
+            now = _look(lab)
+            if hasattr(lab, "check"):
+                sound, named = checked(lab)
+                if not sound or named:
+                    self.faults["unsound"] = "; ".join(named)
+            purged = lab.memories.filter(pl.col("status") == "purged")["id"].to_list()
+        with opened_by_either(scratch) as lab:
+            anew = _look(lab)
+        self._compare(now, anew)
+        if self.operation.purges and (found := self._bytes_of(purged)):
+            self.faults["bytes"] = found
+        with opened_by_either(self.folder) as lab:
+            count = len(lab)
+            if lab.remember("written after the kill").id != count + 1 or _look(lab).picture["memories"] != _past(lab):
+                self.faults["differ"] = "what is written after the kill"
+            if self.operation.name == "index build":
+                lab.index.rebuild()  # also waits for a builder that outlived its parent
+
+    def _compare(self, now: _After, anew: _After) -> None:
+        if differ := [name for name in now.picture if now.picture[name] != anew.picture[name]]:
+            self.faults["differ"] = f"{', '.join(differ)} differ from a fold from scratch"
+        if not any(_begins(now.events, known.events) for known in (self.before, self.after)):
+            self.faults["lost"] = f"{len(self.before.events)} events were there, {len(now.events)} are"
+        elif now.picture not in (self.before.picture, self.after.picture) and not self._between(now):
+            nearest = min((self.before, self.after), key=lambda known: len(_unlike(now, known)))
+            self.faults["half"] = f"{', '.join(_unlike(now, nearest))} of neither before nor after"
+
+    def _between(self, now: _After) -> bool:
+        """Some events of a step that writes several."""
+        return (
+            len(self.before.events) < len(now.events) < len(self.after.events)
+            and _begins(now.events, self.before.events)
+            and _begins(self.after.events, now.events)
+        )
+
+    def _bytes_of(self, purged: list[int]) -> str:
+        """Where a word of a purged text still is."""
+        words = [texts(30)[id - 1].split()[-1].encode() for id in PURGED if id in purged]
+        files = [item for item in self.folder.rglob("*") if item.is_file()]
+        found = [str(item.relative_to(self.folder)) for item in files if any(w in item.read_bytes() for w in words)]
+        return ", ".join(found)
+
+
+def _unlike(one: _After, other: _After) -> list[str]:
+    return [name for name in one.picture if one.picture[name] != other.picture[name]]
+
+
+def _past(lab: memlab.Lab) -> str:
+    return _look(lab.at(event=lab.log["event"][-1], progress=False)).picture["memories"]
+
+
+# -- killing --------------------------------------------------------------------------------------------------------
+
+
+def _child(name: str, folder: Path, pipe: Connection, line: int | None) -> None:
+    """Do the steps, acknowledge each, and wait to be killed; at the ``line``-th line of memlab, die. 0 only counts."""
+    with low_thresholds():
+        _live(name, folder, pipe, line)
+
+
+def _live(name: str, folder: Path, pipe: Connection, line: int | None) -> None:
+    [operation] = [operation for operation in OPERATIONS if operation.name == name]
+    stage = Stage(folder, opened(folder))
+    seen = 0
+
+    def on_line(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal seen
+        if event == "line":
+            seen += 1
+            if seen == line:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return on_line
+
+    def on_call(frame: FrameType, event: str, argument: Any) -> Any:
+        return on_line if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    pipe.send_bytes(b"go")
+    began = time.perf_counter()
+    if line is not None:
+        threading.settrace(on_call)
+        sys.settrace(on_call)
+    for n in range(operation.steps):
+        operation.step(stage, n)
+        pipe.send_bytes(b"step")
+    sys.settrace(None)
+    pipe.send_bytes(f"{time.perf_counter() - began} {seen}".encode())
+    signal.pause()
+
+
+class _Killer:
+    """Children that die; they are forked from a server that has imported all that they need."""
+
+    def __init__(self) -> None:
+        here = str(Path(__file__).resolve().parent)
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(here).parent), here, *sys.path])
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["kill_points"])
+
+    def run(self, operation: Operation, folder: Path, *, wait: float | None, line: int | None) -> tuple[int, bytes]:
+        """How many steps were acknowledged, and what a child that was let live has measured."""
+        ours, its = self._context.Pipe()
+        child = self._context.Process(target=_child, args=(operation.name, folder, its, line), daemon=True)
+        child.start()
+        its.close()
+        done, last = 0, b""
+        deadline: float | None = None
+        try:
+            while ours.poll(None if deadline is None else max(0.0, deadline - time.perf_counter())):
+                got = ours.recv_bytes()
+                if got == b"go":
+                    deadline = None if wait is None else time.perf_counter() + wait
+                elif got == b"step":
+                    done += 1
+                else:
+                    last = got
+                    if line is not None or wait is None:
+                        break
+            child.kill()
+            while ours.poll(1):  # what it said before it died
+                done += ours.recv_bytes() == b"step"
+        except EOFError:
+            pass  # it is dead, and all that it said was read
+        child.kill()
+        child.join()
+        ours.close()
+        if child.exitcode != -signal.SIGKILL:
+            raise RuntimeError(f"The child that does {operation.name} ended by itself ({child.exitcode}).")
+        return done, last
+
+
+def run(operation: Operation, *, points: int, seed: int) -> Tally:
+    """Kill ``points`` children in ``operation``."""
+    dice = random.Random(f"{seed}/{operation.name}")
+    tally, killer = Tally(operation), _Killer()
+    with low_thresholds(), tempfile.TemporaryDirectory(prefix="kill-points-") as scratch:
+        home = Path(scratch)
+        base = home / "base"
+        operation.prepare(base)
+        afters = _reference(operation, base, home)
+        seconds, lines = (
+            float(killer.run(operation, copied(base, home / "lab"), wait=None, line=line)[1].split()[n])
+            for n, line in enumerate((None, 0))
+        )
+        for point in range(points):
+            by_line = point % 2 == 1
+            line = dice.randint(1, round(lines)) if by_line else None
+            wait = None if by_line else dice.uniform(0, 1.05 * seconds)
+            folder = copied(base, home / "lab")
+            done, _ = killer.run(operation, folder, wait=wait, line=line)
+            faults = _Trial(operation, folder, done, afters).look()
+            tally.points += 1
+            tally.acknowledged += done
+            where = f"line {line:,} of {lines:,.0f}" if by_line else f"{wait:.4f} s of {seconds:.4f}"
+            for fault, what in faults.items():
+                tally.found[fault] += 1
+                tally.problems.append(f"{fault} (point {point}, {where}, {done} steps): {what}")
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--points", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only operations whose name contains this")
+    given = parser.parse_args()
+    print(f"{'operation':<16}{'points':>7}{'acknowledged':>13}" + "".join(f"{name:>11}" for name in COUNTS))
+    totals = dict.fromkeys(COUNTS, 0)
+    for operation in OPERATIONS:
+        if given.only not in operation.name:
+            continue
+        if operation.name == "restore" and not hasattr(memlab, "restore"):
+            print(f"{operation.name:<16}  memlab.restore is not there")
+            continue
+        tally = run(operation, points=given.points, seed=given.seed)
+        row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
+        print(f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}", flush=True)
+        for problem in tally.problems[:6]:
+            print(f"    {problem[:300]}", flush=True)
+        for name in COUNTS:
+            totals[name] += tally.found[name]
+    print(", ".join(f"{count} {name}" for name, count in totals.items()))
+    return 0 if not any(totals.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Short forms of the campaigns that break labs: ``python experiments/kill_points.py`` and its three siblings."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+kill_points: Any = importlib.import_module("kill_points")
+interruptions: Any = importlib.import_module("interruptions")
+damage: Any = importlib.import_module("damage")
+fulldisk: Any = importlib.import_module("fulldisk")
+breaking: Any = importlib.import_module("breaking")
+
+
+def named(campaign: Any, name: str) -> Any:
+    [operation] = [operation for operation in campaign.OPERATIONS if operation.name == name]
+    return operation
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("campaign") / "base"
+    breaking.everything(path, recalls=4)
+    return path
+
+
+@pytest.mark.parametrize("name", ["remember", "purge"])
+def test_what_a_killed_process_acknowledged_is_there_whole(name: str) -> None:
+    tally = kill_points.run(named(kill_points, name), points=3, seed=1)
+    assert tally.points == 3
+    assert not tally.problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [operation.name for operation in kill_points.OPERATIONS])
+def test_kill_points_in_every_operation(name: str) -> None:
+    assert not kill_points.run(named(kill_points, name), points=20, seed=2).problems
+
+
+@pytest.mark.parametrize("name", ["fold", "remember_many", "purge", "maintain"])
+def test_an_interrupt_at_any_line_leaves_the_lab_whole_live_and_on_disk(name: str, base: Path) -> None:
+    tally = interruptions.interrupted_everywhere(named(interruptions, name), base, most=6, seed=1)
+    assert tally.tried
+    assert not tally.problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [operation.name for operation in interruptions.OPERATIONS])
+def test_interrupts_in_every_operation(name: str, base: Path) -> None:
+    assert not interruptions.interrupted_everywhere(named(interruptions, name), base, most=200, seed=2).problems
+
+
+def test_a_signal_at_any_instant_leaves_the_lab_whole_live_and_on_disk(base: Path) -> None:
+    tally = interruptions.interrupted_by_signals(named(interruptions, "remember_many"), base, times=6, seed=1)
+    assert not tally.problems
+
+
+def test_no_damage_of_a_file_goes_unnoticed(tmp_path: Path) -> None:
+    settings = damage.make(tmp_path, names=("small",))
+    ran = damage.run(settings, damage.cases(settings, 8, seed=1), tmp_path)
+    assert [one for one in ran if one.was not in ("harmless", "told")] == []
+
+
+@pytest.mark.slow
+def test_damages_of_every_file(tmp_path: Path) -> None:
+    settings = damage.make(tmp_path)
+    ran = damage.run(settings, damage.cases(settings, 300, seed=2), tmp_path)
+    assert [one for one in ran if one.was not in ("harmless", "told")] == []
+
+
+@pytest.mark.parametrize("name", ["remember_many", "purge"])
+def test_a_full_disk_is_told_and_loses_nothing(name: str) -> None:
+    tally = fulldisk.run(named(fulldisk, name), limits=1, seed=1)
+    assert tally.refused
+    assert not tally.problems

@@ -1,0 +1,115 @@
+"""Three ordinary acts that once destroyed or falsified a lab, and what lay near them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+
+import memlab
+
+
+@pytest.fixture
+def folder(disk, tmp_path):
+    with disk() as lab:
+        lab.remember_many([{"text": f"precious memory {n}", "session": "first"} for n in range(20)])
+        lab.fact("Ana", "likes", "tea")
+        lab.snapshot()
+        lab.recall("precious memory")
+    return tmp_path / "agent.memlab"
+
+
+@pytest.fixture
+def texts(folder, disk):
+    with disk() as lab:
+        return lab.memories["text"].to_list()
+
+
+# -- a purge of a text that begins with a name ----------------------------------------------------------------------
+
+
+def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
+    with disk() as lab:
+        lab.remember("precious")
+        fact = lab.fact("Adele Quuxley", "likes", "cheese")  # its text begins with the name, which is an entity's
+        lab.entity("Adele Quuxley", type="person")
+        lab.backup()
+        lab.purge(fact)
+        live, names = lab.memories, lab.entities["name"].to_list()
+        assert "Adele Quuxley" in names
+        [backup] = (lab.path / "backups").iterdir()
+    for path in (lab.path, backup):
+        with memlab.open(path, embedder=lab.embedder, read_only=True) as again:
+            assert again.memories.equals(live)
+            assert again.entities["name"].to_list() == names
+
+
+# -- Ctrl-C within a fold -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calls", [5, 40, 80])
+def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts, calls):
+    lab, seen = disk(), 0
+    with disk() as other:
+        other.remember_many(["a", "b", "c"])
+        other.remember("d")
+
+    def interrupt(frame, event, _):
+        nonlocal seen
+        seen += "/memlab/memory/" in frame.f_code.co_filename
+        if seen == calls:
+            seen += 1
+            raise KeyboardInterrupt
+
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            len(lab)
+    finally:
+        sys.settrace(None)
+    assert lab.memories["text"].to_list() == [*texts, *"abcd"]
+    assert lab.remember("next").id == len(texts) + 5
+    lab.close()
+    with disk() as again:
+        assert again.memories["text"].to_list() == [*texts, *"abcd", "next"]
+
+
+# -- snapshots that are of another lab, or damaged ------------------------------------------------------------------
+
+
+def test_the_snapshots_of_another_lab_are_not_believed(folder, disk, texts, tmp_path, trigrams, clock):
+    with memlab.open(tmp_path / "other", embedder=trigrams, clock=clock) as other:
+        other.remember_many([f"alpha {n}" for n in range(21)])
+        other.snapshot()
+    shutil.rmtree(folder / "snapshots")
+    shutil.copytree(tmp_path / "other" / "snapshots", folder / "snapshots")
+    for name in (folder / "snapshots").iterdir():
+        name.rename(name.with_name("snapshot-000000000003"))  # of an event that this journal has, too
+    with pytest.warns(memlab.DamageWarning, match="another history"):
+        lab = disk()
+    with lab:
+        assert lab.memories["text"].to_list() == texts
+
+
+@pytest.mark.parametrize("file", ["memories.parquet", "vectors.bin", "registers.msgpack", "manifest.json", "words.npz"])
+def test_a_flipped_bit_anywhere_in_a_snapshot_is_noticed(folder, disk, texts, file):
+    for share in (0.01, 0.35, 0.7, 0.99):
+        [path] = (folder / "snapshots").glob(f"*/{file}")
+        data = bytearray(path.read_bytes())
+        data[int(share * len(data))] ^= 4
+        path.write_bytes(data)
+        with pytest.warns(memlab.DamageWarning, match="rebuilt from the journal"):
+            lab = disk()
+        with lab:
+            assert lab.memories["text"].to_list() == texts
+            lab.snapshot()
+
+
+def test_drafts_of_killed_processes_are_swept_on_opening(folder, disk):
+    drafts = [folder / "snapshots" / ".draft-1-000000000003", folder / "backups" / ".draft-1-000001"]
+    for draft in drafts:
+        draft.mkdir(parents=True)
+        (draft / "memories.parquet").write_bytes(b"half")
+    disk().close()
+    assert not any(draft.exists() for draft in drafts)
