@@ -219,7 +219,9 @@ def _whole(file: Path) -> Held:
     yield "file", file.read_bytes()
 
 
-_CELLS = {"payload": "id, text", "event": "seq, body", "slate": "seq, data"}
+_CELLS = {"payload": "id, text", "event": "seq, body", "slate": "seq, data", "vector": "first_id"}
+"""What of a journal's tables may hold words; the rest is hashes and numbers, and is looked at as bytes of the file."""
+
 _CALLED = {"payload": "memory", "slate": "recall"}
 
 

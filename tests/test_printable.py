@@ -67,7 +67,10 @@ CALLS = {
     "evaluate": [LAB, "--policies", "default"],
     "edit": [LAB, 2, "--set", f"title=more {EVIL}"],
     "forget": [LAB, 2],
-    "restore": [LAB, 2],
+    "undelete": [LAB, 2],
+    "quarantine": [LAB, "--creator", f"who {EVIL}"],
+    "release": [LAB, 1],
+    "check": [LAB],
     "deprecate": [LAB, 2, EVIL],
     "delete": [LAB, 2, "--project", f"nowhere {EVIL}"],
     "purge": [LAB, 2, "--reason", EVIL, "--yes"],
@@ -86,6 +89,7 @@ CALLS = {
     "policy explain": ["evil.hy", "recency=1"],
     "policy latex": ["evil.hy"],
     "packs": [],
+    "restore": [LAB],
 }
 AS_JSON = ("recall", "list", "show", "trace", "similar")
 BESIDE = {"demo", "bench locomo"}

@@ -253,8 +253,9 @@ class LabCorrecting(LabBase):
 
         It is done or not begun: what a killed process leaves is ended by whoever opens the lab next. Every process
         that has the lab open folds it anew. LabBusy where one is in the way for a minute; the next opening then goes
-        on. Of 100,000 memories with 2,000 logged recalls it took five seconds of processor time, one memory or a
-        thousand: half of it to fold the journal anew, the rest to read it, to write the database once and a snapshot.
+        on. A thousand of 100,000 memories, with 500 logged recalls and a backup, took 14 seconds of processor time:
+        half of it to fold the journal anew and to write the database and a snapshot, the rest to find out which
+        questions quote them and to search 63 MB of files.
 
         >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
         """

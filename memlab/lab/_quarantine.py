@@ -30,6 +30,7 @@ from memlab.life import (
 )
 from memlab.memory import Change, State, checked_text
 from memlab.past import Past
+from memlab.printable import printable
 from memlab.privacy import refuse
 from memlab.progress import bar
 from memlab.recall import Recaller
@@ -122,7 +123,7 @@ class Quarantined:
             parts.append(f"{other:,} of {self.replay.height:,} asked again answer otherwise")
         if self.derived.height:
             parts.append(f"{self.derived.height:,} to review")
-        return f"<Quarantined: {', '.join(parts)}>"
+        return printable(f"<Quarantined: {', '.join(parts)}>")
 
     def _repr_html_(self) -> str:
         why = f" ({html.escape(self.reason)})" if self.reason else ""
