@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -46,6 +48,7 @@ __all__ = [
     "embed",
     "embed_otherwise",
     "everything",
+    "forking",
     "leftovers",
     "low_thresholds",
     "many",
@@ -244,6 +247,18 @@ def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
     found = lab.check()
     frame = found.frame
     return bool(found.sound), [" ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()]
+
+
+# -- processes ------------------------------------------------------------------------------------------------------
+
+
+def forking(campaign: str) -> Any:
+    """Processes that are forked from one that has imported the module ``campaign``: a child begins at once."""
+    here = Path(__file__).resolve().parent
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(here.parent), str(here), *sys.path])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([campaign])
+    return context
 
 
 # -- patience -------------------------------------------------------------------------------------------------------

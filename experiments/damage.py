@@ -13,13 +13,12 @@ copy is opened and all of it read, its backups too; ``lab.check()`` is asked; it
     told        something is not, and a warning, an error of memlab or ``check`` said so before
     silent      something is not, and nothing was said
     raw         an error from outside memlab's tree, or the interpreter died
-    unmended    a file that can be made anew from the journal was damaged, and the second opening is not as before
+    unmended    a file that can be made anew from the journal was damaged, and not all is as before, though it was told
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import random
 import re
@@ -40,6 +39,7 @@ from breaking import (
     Hung,
     copied,
     everything,
+    forking,
     low_thresholds,
     many,
     opened,
@@ -338,8 +338,8 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
     for n, name in differing:
         if "open" in after[n].told and not after[n].told.get(name, after[n].told["open"]):
             return Ran(case, "silent", f"opening {n + 1}: {name} differs, and nothing was said")
-    if Path(case.file).parts[0] in _DERIVED and any(n for n, _ in differing):
-        return Ran(case, "unmended", ", ".join(name for n, name in differing if n))
+    if Path(case.file).parts[0] in _DERIVED and differing:
+        return Ran(case, "unmended", ", ".join(f"{name} of opening {n + 1}" for n, name in differing))
     said = [told for session in after for told in session.said] + [t for s in after for t in s.told.values() if t]
     return Ran(case, "told" if differing or said else "harmless", said[0] if said else "")
 
@@ -367,11 +367,7 @@ class _Worker:
     """A process that may die of a case."""
 
     def __init__(self, home: Path) -> None:
-        here = str(Path(__file__).resolve().parent)
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(here).parent), here, *sys.path])
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["damage"])
-        self._home = home
+        self._context, self._home = forking("damage"), home
         self._process: Any = None
 
     def look(self, setting: Setting, case: Case | None) -> list[_Session] | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import multiprocessing
 import os
 import random
 import resource
@@ -34,6 +33,7 @@ from breaking import (
     checked,
     copied,
     everything,
+    forking,
     leftovers,
     opened,
     patience,
@@ -165,10 +165,7 @@ class Tally:
 def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) -> Tally:
     """``limits`` children, each with another limit."""
     dice, tally = random.Random(f"{seed}/{operation.name}"), Tally(operation)
-    here = str(Path(__file__).resolve().parent)
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(here).parent), here, *sys.path])
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fulldisk"])
+    context = forking("fulldisk")
     with tempfile.TemporaryDirectory(prefix="fulldisk-") as name:
         home = Path(name)
         base = home / "base"
@@ -179,8 +176,8 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
             with _mounted(home / "disk", 4 * least + limit) if tmpfs else contextlib.nullcontext(home / "disk") as disk:
                 disk.mkdir(exist_ok=True)
                 folder = copied(base, disk / "lab")
-                _live(operation, context, folder, 0 if tmpfs else limit, tally)
-                _look(copied(folder, home / "after"), tally, f"limit {limit:,}", home)
+                acknowledged = _live(operation, context, folder, 0 if tmpfs else limit, tally)
+                _look(copied(folder, home / "after"), tally, f"limit {limit:,}", home, acknowledged)
             tally.limits += 1
     return tally
 
@@ -197,12 +194,13 @@ def _mounted(folder: Path, room: int) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def _live(operation: Operation, context: Any, folder: Path, limit: int, tally: Tally) -> None:
+def _live(operation: Operation, context: Any, folder: Path, limit: int, tally: Tally) -> tuple[int, int]:
+    """How many memories and events the child said that there are, when it last said so."""
     ours, its = context.Pipe()
     child = context.Process(target=_child, args=(operation.name, folder, limit, 30, its), daemon=True)
     child.start()
     its.close()
-    tally.known = (0, 0)  # type: ignore[attr-defined]
+    acknowledged = (0, 0)
     try:
         while (told := ours.recv()) is not None:
             problem, known = told
@@ -213,15 +211,16 @@ def _live(operation: Operation, context: Any, folder: Path, limit: int, tally: T
             if known is None:
                 tally.note("unopenable", problem)
             else:
-                tally.known = known  # type: ignore[attr-defined]
+                acknowledged = known
     except EOFError:
         tally.note("raw", "the process died")
     child.join()
+    return acknowledged
 
 
-def _look(folder: Path, tally: Tally, where: str, home: Path) -> None:
+def _look(folder: Path, tally: Tally, where: str, home: Path, acknowledged: tuple[int, int]) -> None:
     """With room again: is all there that was acknowledged?"""
-    memories, events = tally.known  # type: ignore[attr-defined]
+    memories, events = acknowledged
     anew = without_derived(folder, home / "anew")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

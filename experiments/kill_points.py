@@ -14,7 +14,6 @@ no draft is left, and it can be written.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import random
 import signal
@@ -40,6 +39,7 @@ from breaking import (
     embed,
     embed_otherwise,
     everything,
+    forking,
     leftovers,
     low_thresholds,
     many,
@@ -384,10 +384,7 @@ class _Killer:
     """Children that die; they are forked from a server that has imported all that they need."""
 
     def __init__(self) -> None:
-        here = str(Path(__file__).resolve().parent)
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(here).parent), here, *sys.path])
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["kill_points"])
+        self._context = forking("kill_points")
 
     def run(self, operation: Operation, folder: Path, *, wait: float | None, line: int | None) -> tuple[int, bytes]:
         """How many steps were acknowledged, and what a child that was let live has measured."""
