@@ -49,7 +49,7 @@ _PLAIN = "A-Za-z0-9"
 _HEX = "a-f0-9"
 
 
-_IN_A_WORD = "(?<![A-Za-z0-9+/]{2})"
+_IN_A_WORD = "(?<![A-Za-z0-9+]{2})"
 """At most one letter before: in a long word, letters make a short prefix by chance."""
 
 
@@ -60,7 +60,7 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
     """
     words = sorted(prefixes.split(), key=lambda word: (-len(word), word))
     forms = [
-        re.escape(word) if len(word) > 4 and not word.isalnum() else _IN_A_WORD + re.escape(word) for word in words
+        re.escape(word) if len(word) >= 4 and not word.isalnum() else _IN_A_WORD + re.escape(word) for word in words
     ]
     form = f"(?:{'|'.join(forms)})[{letters}]{{{least},{most or full}}}+"
     least_prefix = min(map(len, words))
@@ -170,11 +170,11 @@ _TOKENS = (
 
 _SECRETS = (
     _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", whole=20),
-    _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+/]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", whole=69),
+    _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", whole=69),
     _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJxxx.eyJxxx.xxx", whole=0),
     _form("Discord token", ".", r"(?<![\w-]{2})[MNO][A-Za-z\d]{22,27}\.[\w-]{6}\.[\w-]{27,40}+", is_random, example="Mxxx.xxx.xxx", whole=58),
     _form("Telegram token", ":aa", r"(?<![0-9]{2})[0-9]{8,10}:AA[\w-]{30,34}+", is_random, example="123456789:AA...", whole=44),
-    _form("Twilio key", "sk ac", r"(?<![A-Za-z0-9+/]{2})(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", is_random, example="SK...", whole=34),
+    _form("Twilio key", "sk ac", r"(?<![A-Za-z0-9+]{2})(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", is_random, example="SK...", whole=34),
     _form("Mailgun key", "-", r"(?<![A-Za-z0-9-]{2})[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])", is_random, example="32-8-8 hexadecimal digits", whole=50),
     _form("Mailchimp key", "-us", r"(?<![A-Za-z0-9]{2})[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])", is_random, example="xxx-us12", whole=36),
     _form("Terraform token", ".atlasv1.", r"[a-z0-9]{8,14}\.atlasv1\.[\w=-]{40,70}+", is_random, example="xxx.atlasv1.xxx", whole=83),

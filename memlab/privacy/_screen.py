@@ -123,7 +123,7 @@ def _found(text: str, wanted: Collection[str]) -> list[Finding]:
 
 
 def _found_in(text: str, wanted: Collection[str], *, compact: bool) -> Iterator[tuple[str, int, int, bool]]:
-    """Kind, start, end, and whether that is all of it. ``compact``: only forms of a secret itself, and names."""
+    """Kind, start, end, and whether that is all of it. ``compact``: only forms of a secret itself."""
     low = text.lower()
     if len(low) != len(text):  # the dotted capital I is the only character that grows
         low = text.replace("\u0130", "I").lower()
@@ -134,6 +134,8 @@ def _found_in(text: str, wanted: Collection[str], *, compact: bool) -> Iterator[
                 yield kind.name, start, end, 0 < kind.whole <= end - start
     if "private key" in low or "PuTTY-User-Key" in text:
         yield from (("private key", start, end, True) for start, end in private_keys(text))
+    if compact:
+        return
     yield from ((*found, False) for found in told(text, low))
     yield from ((*found, True) for found in seed_phrases(low))
     if wanted:

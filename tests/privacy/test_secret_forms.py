@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 find_secrets: Any = importlib.import_module("find_secrets")
 secret_forms: Any = importlib.import_module("secret_forms")
@@ -34,7 +32,6 @@ def test_a_leak_is_seen() -> None:
     assert not secret_forms.leaks("abcdefghij", "x [REDACTED: token] y")
 
 
-@pytest.mark.parametrize("package", ["polars"])
-def test_nothing_is_redacted_in_the_first_lines_of_a_package(package: str) -> None:
-    lines = [line for _, (_, _, line) in zip(range(8_000), find_secrets.lines_of(package), strict=False)]
+def test_nothing_is_redacted_in_the_first_lines_of_a_package() -> None:
+    lines = [line for _, (_, _, line) in zip(range(3_000), find_secrets.lines_of("polars"), strict=False)]
     assert not [one for one in find_secrets.screen_many(lines) if one.findings]

@@ -41,6 +41,7 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
     "entity": lambda lab: lab.entity(TOKEN, type="person"),
     "policy": lambda lab: lab.policies.install("recall-score", f"(fn [length] length) ; {TOKEN}"),
     "reason": lambda lab: lab.policies.install("recall-score", "(fn [length] length)", reason=TOKEN),
+    "backup": lambda lab: lab.backup(lab._store.folder.parent / TOKEN),
     "pack": lambda lab: lab.use(f'(pack p "{TOKEN}")'),
 }
 
