@@ -10,6 +10,7 @@ from memlab.memory import State
 from memlab.policies import Pack
 from memlab.purging import last_purge
 from memlab.recall import Filters, Question, Recaller
+from memlab.seen import seen
 from memlab.slates import Slate, decode
 
 __all__ = ["Past"]
@@ -63,4 +64,5 @@ class Past:
             filters=filters,
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
-        return self._recaller.recall(self.before(slate.state), pack, question, limit=slate.limit)
+        state = seen(self._journal, self.before(slate.state), filters.viewer)
+        return self._recaller.recall(state, pack, question, limit=slate.limit)

@@ -25,6 +25,7 @@ from memlab.lab._moving import LabMoving
 from memlab.lab._policies import LabPolicies
 from memlab.lab._turns import LabTurns
 from memlab.lab._watch import OnChange, Watch
+from memlab.memory import State, seen_rows
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.slates import Slates
 from memlab.store import Store
@@ -193,7 +194,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
 
     def __len__(self) -> int:
         with self._reading() as state:
-            return len(state)
+            return _count(state)
 
     @property
     def path(self) -> Path | None:
@@ -206,7 +207,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
     def __repr__(self) -> str:
         with self._reading() as state:
             return (
-                f"<Lab {self._store.where}: {len(state):,} memories, {state.edges.live:,} edges, "
+                f"<Lab {self._store.where}: {_count(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )
 
@@ -235,3 +236,9 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _count(state: State) -> int:
+    """How many memories there are to see."""
+    seen = seen_rows(state)
+    return len(state) if seen is None else len(seen)

@@ -11,6 +11,7 @@ from memlab.memory._purged import PLACEHOLDER, Tombstones, plain
 from memlab.memory._recalls import Recalls
 from memlab.memory._registers import Happened
 from memlab.memory._relationships import Relationship, Relationships
+from memlab.memory._seen import EVERYONE, Asker, Seen, hidden_from, same_edges, seen_rows
 from memlab.memory._snapshot import latest_snapshot, load_snapshot, save_snapshot
 from memlab.memory._state import Contents, State, as_said, stamps
 from memlab.memory._summaries import Stands, Summaries
@@ -18,9 +19,11 @@ from memlab.memory._waiting import Waiting
 
 __all__ = [
     "ENTITY_TYPES",
+    "EVERYONE",
     "MAX_TEXT_BYTES",
     "PLACEHOLDER",
     "SNIPPET",
+    "Asker",
     "Centroids",
     "Change",
     "Cluster",
@@ -33,6 +36,7 @@ __all__ = [
     "Recalls",
     "Relationship",
     "Relationships",
+    "Seen",
     "Stands",
     "State",
     "Summaries",
@@ -47,11 +51,14 @@ __all__ = [
     "entity_key",
     "entity_name",
     "join_of",
+    "hidden_from",
     "latest_snapshot",
     "load_snapshot",
     "plain",
     "refuse_names",
+    "same_edges",
     "save_snapshot",
+    "seen_rows",
     "stamps",
     "values_of",
 ]

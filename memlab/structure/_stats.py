@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros, When, from_micros, to_micros
 from memlab.graph import Communities, communities
-from memlab.memory import State
+from memlab.memory import State, seen_rows
 from memlab.progress import bar
 from memlab.schema import RECALLABLE
 from memlab.structure._clusters import Clusters, clusters
@@ -167,7 +167,7 @@ def _kinds(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _totals(state: State, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
     own = [
-        ("memories", float(len(state))),
+        ("memories", float(len(state) if (seen := seen_rows(state)) is None else len(seen))),
         ("in use", float(len(rows))),
         ("used", float((state.numbers["access"].values[rows] > 0).sum())),
         ("clusters", float(len(found))),
