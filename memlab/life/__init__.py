@@ -2,6 +2,7 @@
 
 from memlab.life._bond import relationship_of, talked, trusted
 from memlab.life._clustering import (
+    audiences,
     Clustering,
     centroids_of,
     clustered,
@@ -80,6 +81,7 @@ __all__ = [
     "Utterance",
     "about",
     "candidates",
+    "audiences",
     "centroids_of",
     "chosen",
     "clustered",

@@ -196,13 +196,8 @@ class Seen(State):
             assert isinstance(entities, Entities)
             known = bool(found.seen) or all(entities.owner(body[name]) is not None for name in _NAMED if name in body)
         elif event.kind in ("cluster", "refine"):
-            body = self._clusters(body)
-            known = known or bool(body.get("clusters"))
+            known = body.get("of", self.viewer) == self.viewer
         return body, known
-
-    def _clusters(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Clusters of what is private have their members' creator."""
-        return body
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body with the numbers that its edges have here."""
