@@ -13,7 +13,6 @@ are the differences of each reader; there should be none. The recall of planted 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import tempfile
@@ -30,6 +29,7 @@ import polars as pl
 
 import memlab
 from memlab.errors import MemlabError
+from memlab.moving import read_bundle
 
 __all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "written"]
 
@@ -94,6 +94,7 @@ class _Writer:
         self.shared: list[str] = []
         self.own: dict[str, list[str]] = {"bob": [], OTHER: []}
         self.facts: list[str] = []
+        self.named: set[str] = set()
         self.steps: list[Step] = []
         self.count = 0
         self.last = ""
@@ -175,9 +176,11 @@ class _Writer:
         elif verb == "fact":
             key = self._key("f")
             mine.append(key)
+            told = self._fact(creator, visibility, PEOPLE)
             if not private:
                 self.facts.append(key)
-            self._add("fact", at, False, key=key, **self._fact(creator, visibility, PEOPLE))
+                self.named |= {told["subject"], told.get("object", told["subject"])}
+            self._add("fact", at, False, key=key, **told)
         elif verb == "recall":
             self._recall(at, "bob", private=False)
         elif verb == "link":
@@ -192,7 +195,9 @@ class _Writer:
         elif verb == "purge":
             self._add("purge", at, False, key=self._of(self.shared or known))
         elif verb in ("merge", "split"):
-            self._add(verb, at, False, names=[self._of(PEOPLE), self._of(PEOPLE)], key=self._of(self.facts))
+            # whoever merges sees all, and so could merge what nobody else has heard of
+            named = sorted(self.named)
+            self._add(verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts))
         elif verb == "entity":
             self._add("entity", at, False, name=self._of(PEOPLE), type=self._of(("person", "concept")))
         elif verb == "consolidate":
@@ -312,13 +317,13 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
         if verb == "deprecate":
             return life.lab.deprecate(id, "it is wrong").frame
         done = getattr(life.lab, verb)(id)
-        return getattr(done, "frame", None)
+        return None if verb == "purge" else getattr(done, "frame", None)
 
     return call
 
 
-def _merge(life: Lived, step: Step) -> Any:
-    return life.lab.merge_entities(*step.told["names"]).mentions if life.lab else None
+def _merge(life: Lived, step: Step) -> None:
+    life.lab.merge_entities(*step.told["names"])
 
 
 def _split(life: Lived, step: Step) -> Any:
@@ -363,6 +368,7 @@ class Names:
     """What the lab's memories, events and edges are called: by their order among what the viewer sees."""
 
     memories: Mapping[int, int]
+    clusters: Mapping[int, int]
     events: Mapping[int, int]
     edges: Mapping[int, int]
     folder: Path
@@ -378,6 +384,7 @@ def _names(lab: memlab.Lab, folder: Path) -> Names:
 
     return Names(
         places(lab.memories["id"].to_list()),
+        places(lab.clusters["cluster"].sort().to_list()),
         places(lab.log["event"].to_list()),
         places(lab.edges["edge"].drop_nulls().to_list()),
         folder,
@@ -385,26 +392,34 @@ def _names(lab: memlab.Lab, folder: Path) -> Names:
 
 
 def _exported(format: str) -> Asked:
+    """What an import reads of the export, and which of Ann's words stand in the files. Tables that are written as bytes
+    with ids in them are left out: the readers of their names are asked.
+    """
+
     def export(lab: memlab.Lab, names: Names) -> Any:
         path = lab.export(names.folder / f"out-{format}", format=format, overwrite=True)
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        told = {}
-        for file in files:
-            if file.suffix == ".parquet":
-                told[file.name] = pl.read_parquet(file)
-            elif file.is_file() and format == "jsonl":
-                told[file.name] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-            elif file.is_file():
-                told[file.name] = file.read_text(encoding="utf-8")
-        return told
+        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+        leaked = [word for word in (*OWN, OTHER, "secret") for file in files if f'"{word}' in _read(file)]
+        bundle = read_bundle(path, format)
+        registers = {name: bundle.registers[name] for name in ("entities", "relationships") if name in bundle.registers}
+        if "entities" in registers:  # what a merge moved is told by id
+            registers["entities"]["entries"] = [entry[:5] for entry in registers["entities"]["entries"]]
+        return [leaked, bundle.memories, bundle.edges, bundle.nodes, registers, bundle.whole]
 
     return export
+
+
+def _read(file: Path) -> str:
+    if file.suffix == ".parquet":
+        return pl.read_parquet(file).write_json()
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def _mirrored(lab: memlab.Lab, names: Names) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         lab.mirror(Path(folder) / "mirror").update()
-        return [file.read_text(encoding="utf-8") for file in sorted((Path(folder) / "mirror").glob("*.md"))]
+        texts = [file.read_text(encoding="utf-8") for file in (Path(folder) / "mirror").rglob("*.md")]
+        return sorted(texts, key=lambda text: int(text.split("id: ")[1].split()[0]))
 
 
 def _past(lab: memlab.Lab, names: Names) -> Any:
@@ -415,7 +430,6 @@ def _past(lab: memlab.Lab, names: Names) -> Any:
 
 def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
     return lambda lab, names: [ask(lab, id) for id in names.some(6)]
-
 
 
 def _told(lab: memlab.Lab, names: Names) -> Any:
@@ -445,15 +459,17 @@ READERS: dict[str, Asked] = {
     "trace": _each(lambda lab, id: [lab.trace(id).frame, lab.trace(id, 3).tree]),
     "activate": lambda lab, names: lab.activate(names.some(3)),
     "recall": _told,
-    "recall where": lambda lab, names: lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame,
+    "recall where": lambda lab, names: (
+        lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
+    ),
     "recall status": lambda lab, names: lab.recall("goat", status=["superseded", "active", "deleted", "purged"]).frame,
     "forecast": lambda lab, names: [
         (f := lab.forecast(names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5)).frame,
         f.transitions,
     ],
-    "slates": lambda lab, names: [frame.collect() for frame in lab.slates.collect_all()]
-    if hasattr(lab.slates, "collect_all")
-    else lab.slates.collect(),
+    "slates": lambda lab, names: {
+        table: getattr(lab.slates, table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
+    },
     "waiting": lambda lab, names: lab.waiting,
     "admit": lambda lab, names: vars(lab.admit("I prefer the goat with hay")),
     "turns": lambda lab, names: _turned(lab),
@@ -469,15 +485,26 @@ READERS: dict[str, Asked] = {
 """What can be read of a lab as a viewer sees it."""
 
 NOT_READ = {
-    **dict.fromkeys(
-        "cluster close_gap conversation delete deprecate edit entity extend fact feedback forget hear link load maintain "
-        "merge_entities purge refine remember remember_many restore retract run schedule split_entity unconsolidate "
-        "use verify watch backup".split(),
-        "writes, and is refused",
+    "writes, and is refused": (
+        *(
+            "cluster",
+            "close_gap",
+            "conversation",
+            "delete",
+            "deprecate",
+            "edit",
+            "entity",
+            "extend",
+            "fact",
+            "feedback",
+        ),
+        *("forget", "hear", "link", "load", "maintain", "merge_entities", "purge", "refine", "remember"),
+        *("remember_many", "restore", "retract", "run", "schedule", "split_entity", "unconsolidate", "use", "verify"),
+        *("watch", "backup"),
     ),
-    **dict.fromkeys("settle snapshot close turn".split(), "reads nothing that turns does not"),
-    **dict.fromkeys("embedder pack path policies viewed_by".split(), "speaks of no memory"),
-    "index": "the search of the whole lab, and is refused",
+    "reads nothing that turns does not": ("settle", "snapshot", "close", "turn"),
+    "speaks of no memory": ("embedder", "pack", "path", "policies", "viewed_by"),
+    "is the search of the whole lab, and refused": ("index",),
 }
 """Why the other public names of a lab are not asked."""
 
@@ -498,10 +525,31 @@ def _turned(lab: memlab.Lab) -> Any:
 
 # -- comparing --------------------------------------------------------------------------------------------------
 
-_MEMORIES = ("id", "memory_id", "memories", "members", "superseded_by", "of", "central", "to_id", "also", "shown", "summary")
+_MEMORIES = (
+    "id",
+    "memory_id",
+    "memories",
+    "members",
+    "superseded_by",
+    "of",
+    "central",
+    "to_id",
+    "also",
+    "shown",
+    "summary",
+)
 _EVENTS = ("event", "decision", "gap", "state", "seq")
-_MARK = re.compile(r'(#|[Mm]emory |:id |:source |:target |:superseded-by |"id": ?|^|→ )(\d+)(?=[: ,"}\s)]|$)', re.MULTILINE)
-_LAB = re.compile(r"\b[0-9a-f]{16}\b")
+_MARKS = [
+    re.compile(
+        r'(#|# |[Mm]emory |:(?:id|source|target|superseded-by) |(?:id|superseded_by): |"id": ?|^ *(?=\d+:)|[→─] )'
+        r'(\d+)(?:\.0)?(?=[: ,"}\s)]|$)',
+        re.MULTILINE,
+    ),
+    re.compile(r"( \[)(\d+)(?=\]\()"),
+    re.compile(r"(\]\()(\d{7})(?=-)"),
+]
+_GIVEN = re.compile(r"\b[0-9a-f]{16}\b|purged \d+-")
+"""What names a lab or the event of a purge."""
 
 
 @dataclass
@@ -515,16 +563,17 @@ class Report:
 
     def note(self, reader: str, where: str, one: Any, other: Any) -> None:
         self.counts[reader] += 1
-        if sum(reader in example for example in self.examples) < 3:
-            self.examples.append(f"{reader} {where}\n    without: {_short(one)}\n    with:    {_short(other)}")
+        if sum(example.startswith(reader) for example in self.examples) < 3:
+            one, other = _near(one, other)
+            self.examples.append(f"{reader} {where}\n    without: {one}\n    with:    {other}")
 
 
-def compared(script: Script, report: Report) -> None:
+def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS) -> None:
     """One life, twice; what differs goes to the report."""
     with tempfile.TemporaryDirectory() as folder:
         one, other = lived(script, private=False), lived(script, private=True)
         with one.lab, other.lab:
-            for viewer in VIEWERS:
+            for viewer in viewers:
                 views = one.lab.viewed_by(viewer), other.lab.viewed_by(viewer)
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
@@ -562,15 +611,17 @@ def _plain(value: Any, names: Names) -> Any:
         return {name: _column(name, value[name].to_list(), value, names) for name in value.columns}
     if isinstance(value, Mapping):
         return {
-            str(key): _column(str(key), [item], None, names)[0] if isinstance(item, int | list | tuple) else _plain(item, names)
+            str(key): _plain(item, names)
+            if key == "memories" or not isinstance(item, int | float | list | tuple)
+            else _column(str(key), [item], None, names)[0]
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
         return [_plain(item, names) for item in value]
     if isinstance(value, str):
-        return _MARK.sub(
-            lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), _LAB.sub("LAB", value)
-        )
+        for mark in _MARKS:
+            value = mark.sub(lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), value)
+        return re.sub(r"[ ─]+", " ", _GIVEN.sub("[given]", value))
     return value
 
 
@@ -584,11 +635,19 @@ def _column(name: str, values: list[Any], frame: pl.DataFrame | None, names: Nam
         return [_renamed(value, names.edges if name == "edge" else names.events) for value in values]
     if name == "id" and "aliases" in columns:
         return values
-    if frame is not None and _KINDS_OF.get(name) in columns and "activation" in columns or "to_kind" in columns:
+    if name == "cluster" and "refined" in columns:
+        return [_renamed(value, names.clusters) for value in values]
+    if (frame is not None and _KINDS_OF.get(name) in columns and "activation" in columns) or "to_kind" in columns:
         kinds = frame[_KINDS_OF[name]].to_list() if frame is not None and name in _KINDS_OF else [None] * len(values)
         pairs = zip(values, kinds, strict=True)
         return [_renamed(value, names.memories) if kind == "memory" else _plain(value, names) for value, kind in pairs]
-    if name in _MEMORIES or (name in ("source", "target") and all(isinstance(value, int) for value in values)):
+    if name == "node" and "memory_id" in columns:
+        return [names.memories.get(value + 1, value) for value in values]
+    if name == "cluster" and "query" in columns:
+        return [_renamed(int(value), names.events) if value.isdecimal() else value for value in values]
+    if name in ("memories", "members") and not all(isinstance(value, list) for value in values):
+        return values
+    if name in _MEMORIES or (name in ("source", "target") and all(isinstance(value, int | None) for value in values)):
         return [_renamed(value, names.memories) for value in values]
     return [_plain(value, names) for value in values]
 
@@ -623,9 +682,11 @@ def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path:
     return not same
 
 
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) < 300 else f"{text[:300]}... ({len(text)})"
+def _near(one: Any, other: Any) -> tuple[str, str]:
+    """Two values as text, from shortly before they part."""
+    texts = str(one), str(other)
+    parts = next((at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), min(map(len, texts)))
+    return texts[0][max(0, parts - 80) : parts + 160], texts[1][max(0, parts - 80) : parts + 160]
 
 
 def main() -> None:

@@ -100,7 +100,9 @@ class SeenJournal(Until):
     def texts(self, ids: Sequence[int]) -> list[str]:
         state, texts = self._state(), self.whole.texts(ids)
         hidden = isinstance(state, Seen) and state.hidden
-        return texts if hidden is False else ["" if hidden[id - 1] else text for id, text in zip(ids, texts, strict=True)]
+        return (
+            texts if hidden is False else ["" if hidden[id - 1] else text for id, text in zip(ids, texts, strict=True)]
+        )
 
     def last_at(self, instant: int) -> int:
         return self.whole.last_at(instant)

@@ -24,7 +24,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def happened(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
-    """One row an event: event, at (UTC), kind, memories (but those ``hidden``), edges (made, changed or removed), what."""
+    """One row an event: event, at (UTC), kind, memories (but the ``hidden``), edges (made, changed, removed), what."""
     rows = [
         (event.seq, event.at, event.kind, _seen(concerned(event), hidden), _edges(event.body), _what(event))
         for event in events

@@ -13,6 +13,7 @@ from memlab.clock import Clock, system_clock
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
+from memlab.seen import SeenStore
 
 if TYPE_CHECKING:
     from memlab.lab._lab import Lab
@@ -73,6 +74,7 @@ class LabMoving(LabBase):
         with self._reading() as state:
             journal = self._store.journal
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
+            tables = tables and not isinstance(self._store, SeenStore)  # the events are those of the whole lab
             bundle = bundle_of(
                 state,
                 lab=lab_id(journal),

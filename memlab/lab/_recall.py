@@ -18,8 +18,8 @@ from memlab.past import Past
 from memlab.policies import Pack
 from memlab.privacy import screen
 from memlab.recall import Filters, Hits, Question, Recaller, recalled, similar
-from memlab.slates import encode
 from memlab.seen import SeenJournal, SeenStore, seen
+from memlab.slates import encode
 from memlab.store import Store
 
 __all__ = ["LabRecalls"]

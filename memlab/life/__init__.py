@@ -2,8 +2,10 @@
 
 from memlab.life._bond import relationship_of, talked, trusted
 from memlab.life._clustering import (
-    audiences,
+    NOBODY,
     Clustering,
+    audience_of,
+    audiences,
     centroids_of,
     clustered,
     clusters_frame,
@@ -64,6 +66,7 @@ from memlab.life._verdict import Judgement, gap_of, judged
 __all__ = [
     "DETECTORS",
     "NAMEABLE",
+    "NOBODY",
     "OUTCOME",
     "USER",
     "Clustering",
@@ -80,8 +83,9 @@ __all__ = [
     "Transitions",
     "Utterance",
     "about",
-    "candidates",
+    "audience_of",
     "audiences",
+    "candidates",
     "centroids_of",
     "chosen",
     "clustered",

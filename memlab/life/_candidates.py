@@ -2,8 +2,9 @@
 
 What Python decides here is what a policy cannot see: who could be meant. A new memory is compared with what a recall
 from its own place would find: its project and what belongs to none, its branch and what has none, its session where it
-is bound to it; and nothing that is private, but for what is private itself that of its own creator. A memory without a project is compared with its like,
-as what holds everywhere says nothing of one project. Turns of a conversation are compared with nothing: they were said.
+is bound to it. What everyone sees is compared with what everyone sees, what is private also with what else its creator
+keeps so. A memory without a project is compared with its like, as what holds everywhere says nothing of one project.
+Turns of a conversation are compared with nothing: they were said.
 """
 
 from __future__ import annotations

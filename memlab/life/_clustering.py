@@ -27,7 +27,9 @@ from memlab.schema import RECALLABLE, RELATIONS
 from memlab.structure import Clusters, nearest, nearness, refine
 
 __all__ = [
+    "NOBODY",
     "Clustering",
+    "audience_of",
     "audiences",
     "centroids_of",
     "clustered",
@@ -87,9 +89,18 @@ def in_use(state: State, audience: str | None = None) -> Ints:
         return rows
     private = visibility.codes[rows] == visibility.code("private")
     if audience == EVERYONE:
-        return rows[~private]
+        public: Ints = rows[~private]
+        return public
     own = creator.codes[rows] == creator.code(audience)
-    return rows[private & (own | (creator.codes[rows] < 0) if audience == NOBODY else own)]
+    mine: Ints = rows[private & (own | (creator.codes[rows] < 0) if audience == NOBODY else own)]
+    return mine
+
+
+def audience_of(state: State, row: int) -> str:
+    """Who sees a memory: everyone, or the creator of what is private."""
+    if state.names["visibility"].at(row) != "private":
+        return EVERYONE
+    return state.names["creator"].at(row) or NOBODY
 
 
 def audiences(state: State) -> list[str]:
@@ -326,7 +337,11 @@ def _of_part(state: State, audience: str) -> Members:
     """The edges to the clusters of an audience; with those of everyone, those to clusters that nobody knows."""
     found, kept = members(state), centroids_of(state)
     others = [id for own, part in kept.own.items() if own != audience for id in part.all]
-    mine = ~np.isin(found.clusters, others) if audience == EVERYONE else np.isin(found.clusters, list(kept.part(audience).all))
+    mine = (
+        ~np.isin(found.clusters, others)
+        if audience == EVERYONE
+        else np.isin(found.clusters, list(kept.part(audience).all))
+    )
     return Members(found.edges[mine], found.rows[mine], found.clusters[mine])
 
 

@@ -94,7 +94,8 @@ def labelled(state: State, by: Grouping, rows: Ints, *, seed: int) -> tuple[Ints
         live = {id: one for id, one in centroids_of(state).every.items() if one.ended is None}
         found[~np.isin(found, list(live))] = -1
         return found, {id: one.name for id, one in live.items()}
-    labels, names = np.full(len(rows), -1, dtype=np.int64), {}
+    labels = np.full(len(rows), -1, dtype=np.int64)
+    names: dict[int, str] = {}
     for audience in audiences(state):
         own = np.isin(rows, in_use(state, audience))
         label = _communities(state, audience, seed)[rows[own]]

@@ -8,7 +8,7 @@ are not refined; making them anew gives each its old name where its members stay
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memlab.memory._registers import Happened
@@ -51,12 +51,12 @@ class Centroids:
         self.looked = 0
         """And those up to this id may have joined since."""
         self.all: dict[int, Cluster] = {}
-        self.own: dict[str, Self] = {}
+        self.own: dict[str, Centroids] = {}
         """Those of what is private, by its creator; each has its own numbers apart from all others."""
 
-    def part(self, audience: str) -> Self:
+    def part(self, audience: str) -> Centroids:
         """The clusters of what this audience alone sees; "" is everyone."""
-        return self.own.get(audience) or (type(self)() if audience else self)
+        return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
     def every(self) -> dict[int, Cluster]:
@@ -70,7 +70,7 @@ class Centroids:
 
     def fold(self, event: Happened) -> None:
         body = event.body
-        part = self if "of" not in body else self.own.setdefault(body["of"], type(self)())
+        part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
 
     def _fold(self, event: Happened) -> None:
@@ -114,5 +114,5 @@ class Centroids:
         self.upto, self.looked = dumped["upto"], dumped["looked"]
         self.all = {id: Cluster(*fields) for id, *fields in dumped["clusters"]}
         for creator, part in dumped.get("own", {}).items():
-            self.own[creator] = type(self)()
+            self.own[creator] = Centroids()
             self.own[creator].load(part)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.schema import MEMORY
+from memlab.schema import MEMORY, NEVER
 
 if TYPE_CHECKING:
     from memlab.memory._state import State
@@ -49,10 +49,14 @@ class Retold:
             return self._among(value)
         if name in _SINGLE and isinstance(value, int):
             return value if self._sees([value])[0] else None
+        if name in ("upto", "looked") and isinstance(value, int):
+            return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
         if name == "waits" and "first" in body:
             return value if not self._hidden[body["first"] - 1 : body["first"] - 1 + body["count"]].all() else None
-        if name == "mentions" and "from" in body:
-            return sum(len(part["source"]) for part in self._join(body.get("join", ())) or ())
+        if name in ("mentions", "last") and "from" in body:
+            ids = [id for part in self._join(body.get("join", ())) or () for id in part["source"]]
+            created = self._whole.numbers["created"].values[np.array(ids, dtype=np.int64) - 1]
+            return len(ids) if name == "mentions" else int(created.max()) if ids else NEVER
         return value
 
     def _sees(self, ids: Sequence[int]) -> list[bool]:
@@ -85,7 +89,7 @@ class Retold:
 
     def _edges(self, edges: Mapping[str, Any]) -> dict[str, Any] | None:
         ends = np.array([edges["source"], edges["target"]], dtype=np.int64).reshape(2, -1) - 1
-        return self._rows_of(edges, self._counted(~self._hidden[ends].any(axis=0)))
+        return self._rows_of(edges, self._counted(~self._hidden[ends[0]] & ~self._hidden[ends[1]]))
 
     def _join(self, parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
         return [told for part in parts if (told := self._rows_of(part, self._sees(part["source"]))) is not None] or None
@@ -123,7 +127,7 @@ class Retold:
     def _graph(self, graph: Mapping[str, Any]) -> dict[str, Any]:
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
         flags = (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
-        keep = flags.all(axis=0).tolist()
+        keep: list[bool] = (flags[0] & flags[1]).tolist()
         told = {name: _kept(values, keep) if name != "nodes" else values for name, values in graph.items()}
         # a node that only what is hidden was joined to is not known
         used = sorted({-end for name in ("source", "target") for end in told[name] if end < 0})

@@ -1,7 +1,7 @@
 """What one viewer sees of a state: the fold of the journal as if what is private to others had never been told.
 
 A memory with the visibility "private" is seen by its creator alone. Its row stays, empty and purged, so that ids are
-those of the lab; nothing else of it is there: no text, tag, entity, edge, use, cluster or event. Whatever is computed of
+those of the lab; nothing else of it is there: no text, tag, entity, edge, use, cluster, event. Whatever is computed of
 such a state is what it would be in a lab without those memories, and nobody who computes has to know of viewers.
 
 Texts, vectors and postings are those of the whole state, which search only where a population admits rows.
@@ -71,7 +71,9 @@ def same_edges(numbers: Ints, one: State, other: State) -> Ints:
     made = one.edges.created[numbers]
     for place in there[(found[there] >= 0) & (other.edges.created[found[there]] != made[there])].tolist():
         met = other.edges.crossings(source[place : place + 1])
-        same = met.edge[(met.neighbour == target[place]) & met.outgoing & (other.edges.created[met.edge] == made[place])]
+        same = met.edge[
+            (met.neighbour == target[place]) & met.outgoing & (other.edges.created[met.edge] == made[place])
+        ]
         same = same[other.edges.relation[same] == relation[place]]
         found[place] = same[0] if len(same) else found[place]
     return found
@@ -139,7 +141,7 @@ class Seen(State):
         """Take in what has happened since. ``asker`` says as whom a logged recall was asked."""
         self.hidden = hidden
         self.fold(self._retold(events, asker), contents)
-        self.seq = self._after = self.whole.seq
+        self.seq, self._after = next(reversed(self.told), 0), self.whole.seq
 
     def _read_contents(self, contents: Contents) -> None:
         whole = self.whole
@@ -180,7 +182,7 @@ class Seen(State):
         body, known = found.body, bool(found.seen or not found.unseen)
         if event.kind == "recall" and not event.body["ids"]:
             known = asker(event.seq) in (None, self.viewer)
-        elif event.kind == "verify" and "gap" in body and asker(body["decision"]) not in (None, self.viewer):
+        elif event.kind == "verify" and ("gap" in body or known) and asker(body["decision"]) not in (None, self.viewer):
             body = {name: value for name, value in body.items() if name != "gap"}
             known = bool(found.seen)
         elif event.kind == "close-gap":
@@ -211,4 +213,3 @@ class Seen(State):
             weight = [told["weight"][place] for place in kept.tolist()]
             body = body | {"strengthen": {"edges": here[kept].tolist(), "weight": weight}}
         return body
-

@@ -61,9 +61,7 @@ class Recaller:
     def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
         """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too."""
         speakers = self._speakers.setdefault(state, SpeakerNames())
-        asked = Asked(
-            state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers
-        )
+        asked = Asked(state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers)
         most = pack.count("entity-seeds")
         pool = _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
         scores = _scores(pack, "recall-score", pool)

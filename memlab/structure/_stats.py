@@ -93,7 +93,7 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
     say so where there are more. ``seed`` decides every draw.
     """
     instant = to_micros(now)
-    rows = _in_use(state)
+    rows, count = _in_use(state), len(state) if (seen := seen_rows(state)) is None else len(seen)
     with bar(progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats") as step:
         frame, source = _layered(state, pack, rows, instant)
         counted = layers(frame, instant)
@@ -101,13 +101,13 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
         mask = newest_edges(state.edges, _MOST_EDGES)
         joined = communities(state.edges, seed=seed, keep=mask)
         step(1)
-        shape = topology(state.edges, joined, memories=len(state), seed=seed)
+        shape = topology(state.edges, joined, memories=count, seed=seed)
         step(1)
         embedded = rows[rows < len(state.vectors)]
         found = clusters(state.vectors.take(embedded), embedded, seed=seed)
         step(1)
         frames = {
-            "totals": _totals(state, rows, shape, found),
+            "totals": _totals(state, count, rows, shape, found),
             "kinds": _kinds(frame),
             "layers": counted.overall,
             "layers_by_kind": counted.by_kind,
@@ -165,9 +165,9 @@ def _kinds(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _totals(state: State, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
+def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
     own = [
-        ("memories", float(len(state) if (seen := seen_rows(state)) is None else len(seen))),
+        ("memories", float(count)),
         ("in use", float(len(rows))),
         ("used", float((state.numbers["access"].values[rows] > 0).sum())),
         ("clusters", float(len(found))),
