@@ -13,6 +13,7 @@ from memlab.memory import Change, State
 from memlab.policies import Pack
 from memlab.purging import last_purge
 from memlab.recall import Filters, Question, Recaller
+from memlab.seen import seen
 from memlab.slates import Slate, decode
 
 __all__ = ["Past"]
@@ -74,7 +75,8 @@ class Past:
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
         with self._supposed(self.before(slate.state), instead) as state:
-            return self._recaller.recall(state, pack, question, limit=slate.limit)
+            view = seen(self._journal, state, filters.viewer)
+            return self._recaller.recall(view, pack, question, limit=slate.limit)
 
     @contextmanager
     def _supposed(self, state: State, instead: Callable[[State], tuple[Change, Change]] | None) -> Iterator[State]:

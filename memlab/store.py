@@ -159,15 +159,21 @@ class Store:
         return "in memory" if self.folder is None else self.folder.name
 
     @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded anew."""
+        # asked before it is taken: a block within a block is not what an interrupt left
+        first = not self.mutex._is_owned()  # type: ignore[attr-defined]
+        with self.mutex:
+            if first and self._looking:
+                self._marked, self._looking = True, False
+            yield
+
+    @contextmanager
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
-        # asked before it is taken: a block within a block has nothing to mend
-        within = self.mutex._is_owned()  # type: ignore[attr-defined]
-        with self.mutex:
-            if self._looking and not within:
-                self._marked = True  # what is kept for later questions may be half filled
+        with self._alone():
             self.fold()
-            self._looking = True
+            within, self._looking = self._looking, True
             try:
                 yield self.state
             except MemlabError:
@@ -177,7 +183,7 @@ class Store:
 
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
-        with self.mutex:
+        with self._alone():
             rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
             if self._marked or rewritten:  # of a purge no event tells the past
                 self._fold_anew()
@@ -230,7 +236,7 @@ class Store:
         written. Where the write changes what earlier ones stored, the journal as it will be is folded anew, and
         ``verify`` asked of the states before and after.
         """
-        with self.mutex:
+        with self._alone():
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self.fold()

@@ -12,6 +12,7 @@
 (setting initial-confidence 0.5)
 (setting session-writes 50)
 (setting write-bytes 2048)
+(setting visibility "by-creator")
 (setting tier-1-tokens 600)
 (setting tier-2-tokens 1200)
 (setting tier-3-tokens 30)

@@ -170,6 +170,7 @@ class Vectors:
         rows: Rows | None = None,
         mask: Mask | None = None,
         key: Hashable | None = None,
+        exact: bool = False,
     ) -> tuple[Rows, Scores]:
         """The ``n`` nearest rows and their cosines, by (-cosine, row).
 
@@ -177,8 +178,8 @@ class Vectors:
         then nothing is computed for each row. Up to ``exact_up_to`` rows are searched exactly, and with a ``key`` their
         sub-matrix is kept for the next query. Beyond, an attached index proposes candidates, those that the filter
         excludes are dropped, the others scored exactly, and rows after the index searched exactly throughout; if too
-        few are left it is asked for more, and then all are searched exactly. InputError for rows, a mask or a query
-        that do not fit.
+        few are left it is asked for more, and then all are searched exactly; ``exact`` asks no index, so that what is
+        excluded can move nothing. InputError for rows, a mask or a query that do not fit.
         """
         asked, square = self._checked_query(query)
         if asked.ndim != 1:
@@ -186,7 +187,7 @@ class Vectors:
         if n < 0:
             raise InputError(f"The number of neighbours is at least 0, not {n}.")
         admitted = self._admitted(rows, mask)
-        if admitted > self.exact_up_to and self._index is not None:
+        if admitted > self.exact_up_to and self._index is not None and not exact:
             found = self._proposed(self._index, query, asked, square, n, rows, mask, admitted)
             if found is not None:
                 return found

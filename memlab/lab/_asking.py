@@ -39,9 +39,10 @@ class LabAsking(LabBase):
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
-        what is private to another creator. What belongs to a season takes part only while ``season`` names it
-        ("release-week", or several). ``where`` is any Polars expression over the columns of ``lab.memories``,
-        true or false for each of them; aggregates range over all. What is left out counts in no statistic either.
+        what is private to another creator, as if it had never been told (see ``viewed_by``). What belongs to a season
+        takes part only while ``season`` names it ("release-week", or several). ``where`` is any Polars expression over
+        the columns of ``lab.memories``, true or false for each of them; aggregates range over all that ``viewer`` sees.
+        What is left out counts in no statistic either.
 
         >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status=["active", "superseded"]) \
         ... # doctest: +SKIP

@@ -17,7 +17,7 @@ from memlab.lab._recall import LabRecalls
 from memlab.lab._results import Memory
 from memlab.lab._schedule import Scheduler
 from memlab.lab._watch import Watches
-from memlab.memory import State
+from memlab.memory import Seen, State
 from memlab.privacy import personal_kinds
 from memlab.recall import Hit, Hits
 
@@ -75,6 +75,8 @@ class LabBase:
             id = int(id)
         if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):
             raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
+        if isinstance(state, Seen) and state.hidden[id - 1]:
+            raise UnknownName("memory", id)
         return id - 1
 
     def _rows(self, memories: MemoryLike | Iterable[MemoryLike]) -> list[int]:

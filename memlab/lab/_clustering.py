@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from memlab.clock import Micros, from_micros
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.life import (
     Clustering,
+    audiences,
     centroids_of,
     clustered,
     current,
@@ -24,8 +26,9 @@ from memlab.life import (
     refine_due,
     refined,
 )
-from memlab.memory import State
+from memlab.memory import EVERYONE, State
 from memlab.policies import Pack
+from memlab.seen import seen
 from memlab.store import Store
 from memlab.structure import Clusters, clusters
 
@@ -86,24 +89,46 @@ class Clustered:
 # -- clusters ---------------------------------------------------------------------------------------------------
 
 
-def cluster(store: Store, now: Micros, *, min_size: int | None, seed: int, kind: str = "cluster") -> Clustered:
-    """Find clusters anew. They are sought in a copy, while others read and write; what came since may join later."""
+def cluster(
+    store: Store,
+    now: Micros,
+    *,
+    min_size: int | None,
+    seed: int,
+    kind: str = "cluster",
+    among: Sequence[str] | None = None,
+) -> Clustered:
+    """Find clusters anew. They are sought in a copy, while others read and write; what came since may join later.
+
+    What everyone sees is clustered by itself, and so is what each creator keeps private, an event each; ``among``
+    names some of these audiences.
+    """
     check_writable(store)
     if min_size is not None and (isinstance(min_size, bool) or not isinstance(min_size, int) or min_size < 2):
         raise InputError(f"min_size is a whole number of at least 2, not {min_size!r}.")
-    found, fingerprint, upto = sought(store, min_size=min_size, seed=seed)
-    with store.writing() as tx:
-        decided = clustered(store.state, found, fingerprint, upto)
-        event = None
-        if decided or kind == "refine":
-            event = tx.event(kind, {**decided.body, **decided.change.body()}, at=now)
-    return Clustered(from_micros(now), event, found.method, decided.frame)
+    found, fingerprint, upto = sought(store, min_size=min_size, seed=seed, among=among)
+    made = []
+    for audience, theirs in found.items():
+        with store.writing() as tx:
+            decided = clustered(store.state, theirs, fingerprint, upto, audience)
+            event = None
+            if decided or (kind == "refine" and audience == EVERYONE):
+                event = tx.event(kind, {**decided.body, **decided.change.body()}, at=now)
+        made.append(Clustered(from_micros(now), event, theirs.method, decided.frame))
+    return _together(made)
 
 
 def refine(store: Store, now: Micros) -> Clustered:
     """Move centroids to their members and merge what is near; the count of recalls since begins anew."""
     check_writable(store)
-    return _written(store, "refine", refined, now, always=True)
+    with store.reading():
+        known = audiences(store.state)
+    return _together(
+        [
+            _written(store, "refine", partial(refined, audience=one), now, always=one == EVERYONE, audience=one)
+            for one in known
+        ]
+    )
 
 
 def clusters_kept(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
@@ -115,42 +140,65 @@ def clusters_kept(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
     """
     with store.reading():
         state, pack = store.state, store.versions.pack
-        due, looked = refine_due(state, pack), centroids_of(state).looked
-        known = current(state) is not None if due or pack.number("cluster-closeness") else False
-        fresh = looked < len(state)
+        # when they are refined says nothing of recalls that showed what is private
+        due = refine_due(seen(store.journal, state, EVERYONE), pack)
+        joins = bool(pack.number("cluster-closeness"))
+        known = current(state) is not None if due or joins else False
+        own = audiences(state) if joins else []
+        fresh = [one for one in own if current(state, one) and centroids_of(state).part(one).looked < len(state)]
     if due:
-        made = refine(store, now) if known else cluster(store, now, min_size=None, seed=seed, kind="refine")
-    elif known and fresh and pack.number("cluster-closeness"):
-        made = _written(store, "cluster", _joining, now, always=False)
+        made = [refine(store, now) if known else cluster(store, now, min_size=None, seed=seed, kind="refine")]
     else:
-        return []
-    return [] if made.event is None else [made.event]
+        made = [
+            _written(store, "cluster", partial(_joining, audience=one), now, always=False, audience=one)
+            for one in fresh
+        ]
+    return [one.event for one in made if one.event is not None]
 
 
-def _joining(state: State, pack: Pack) -> Clustering:
-    return near_clusters(state, pack, np.arange(centroids_of(state).looked, len(state)))
+def _joining(state: State, pack: Pack, audience: str) -> Clustering:
+    return near_clusters(state, pack, np.arange(centroids_of(state).part(audience).looked, len(state)), audience)
 
 
-def sought(store: Store, *, min_size: int | None, seed: int) -> tuple[Clusters, str, int]:
-    """Clusters among the memories in use, with the embedder and the last id that they were sought among."""
+def sought(
+    store: Store, *, min_size: int | None, seed: int, among: Sequence[str] | None = None
+) -> tuple[dict[str, Clusters], str, int]:
+    """Clusters among the memories in use, of each audience, with the embedder and the last id that they were sought
+    among.
+    """
     with store.reading():
         state = store.state
-        rows = in_use(state)
-        vectors, fingerprint, upto = state.vectors.take(rows), state.fingerprint, len(state)
-    return clusters(vectors, rows, min_size=min_size, seed=seed), fingerprint, upto
+        rows = {one: in_use(state, one) for one in (audiences(state) if among is None else among)}
+        vectors = {one: state.vectors.take(own) for one, own in rows.items()}
+        fingerprint, upto = state.fingerprint, len(state)
+    found = {one: clusters(vectors[one], rows[one], min_size=min_size, seed=seed) for one in rows}
+    return found, fingerprint, upto
+
+
+def _together(made: Sequence[Clustered]) -> Clustered:
+    """What became of the clusters of everyone and of those who keep something private, as one."""
+    first, frames = made[0], [one.frame for one in made]
+    event = next((one.event for one in made if one.event is not None), None)
+    return Clustered(first.at, event, first.method, pl.concat(frames))
 
 
 def _written(
-    store: Store, kind: str, decide: Callable[[State, Pack], Clustering], now: Micros, *, always: bool
+    store: Store,
+    kind: str,
+    decide: Callable[[State, Pack], Clustering],
+    now: Micros,
+    *,
+    always: bool,
+    audience: str,
 ) -> Clustered:
     """Decided without the writer's lock, and under it again if anything has happened in between."""
     with store.reading():
-        seen, decided = store.state.seq, decide(store.state, store.versions.pack)
-        method = centroids_of(store.state).method
+        before, decided = store.state.seq, decide(store.state, store.versions.pack)
+        method = centroids_of(store.state).part(audience).method
     event = None
     if decided or always:
         with store.writing() as tx:
-            if store.state.seq != seen:
+            if store.state.seq != before:
                 decided = decide(store.state, store.versions.pack)
             if decided or always:
                 event = tx.event(kind, {**decided.body, **decided.change.body()}, at=now)

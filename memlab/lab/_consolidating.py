@@ -17,12 +17,14 @@ from memlab.lab._clustering import SHOWN, check_writable, cluster, sought, table
 from memlab.life import (
     Group,
     Grouping,
+    audiences,
     candidates,
     centroids_of,
     chosen,
     consolidated,
     cut,
     groups,
+    in_use,
     labelled,
     said_of,
     sentences,
@@ -95,12 +97,13 @@ def consolidate(
         check_writable(store)
     plan = _Plan(store, now, older_than_days, keep, project, by, seed)
     said: dict[tuple[int, ...], tuple[Screened, str | None, tuple[Finding, ...]]] = {}
-    planned: Clusters | None = None
-    if by == "clusters" and plan.unseen():
+    planned: dict[str, Clusters] | None = None
+    unseen = plan.unseen() if by == "clusters" else []
+    if unseen:
         if dry_run:
             planned = sought(store, min_size=None, seed=seed)[0]
         else:
-            cluster(store, now, min_size=None, seed=seed)  # an event of its own
+            cluster(store, now, min_size=None, seed=seed, among=unseen)  # events of their own
     while True:
         with store.reading():
             found = plan.groups(store.state, store.versions.pack, planned)
@@ -148,21 +151,28 @@ class _Plan:
         days = pack.number("consolidate-days") if self.older_than_days is None else self.older_than_days
         return candidates(state, pack, self.now, older_than=days, project=self.project)
 
-    def unseen(self) -> bool:
-        """Whether there is something that may go and that the clusters, as they are, have not seen."""
+    def unseen(self) -> list[str]:
+        """The audiences of which there is something that may go and that their clusters, as they are, have not seen."""
         with self.store.reading():
-            state = self.store.state
-            rows, known = self.candidates(state, self.store.versions.pack), centroids_of(state)
-            return bool(len(rows)) and bool(known.upto <= rows[-1] or known.fingerprint != state.fingerprint)
+            state, found = self.store.state, []
+            rows = self.candidates(state, self.store.versions.pack)
+            for audience in audiences(state) if len(rows) else ():
+                own, known = rows[np.isin(rows, in_use(state, audience))], centroids_of(state).part(audience)
+                if len(own) and (known.upto <= own[-1] or known.fingerprint != state.fingerprint):
+                    found.append(audience)
+            return found
 
-    def groups(self, state: State, pack: Pack, planned: Clusters | None) -> list[Group]:
+    def groups(self, state: State, pack: Pack, planned: dict[str, Clusters] | None) -> list[Group]:
         """With ``planned``, of clusters that are not written down."""
         rows = self.candidates(state, pack)
-        names: Mapping[int, str]
+        names: dict[int, str] | Mapping[int, str]
         if planned is not None:
-            rows = rows[np.isin(rows, planned.rows)]
-            labels = planned.labels[np.searchsorted(planned.rows, rows)]
-            names = {label: f"cluster {label + 1} of those to be found" for label in range(len(planned))}
+            label, names = np.full(len(state), -1, dtype=np.int64), {}
+            for found in planned.values():
+                first = len(names)
+                label[found.rows] = np.where(found.labels < 0, -1, found.labels + first)
+                names |= {first + one: f"cluster {one + 1} of those to be found" for one in range(len(found))}
+            labels = label[rows]
         else:
             labels, names = labelled(state, self.by, rows, seed=self.seed)
         keep = pack.count("consolidate-keep") if self.keep is None else self.keep

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import UnknownName
-from memlab.lab._linking import Comparing
 from memlab.lab._results import Memory
 from memlab.life import DETECTORS, Utterance
 from memlab.policies import Pack
@@ -83,7 +83,7 @@ class Heard:
 
 
 def admission(
-    pack: Pack, comparing: Comparing, text: str, shown: Utterance, *, role: str, project: str | None
+    pack: Pack, nearest: Callable[..., float | None], text: str, shown: Utterance, *, role: str, project: str | None
 ) -> Admission:
     """Ask the pack's ``admit`` policy. The nearest memory is looked for only if the policy reads it."""
     if role not in ROLES:
@@ -95,7 +95,7 @@ def admission(
         **{name: np.array([name in shown.fired]) for name in DETECTORS},
     }
     if "nearest" in policy.inputs:
-        near = comparing.nearest(text, project=project)
+        near = nearest(text, project=project)
         given["nearest"] = (np.array([np.nan if near is None else near]), np.array([near is None]))
     values, nulls = policy.arrays({name: given[name] for name in policy.inputs or ("length",)})
     unknown = (nulls is not None and bool(nulls[0])) or bool(np.isnan(values[0]))

@@ -27,6 +27,7 @@ from memlab.lab._policies import LabPolicies
 from memlab.lab._quarantine import LabQuarantine
 from memlab.lab._turns import LabTurns
 from memlab.lab._watch import OnChange, Watch
+from memlab.memory import State, seen_rows
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
 from memlab.printable import printable
 from memlab.slates import Slates
@@ -198,7 +199,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
 
     def __len__(self) -> int:
         with self._reading() as state:
-            return len(state)
+            return _count(state)
 
     @property
     def path(self) -> Path | None:
@@ -211,7 +212,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
     def __repr__(self) -> str:
         with self._reading() as state:
             return printable(
-                f"<Lab {self._store.where}: {len(state):,} memories, {state.edges.live:,} edges, "
+                f"<Lab {self._store.where}: {_count(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )
 
@@ -240,3 +241,9 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _count(state: State) -> int:
+    """How many memories there are to see."""
+    seen = seen_rows(state)
+    return len(state) if seen is None else len(seen)

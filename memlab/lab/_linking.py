@@ -55,10 +55,10 @@ class Comparing:
         rows = rows[live & (kinds.codes[rows] != kinds.code("turn"))]
         return self._linked(Joint(state, self._store.versions.pack, self._store.clock()), rows)
 
-    def nearest(self, text: str, *, project: str | None) -> float | None:
+    def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
         """Closeness of the nearest memory that a recall from this project may find; None where there is none."""
         state = self._store.state
-        population = self._populate(project=project, session=None, filters=Filters())
+        population = self._populate(project=project, session=None, filters=Filters(viewer=viewer))
         if not len(population):
             return None
         vector = self._store.embedder.encode([text])[0]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.journal import Event
 
@@ -21,9 +23,12 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def happened(events: Iterable[Event]) -> pl.DataFrame:
-    """One row an event: event, at (UTC), kind, memories, edges (made, changed or removed), what."""
-    rows = [(event.seq, event.at, event.kind, concerned(event), _edges(event.body), _what(event)) for event in events]
+def happened(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
+    """One row an event: event, at (UTC), kind, memories (but the ``hidden``), edges (made, changed, removed), what."""
+    rows = [
+        (event.seq, event.at, event.kind, _seen(concerned(event), hidden), _edges(event.body), _what(event))
+        for event in events
+    ]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
@@ -48,6 +53,10 @@ def concerned(event: Event) -> list[int]:
         found.update(edges["source"])
         found.update(edges["target"])
     return sorted(found)
+
+
+def _seen(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
+    return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 
 def _edges(body: dict[str, Any]) -> int:

@@ -16,6 +16,7 @@ from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, LabError, MemlabError, PolicyError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
 from memlab.purging import PURGE_TIMEOUT
+from memlab.seen import SeenStore
 
 if TYPE_CHECKING:
     from memlab.lab._lab import Lab
@@ -80,6 +81,7 @@ class LabMoving(LabBase):
 
         def bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
+            tables = tables and not isinstance(self._store, SeenStore)  # the events are those of the whole lab
             with self._reading() as state:
                 return bundle_of(
                     state,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from memlab.past import Past
 from memlab.policies import Pack
 from memlab.privacy import personal_kinds, refuse_strings, screen
 from memlab.recall import Filters, Hits, Question, Recaller, recalled, similar
+from memlab.seen import SeenJournal, SeenStore, seen
 from memlab.slates import encode
 from memlab.store import Store
 
@@ -30,6 +32,7 @@ class LabRecalls:
         self._store, self.seed = store, seed
         self.recaller = Recaller(store.embedder)
         self._past: Past | None = None
+        self._viewer = store.viewer if isinstance(store, SeenStore) else None
 
     def ask(
         self,
@@ -48,8 +51,9 @@ class LabRecalls:
             _check_limit(limit)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
+        filters = self._seen_by(filters)
         with self._reading() as state:
-            pack = store.versions.pack
+            pack, state = store.versions.pack, seen(store.journal, state, filters.viewer)
             screening = screen(query, personal=personal_kinds(pack.settings))
             question = Question(screening.text, project=project, session=session, filters=filters, at=now)
             logs = log and not store.journal.read_only
@@ -66,6 +70,7 @@ class LabRecalls:
             decision = None
             if logs:
                 with store.writing(durable=False) as tx:
+                    state = seen(store.journal, store.state, filters.viewer)
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
                     rows = np.sort(np.array(slate.shown, dtype=np.int64)) - 1
                     use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
@@ -79,7 +84,7 @@ class LabRecalls:
         _check_limit(limit)
         with self._reading() as state:
             session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
-            question = Question("", at=0, project=project, session=session, filters=filters)
+            question = Question("", at=0, project=project, session=session, filters=self._seen_by(filters))
             return similar(state, row, self.recaller.population(state, question), limit=limit)
 
     def again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
@@ -89,9 +94,18 @@ class LabRecalls:
         """
         with self._reading():
             if self._past is None:
-                self._past = Past(self._store.journal, self.recaller)
+                journal = self._store.journal
+                self._past = Past(journal.whole if isinstance(journal, SeenJournal) else journal, self.recaller)
             seq = int(decision["decision"])
             return self._past.recall(seq, pack).frame if self._past.repeats(seq) else None
+
+    def _seen_by(self, filters: Filters) -> Filters:
+        """The filters with the viewer whose lab this is."""
+        if self._viewer is None:
+            return filters
+        if filters.viewer not in (None, self._viewer):
+            raise InputError(f'This is the lab as "{self._viewer}" sees it, so "{filters.viewer}" cannot ask it.')
+        return replace(filters, viewer=self._viewer)
 
     @contextmanager
     def _reading(self) -> Iterator[State]:

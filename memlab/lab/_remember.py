@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.life import mentioned
-from memlab.memory import State, compact
+from memlab.lab._limits import is_agent
+from memlab.life import NOBODY, mentioned
+from memlab.memory import EVERYONE, State, compact, hidden_from
 from memlab.policies import Pack
 from memlab.schema import MEMORY
 
-__all__ = ["chained", "chosen", "remembering", "with_confidence", "without_confidence"]
+__all__ = ["chained", "chosen", "remembering", "with_confidence", "with_visibility", "without"]
 
 Value = TypeVar("Value")
 
@@ -34,9 +35,9 @@ def chosen(values: Sequence[Value], kept: NDArray[np.bool_]) -> list[Value]:
     return [value for value, keep in zip(values, kept.tolist(), strict=True) if keep]
 
 
-def without_confidence(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
-    """The rows for which no confidence is given."""
-    given = columns.get("confidence")
+def without(columns: Mapping[str, Sequence[Any]], name: str, count: int) -> list[int]:
+    """The rows for which nothing is given in a column."""
+    given = columns.get(name)
     return [row for row in range(count) if given is None or given[row] is None]
 
 
@@ -51,18 +52,46 @@ def with_confidence(columns: dict[str, list[Any]], unsure: Sequence[int], pack: 
         values[row] = first
 
 
+def with_visibility(columns: dict[str, list[Any]], unsaid: Sequence[int], pack: Pack) -> None:
+    """Give those rows of which the creator is known the visibility that the pack says."""
+    how, default, creators = str(pack.settings["visibility"]), MEMORY["visibility"].default, columns.get("creator")
+    if how == default or creators is None:
+        return
+    for row in unsaid:
+        if creators[row] is not None:
+            agent = how == "by-creator" and is_agent(creators[row])
+            values = columns.setdefault("visibility", [default] * len(creators))
+            values[row] = default if agent else "private" if how == "by-creator" else how
+
+
 def chained(state: State, columns: Mapping[str, Sequence[Any]], first: int, count: int) -> dict[str, Any]:
-    """``next`` edges from each new memory's predecessor in its session to it."""
+    """``next`` edges from each new memory's predecessor in its session to it: the last that whoever sees it sees."""
     nothing = [None] * count
-    last: dict[tuple[str | None, str], int | None] = {}
+    fresh: dict[tuple[str | None, str], list[tuple[int, str]]] = {}
     source, target = [], []
     places = zip(columns.get("project", nothing), columns.get("session", nothing), strict=True)
-    for offset, place in enumerate(places):
-        if place[1] is None:
+    audiences = [
+        creator or NOBODY if visibility == "private" else EVERYONE
+        for visibility, creator in zip(columns.get("visibility", nothing), columns.get("creator", nothing), strict=True)
+    ]
+    for offset, ((project, session), audience) in enumerate(zip(places, audiences, strict=True)):
+        if session is None:
             continue
-        before = last[place] if place in last else state.last_of(*place)
+        come = fresh.setdefault((project, session), [])
+        before = next((id for id, whose in reversed(come) if whose in (EVERYONE, audience)), None)
+        before = _last_of(state, project, session, audience) if before is None else before
         if before is not None:
             source.append(before)
             target.append(first + offset)
-        last[place] = first + offset
+        come.append((first + offset, audience))
     return {"source": source, "target": target, "relation": "next", "weight": 1.0}
+
+
+def _last_of(state: State, project: str | None, session: str, audience: str) -> int | None:
+    """The id of the newest memory of a session that an audience sees."""
+    last = state.last_of(project, session)
+    hidden = None if last is None else hidden_from(state, audience)
+    if hidden is None or last is None or not hidden[last - 1]:
+        return last
+    rows = np.flatnonzero((state.contexts.codes == state.contexts.codes[last - 1]) & ~hidden)
+    return int(rows[-1]) + 1 if len(rows) else None

@@ -17,6 +17,7 @@ from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._results import Feedback, Memory
 from memlab.life import (
     NAMEABLE,
+    audience_of,
     days_before,
     gap_of,
     joined,
@@ -33,6 +34,7 @@ from memlab.policies import Pack
 from memlab.privacy import refuse
 from memlab.recall import Hit, Hits
 from memlab.schema import OUTCOMES
+from memlab.seen import seen
 from memlab.verifiers import Verdict, Verifier
 
 __all__ = ["LabUsing", "Verified"]
@@ -122,7 +124,8 @@ class LabUsing(LabBase):
                 body["rating"] = rating
             body |= _of_outcome(state, pack, row, now, hit=hit, outcome=outcome, rating=rating).body()
             if agent is not None:
-                known = relationship_of(state, pack, agent)
+                # how it did is known to whoever sees the memory, and so is what follows of it
+                known = relationship_of(seen(self._store.journal, state, audience_of(state, row)), pack, agent)
                 body["relationship"] = _told(
                     known if outcome is None else trusted(known, pack, helpful=outcome == "success")
                 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from memlab.clock import When
@@ -13,10 +15,21 @@ from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._hearing import Admission, Heard, admission
 from memlab.lab._limits import check_bytes, check_sessions
 from memlab.lab._linking import Comparing, check_linking, linking_of, waiting_of
-from memlab.lab._remember import chosen, remembering, with_confidence, without_confidence
+from memlab.lab._remember import chosen, remembering, with_confidence, with_visibility, without
 from memlab.lab._results import Memory, Remembered
 from memlab.life import Linked, kind_of, named, provenance_of, utterance
-from memlab.memory import Change, as_said, checked_columns, checked_text, columns_of, edges_of, redactions, refuse_names
+from memlab.memory import (
+    EVERYONE,
+    Change,
+    as_said,
+    checked_columns,
+    checked_text,
+    columns_of,
+    edges_of,
+    redactions,
+    refuse_names,
+    seen_rows,
+)
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
 from memlab.schema import RELATIONS
@@ -74,7 +87,7 @@ class LabWriting(LabBase):
         if not count:
             return self._remembered(range(0), ())
         now = self._store.clock()
-        unsure = without_confidence(columns, count)
+        unsure, unsaid = (without(columns, name, count) for name in ("confidence", "visibility"))
         columns = checked_columns(columns, now=now)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
@@ -90,6 +103,7 @@ class LabWriting(LabBase):
             state, pack = self._store.state, self._store.versions.pack
             first, how = tx.next_id, linking_of(pack, linking, columns)
             with_confidence(columns, unsure, pack)
+            with_visibility(columns, unsaid, pack)
             check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
             body = remembering(state, columns, first, count, chain=chain)
@@ -141,10 +155,14 @@ class LabWriting(LabBase):
         >>> lab.admit("I prefer tabs").reasons                                             # doctest: +SKIP
         ('tells-preference',)
         """
+        return self._admitted(text, role, project, viewer=None)
+
+    def _admitted(self, text: str, role: str, project: str | None, *, viewer: str | None) -> Admission:
+        """Beside what ``viewer`` sees; None sees all."""
         said = screen(checked_text(text), personal=self._personal()).text
         with self._reading():
-            comparing = Comparing(self._store, self._recalls)
-            return admission(self._store.versions.pack, comparing, said, utterance(said), role=role, project=project)
+            near = partial(Comparing(self._store, self._recalls).nearest, viewer=viewer)
+            return admission(self._store.versions.pack, near, said, utterance(said), role=role, project=project)
 
     def hear(
         self,
@@ -165,7 +183,8 @@ class LabWriting(LabBase):
         >>> lab.hear("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        found = self.admit(text, role=role, project=fields.get("project"))
+        own = fields.get("creator") if fields.get("visibility") == "private" else None
+        found = self._admitted(text, role, fields.get("project"), viewer=own or EVERYONE)
         if not found.admitted:
             return Heard(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))
@@ -179,7 +198,8 @@ class LabWriting(LabBase):
     def waiting(self) -> int:
         """How many memories wait to be linked in the background."""
         with self._reading() as state:
-            return len(waiting_of(state))
+            ids = np.array(waiting_of(state).ids, dtype=np.int64)
+            return len(ids) if (seen := seen_rows(state)) is None else int(np.isin(ids - 1, seen).sum())
 
     def settle(self, timeout: float | None = None) -> bool:
         """Link here and now what waits, for at most ``timeout`` seconds; whether nothing waits any more.

@@ -2,7 +2,10 @@
 
 from memlab.life._bond import relationship_of, talked, trusted
 from memlab.life._clustering import (
+    NOBODY,
     Clustering,
+    audience_of,
+    audiences,
     centroids_of,
     clustered,
     clusters_frame,
@@ -67,6 +70,7 @@ from memlab.life._verdict import Judgement, gap_of, judged
 __all__ = [
     "DETECTORS",
     "NAMEABLE",
+    "NOBODY",
     "OUTCOME",
     "USER",
     "Clustering",
@@ -85,6 +89,8 @@ __all__ = [
     "Transitions",
     "Utterance",
     "about",
+    "audience_of",
+    "audiences",
     "came_from",
     "candidates",
     "centroids_of",

@@ -2,13 +2,14 @@
 
 What Python decides here is what a policy cannot see: who could be meant. A new memory is compared with what a recall
 from its own place would find: its project and what belongs to none, its branch and what has none, its session where it
-is bound to it, and nothing that is private to another creator. A memory without a project is compared with its like,
-as what holds everywhere says nothing of one project. Turns of a conversation are compared with nothing: they were said.
+is bound to it. What everyone sees is compared with what everyone sees, what is private also with what else its creator
+keeps so. A memory without a project is compared with its like, as what holds everywhere says nothing of one project.
+Turns of a conversation are compared with nothing: they were said.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from memlab.index import best
 from memlab.life._joint import Joint
-from memlab.memory import State
+from memlab.memory import EVERYONE, State
 from memlab.recall import Filters, Population
 
 __all__ = ["Candidates", "Places", "Populate", "candidates"]
@@ -79,11 +80,12 @@ class Places:
         names = state.names
         private = joint.state.names["visibility"].held or names["visibility"].held
         bound = names["scope"].codes[local] == names["scope"].code("session")
+        own = names["visibility"].codes[local] == names["visibility"].code("private")
         keys = (
             names["project"].codes[local],
             names["branch"].codes[local],
             np.where(bound, names["session"].codes[local], -1),
-            names["creator"].codes[local] if private else np.full(len(local), -1),
+            np.where(own, names["creator"].codes[local], -2) if private else np.full(len(local), -1),
         )
         different, group = np.unique(np.stack(keys).astype(np.int64), axis=1, return_inverse=True)
         self.of: Ints = group.reshape(-1)
@@ -96,7 +98,7 @@ class Places:
                 project=name("project", project),
                 branch=name("branch", branch),
                 session=name("session", session),
-                viewer=name("creator", creator),
+                viewer=EVERYONE if creator < -1 else name("creator", creator),
             )
             for project, branch, session, creator in different.T.tolist()
         ]
@@ -105,7 +107,7 @@ class Places:
 @lru_cache(maxsize=256)
 def _filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
     where = pl.col("project").is_null() if unbound else None
-    return Filters.of(branch=branch, viewer=viewer, where=where)
+    return replace(Filters.of(branch=branch, where=where), viewer=viewer)
 
 
 def candidates(

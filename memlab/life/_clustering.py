@@ -21,13 +21,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.life._names import named_by, words
-from memlab.memory import Centroids, Change, State, join_of
+from memlab.memory import EVERYONE, Centroids, Change, State, join_of
 from memlab.policies import Pack
 from memlab.schema import RECALLABLE, RELATIONS
 from memlab.structure import Clusters, nearest, nearness, refine
 
 __all__ = [
+    "NOBODY",
     "Clustering",
+    "audience_of",
+    "audiences",
     "centroids_of",
     "clustered",
     "clusters_frame",
@@ -39,6 +42,9 @@ __all__ = [
 ]
 
 Ints = NDArray[np.int64]
+
+NOBODY = "nobody"
+"""Whose what is private without a creator is."""
 
 _IN_CLUSTER = RELATIONS.index("in-cluster")
 _DIGITS = 4
@@ -72,12 +78,38 @@ def centroids_of(state: State) -> Centroids:
     return found
 
 
-def in_use(state: State) -> Ints:
-    """The rows that take part in recall and have a vector."""
+def in_use(state: State, audience: str | None = None) -> Ints:
+    """The rows that take part in recall and have a vector; with an ``audience``, those that are its own."""
     status = state.names["status"]
     wanted = np.array([word in RECALLABLE for word in status.vocabulary], dtype=np.bool_)
     rows = np.flatnonzero(wanted[status.codes])
-    return rows[rows < len(state.vectors)]
+    rows = rows[rows < len(state.vectors)]
+    visibility, creator = state.names["visibility"], state.names["creator"]
+    if audience is None or not visibility.held:
+        return rows
+    private = visibility.codes[rows] == visibility.code("private")
+    if audience == EVERYONE:
+        public: Ints = rows[~private]
+        return public
+    own = creator.codes[rows] == creator.code(audience)
+    mine: Ints = rows[private & (own | (creator.codes[rows] < 0) if audience == NOBODY else own)]
+    return mine
+
+
+def audience_of(state: State, row: int) -> str:
+    """Who sees a memory: everyone, or the creator of what is private."""
+    if state.names["visibility"].at(row) != "private":
+        return EVERYONE
+    return state.names["creator"].at(row) or NOBODY
+
+
+def audiences(state: State) -> list[str]:
+    """Everyone, then who keeps something private: what one of them alone sees moves no cluster that others see."""
+    visibility, creator = state.names["visibility"], state.names["creator"]
+    if not visibility.held:
+        return [EVERYONE]
+    codes = np.unique(creator.codes[visibility.codes == visibility.code("private")]).tolist()
+    return [EVERYONE, *sorted({NOBODY if code < 0 else creator.vocabulary[code] for code in codes})]
 
 
 @dataclass(frozen=True)
@@ -97,7 +129,7 @@ class Members:
 
 def members(state: State) -> Members:
     """Who belongs where, clusters of another embedder among them."""
-    known = centroids_of(state).all
+    known = centroids_of(state).every
     nodes = state.nodes.find("cluster", [one.name for one in known.values()])
     edges = np.flatnonzero(state.edges.alive & (state.edges.relation == _IN_CLUSTER))
     source, target = state.edges.ends(edges)
@@ -111,18 +143,18 @@ def members(state: State) -> Members:
     return Members(edges[memories], source[memories], clusters[memories])
 
 
-def current(state: State) -> tuple[Clusters, Ints] | None:
+def current(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
     """The clusters of the present embedder, as ``structure`` knows them, with their numbers by label; None if there are
-    none. Their members are those in use.
+    none. Their members are those in use. They are those of what everyone sees, or of an audience's own.
     """
-    kept = centroids_of(state)
+    kept = centroids_of(state).part(audience)
     live = kept.live
     if not live or kept.fingerprint != state.fingerprint:
         return None
     ids = np.array(list(live), dtype=np.int64)
-    rows = in_use(state)
+    rows = in_use(state, audience)
     of = members(state).of(rows)
-    label = np.full(max(kept.all) + 2, -1, dtype=np.int64)
+    label = np.full(max(centroids_of(state).every) + 2, -1, dtype=np.int64)
     label[ids] = np.arange(len(ids))
     labels = label[of]
     centroids = np.stack([np.frombuffer(one.centroid, dtype="<f4") for one in live.values()])
@@ -139,17 +171,17 @@ def current(state: State) -> tuple[Clusters, Ints] | None:
     return found, ids
 
 
-def clustered(state: State, found: Clusters, fingerprint: str, upto: int) -> Clustering:
+def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE) -> Clustering:
     """What makes ``found`` the clusters of a lab: those before go, or stay under their number and name.
 
     ``found`` was sought among the vectors of the embedder ``fingerprint`` of the memories up to the id ``upto``; what
     left recall since is no member. Nothing changes where it is what the lab has.
     """
-    kept, before = centroids_of(state), members(state)
-    alive = np.isin(found.rows, in_use(state))
+    kept, before = centroids_of(state).part(audience), _of_part(state, audience)
+    alive = np.isin(found.rows, in_use(state, audience))
     rows, labels = found.rows[alive], found.labels[alive]
     old = before.of(rows)
-    names = _numbered(state, kept, found, rows, labels, old)
+    names = _numbered(state, kept, found, rows, labels, old, audience)
     ids = np.array(list(names), dtype=np.int64)
     sizes = np.bincount(labels[labels >= 0], minlength=len(found)).tolist()
     new = np.append(ids, -1)[labels]
@@ -165,7 +197,7 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int) -> Clu
             told.append({"id": id, **one})
     ended = sorted(set(kept.live) - set(names))
     gone = [[id, None] for id in ended]
-    general = {
+    general: dict[str, Any] = {
         "fingerprint": fingerprint,
         "centre": _packed(found.centre),
         "method": found.method,
@@ -174,6 +206,7 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int) -> Clu
     }
     same = all(getattr(kept, name) == value for name, value in general.items())
     body = {} if same and not told and not gone and not change else {**general, "clusters": told, "gone": gone}
+    body = _of(audience, body)
     fresh = {one["id"] for one in told if "name" in one}
     moved = {one["id"] for one in told}
     frame = [
@@ -184,12 +217,12 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int) -> Clu
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
 
 
-def near_clusters(state: State, pack: Pack, rows: Ints) -> Clustering:
+def near_clusters(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE) -> Clustering:
     """Those of ``rows`` that lie close enough to a centroid, by the setting ``cluster-closeness``, join the nearest.
 
     Only what is in use and in no cluster. Centroids stay where they are.
     """
-    least, known = pack.number("cluster-closeness"), current(state)
+    least, known = pack.number("cluster-closeness"), current(state, audience)
     if not least or known is None or not len(rows):
         return NOTHING
     found, ids = known
@@ -199,7 +232,7 @@ def near_clusters(state: State, pack: Pack, rows: Ints) -> Clustering:
     if not joins.any():
         return NOTHING
     rows, labels, cosine = rows[joins], labels[joins], cosine[joins]
-    live = centroids_of(state).live
+    live = centroids_of(state).part(audience).live
     told = [
         {"id": int(ids[label]), "size": int(found.sizes[label] + count)}
         for label, count in enumerate(np.bincount(labels, minlength=len(ids)).tolist())
@@ -208,21 +241,21 @@ def near_clusters(state: State, pack: Pack, rows: Ints) -> Clustering:
     names = [live[id].name for id in ids[labels].tolist()]
     change = Change(join=[join_of((rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist())])
     frame = [(one["id"], live[one["id"]].name, one["size"], "moved", None) for one in told]
-    body = {"looked": len(state), "clusters": told}
+    body = _of(audience, {"looked": len(state), "clusters": told})
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
 
 
-def refined(state: State, pack: Pack) -> Clustering:
+def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
     """Centroids at the mean of the members that they have by now, near clusters as one, and what is empty gone.
 
     Of clusters that merge the one with most members stays. What is new joins first, as ``near_clusters`` says.
     Edges that stay keep their weight. Nothing where there are no clusters of the present embedder.
     """
-    known = current(state)
+    known = current(state, audience)
     if known is None:
         return NOTHING
-    kept = centroids_of(state)
-    come = near_clusters(state, pack, np.arange(kept.looked, len(state)))
+    kept = centroids_of(state).part(audience)
+    come = near_clusters(state, pack, np.arange(kept.looked, len(state)), audience)
     found, ids = known
     labels = found.labels.copy()
     at = np.zeros(0, dtype=np.int64)  # the places of what is new
@@ -260,6 +293,7 @@ def refined(state: State, pack: Pack) -> Clustering:
     if not (told or gone or come):
         return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"))
     body = {"looked": come.body.get("looked", kept.looked), "clusters": told, "gone": [list(pair) for pair in gone]}
+    body = _of(audience, body)
     became_of = dict(zip(ids.tolist(), became.tolist(), strict=True))
     change = _handed_over(state, step, dict(gone), became_of)
     if come:
@@ -275,12 +309,15 @@ def clusters_frame(state: State) -> pl.DataFrame:
 
     Clusters of another embedder than the present one are not there.
     """
-    known, kept = current(state), centroids_of(state)
+    kept = centroids_of(state)
     rows = []
-    if known is not None:
+    for audience in (EVERYONE, *sorted(kept.own)):
+        known = current(state, audience)
+        if known is None:
+            continue
         found, ids = known
         for id, size, radius in zip(ids.tolist(), found.sizes.tolist(), found.radii.tolist(), strict=True):
-            one = kept.all[id]
+            one = kept.part(audience).all[id]
             rows.append((id, one.name, size, radius, one.created, one.refined))
     schema = {"cluster": pl.Int64, "name": pl.String, "members": pl.Int64, "radius": pl.Float64}
     frame = pl.DataFrame(rows, schema={**schema, "created": pl.Int64, "refined": pl.Int64}, orient="row")
@@ -291,7 +328,26 @@ def clusters_frame(state: State) -> pl.DataFrame:
 # -- within -----------------------------------------------------------------------------------------------------
 
 
-def _numbered(state: State, kept: Centroids, found: Clusters, rows: Ints, labels: Ints, old: Ints) -> dict[int, str]:
+def _of(audience: str, body: dict[str, Any]) -> dict[str, Any]:
+    """An event's own fields, with whose clusters they tell of."""
+    return {**body, "of": audience} if body and audience else body
+
+
+def _of_part(state: State, audience: str) -> Members:
+    """The edges to the clusters of an audience; with those of everyone, those to clusters that nobody knows."""
+    found, kept = members(state), centroids_of(state)
+    others = [id for own, part in kept.own.items() if own != audience for id in part.all]
+    mine = (
+        ~np.isin(found.clusters, others)
+        if audience == EVERYONE
+        else np.isin(found.clusters, list(kept.part(audience).all))
+    )
+    return Members(found.edges[mine], found.rows[mine], found.clusters[mine])
+
+
+def _numbered(
+    state: State, kept: Centroids, found: Clusters, rows: Ints, labels: Ints, old: Ints, audience: str
+) -> dict[int, str]:
     """The number and name of each label: those of the cluster with which it shares most members, each given once."""
     both = (labels >= 0) & (old >= 0)
     shared: dict[tuple[int, int], int] = {}
@@ -305,16 +361,17 @@ def _numbered(state: State, kept: Centroids, found: Clusters, rows: Ints, labels
             given[label] = id
     about = words(state, rows, labels, len(found))
     names: dict[int, str] = {}
-    following = max(kept.all, default=0) + 1
+    following = max(centroids_of(state).every, default=0) + 1
+    count = len(kept.all) + 1  # a name tells nothing of how many clusters others have
     fresh: set[str] = set()
     for label in range(len(found)):
         if label in given:
             names[given[label]] = live[given[label]].name
             continue
-        name = named_by(state, following, about[label], fresh)
+        name = named_by(state, count, about[label], fresh, audience)
         fresh.add(name)
         names[following] = name
-        following += 1
+        following, count = following + 1, count + 1
     return names
 
 
@@ -346,7 +403,7 @@ def _moved(
 
 def _handed_over(state: State, step: Clusters, gone: Mapping[int, int | None], became: Mapping[int, int]) -> Change:
     """The edges to what merged lead to what it merged into; those to what is empty go."""
-    before, kept = members(state), centroids_of(state)
+    before, known = members(state), centroids_of(state).every
     moved = np.isin(before.clusters, list(gone))
     if not moved.any():
         return Change()
@@ -358,7 +415,7 @@ def _handed_over(state: State, step: Clusters, gone: Mapping[int, int | None], b
     into = [one for id in clusters if (one := gone[id]) is not None]
     labels = np.array([became[id] for id in into], dtype=np.int64)
     weight = _weights(step, state, rows[goes], labels)
-    names = [kept.all[id].name for id in into]
+    names = [known[id].name for id in into]
     part = join_of((rows[goes] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
     return Change(unlink=unlink, join=[part])
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.graph import communities
-from memlab.life._clustering import centroids_of, in_use, members
+from memlab.life._clustering import audiences, centroids_of, in_use, members
 from memlab.life._names import words
 from memlab.memory import Change, State, Summaries, as_said, edges_of, values_of
 from memlab.policies import Pack
@@ -90,23 +90,40 @@ def labelled(state: State, by: Grouping, rows: Ints, *, seed: int) -> tuple[Ints
     Communities are those of all memories, over the edges between memories, whether or not they take part in recall.
     """
     if by == "clusters":
-        kept = centroids_of(state)
         found = members(state).of(rows)
-        live = kept.live
+        live = {id: one for id, one in centroids_of(state).every.items() if one.ended is None}
         found[~np.isin(found, list(live))] = -1
         return found, {id: one.name for id, one in live.items()}
-    edges = state.edges
+    labels = np.full(len(rows), -1, dtype=np.int64)
+    names: dict[int, str] = {}
+    for audience in audiences(state):
+        own = np.isin(rows, in_use(state, audience))
+        label = _communities(state, audience, seed)[rows[own]]
+        present, dense = np.unique(label, return_inverse=True)
+        about = words(state, rows[own], np.where(label < 0, -1, dense), len(present))
+        first = max(names, default=-1) + 1
+        labels[own] = np.where(label < 0, -1, label + first)
+        for id, some in zip(present.tolist(), about, strict=True):
+            names[id + first] = f"community {id + 1}" + (f" about {', '.join(some)}" if some else "")
+    return labels, names
+
+
+def _communities(state: State, audience: str, seed: int) -> Ints:
+    """The community of each row over the edges between memories of one audience; -1 for none."""
+    edges, private = state.edges, np.zeros(len(state), dtype=np.bool_)
+    visibility, creator = state.names["visibility"], state.names["creator"]
+    if visibility.held:
+        private = visibility.codes == visibility.code("private")
+        if audience:
+            private &= creator.codes != creator.code(audience)
     keep = edges.alive & ~np.isin(edges.relation, _ASIDE) & (edges.target < len(state)) & (edges.source < len(state))
+    numbers = np.flatnonzero(keep)
+    source, target = edges.ends(numbers)
+    keep[numbers[private[source] | private[target]]] = False
     joined = communities(edges, seed=seed, keep=keep)
     label = np.full(len(state), -1, dtype=np.int64)
     label[joined.rows] = joined.labels
-    labels = label[rows]
-    present, dense = np.unique(labels, return_inverse=True)
-    about = words(state, rows, np.where(labels < 0, -1, dense), len(present))
-    names = {}
-    for id, some in zip(present.tolist(), about, strict=True):
-        names[id] = f"community {id + 1}" + (f" about {', '.join(some)}" if some else "")
-    return labels, names
+    return label
 
 
 def groups(state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, least: int, keep: int) -> list[Group]:

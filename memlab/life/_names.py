@@ -39,7 +39,9 @@ def words(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str,
     texts = [text or "" for text in state.texts.take(rows[drawn])]
     groups = labels[drawn]
     # who speaks sets conversations apart, and says nothing of what they are about
-    speakers = [word for name in state.names["speaker"].vocabulary for word in name.split()]
+    spoken = state.names["speaker"]
+    heard = np.unique(spoken.codes[visibility.codes != visibility.code("private")]).tolist()
+    speakers = [word for code in heard if code >= 0 for word in spoken.vocabulary[code].split()]
     found = keywords(texts, groups, most=_TRIED, language=state.words.language, without=speakers)
     found += [()] * (count - len(found))
     low: dict[int, list[str]] = {}
@@ -51,13 +53,14 @@ def words(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str,
     ]
 
 
-def named_by(state: State, id: int, about: tuple[str, ...], fresh: Collection[str]) -> str:
-    """A name for the cluster ``id`` that neither a node has nor is among ``fresh``.
+def named_by(state: State, number: int, about: tuple[str, ...], fresh: Collection[str], creator: str) -> str:
+    """A name for the cluster ``number`` of a ``creator`` (or of everyone) that neither a node has nor is in ``fresh``.
 
     It holds a space, so that it cannot be taken for a word of a vocabulary.
     """
-    name = f"about {', '.join(about)}" if about else f"number {id}"
+    name = f"about {', '.join(about)}" if about else f"number {number}"
     if screen(name).findings:  # of a text that an older gate let through
-        name = f"number {id}"
+        name = f"number {number}"
+    name += f" of {creator}" if creator else ""
     taken = name in fresh or int(state.nodes.find("cluster", [name])[0]) >= 0
-    return f"{name} ({id})" if taken else name
+    return f"{name} ({number})" if taken else name

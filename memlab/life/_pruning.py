@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memlab.clock import DAY, Micros
 from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.language import Policy
-from memlab.memory import State
+from memlab.memory import EVERYONE, State, hidden_from
 from memlab.policies import Pack
 from memlab.schema import RELATIONS
 
@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 _RELATIONS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _HAS_TAG = RELATIONS.index("has-tag")
+_EVERYONES, _NOBODYS = -3, -2
+"""Codes beside those of creators."""
+
 _DEGREES = ("source-degree", "target-degree")
 
 
@@ -68,10 +71,36 @@ def pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
         "reinforcements": lambda: graph.reinforcements[edges].astype(np.float64),
         "age-days": age,
         "idle-days": idle,
-        "source-degree": lambda: graph.degree(source).astype(np.float64),
-        "target-degree": lambda: graph.degree(target).astype(np.float64),
+        "source-degree": lambda: _degree(state, edges, source),
+        "target-degree": lambda: _degree(state, edges, target),
     }
     return edges[_asked(pack.policies["prune"], given)]
+
+
+def _degree(state: State, edges: Ints, ends: Ints) -> Floats:
+    """How many edges meet the end of each, of those that whoever sees the edge sees."""
+    graph = state.edges
+    degree = graph.degree(ends).astype(np.float64)
+    if hidden_from(state, EVERYONE) is None:
+        return degree
+    own = _whose(state, edges)
+    met = graph.crossings(ends)
+    theirs = _whose(state, met.edge)
+    counts = (theirs == _EVERYONES) | (theirs == own[met.position])
+    return np.bincount(met.position[counts], minlength=len(ends)).astype(np.float64)
+
+
+def _whose(state: State, edges: Ints) -> Ints:
+    """Who sees each edge: everyone, or the creator (by code) of what is private at one end, or nobody."""
+    visibility, creator = state.names["visibility"], state.names["creator"]
+    private = visibility.codes == visibility.code("private")
+    found = np.full(len(edges), _EVERYONES, dtype=np.int64)
+    for ends in state.edges.ends(edges):
+        rows = np.where(ends < len(state), ends, 0)
+        mine = (ends < len(state)) & private[rows]
+        codes = creator.codes[rows].astype(np.int64)
+        found = np.where(~mine, found, np.where((found == _EVERYONES) | (found == codes), codes, _NOBODYS))
+    return found
 
 
 def edges_told(state: State, edges: Ints) -> pl.DataFrame:

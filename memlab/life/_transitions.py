@@ -109,7 +109,8 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
     ):
         ids = rows[at] + 1
         frames.append(_told(ids, what, spelled(old[at], old_words), spelled(new[at], new_words)))
-        for code in np.unique(new[at]).tolist():
+        # by the word: their order must not tell which memory, maybe of another's, came first
+        for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
             chosen = ids[new[at] == code].tolist()
             parts.append(values_of(chosen, **{what: new_words[code], "changed": now}))
     return Transitions(_frame(frames), Change(set=parts))

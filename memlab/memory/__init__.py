@@ -11,6 +11,7 @@ from memlab.memory._purged import PLACEHOLDER, Tombstones, plain
 from memlab.memory._recalls import Recalls
 from memlab.memory._registers import Happened
 from memlab.memory._relationships import Relationship, Relationships
+from memlab.memory._seen import EVERYONE, Asker, Seen, hidden_from, same_edges, seen_rows
 from memlab.memory._snapshot import Decided, Snapshot, latest_snapshot, load_snapshot, save_snapshot
 from memlab.memory._state import Contents, State, as_said, stamps
 from memlab.memory._summaries import Stands, Summaries
@@ -18,9 +19,11 @@ from memlab.memory._waiting import Waiting
 
 __all__ = [
     "ENTITY_TYPES",
+    "EVERYONE",
     "MAX_TEXT_BYTES",
     "PLACEHOLDER",
     "SNIPPET",
+    "Asker",
     "Centroids",
     "Change",
     "Cluster",
@@ -34,6 +37,7 @@ __all__ = [
     "Recalls",
     "Relationship",
     "Relationships",
+    "Seen",
     "Snapshot",
     "Stands",
     "State",
@@ -48,13 +52,16 @@ __all__ = [
     "edges_of",
     "entity_key",
     "entity_name",
+    "hidden_from",
     "join_of",
     "latest_snapshot",
     "load_snapshot",
     "plain",
     "redactions",
     "refuse_names",
+    "same_edges",
     "save_snapshot",
+    "seen_rows",
     "stamps",
     "values_of",
 ]

@@ -35,7 +35,8 @@ class Cluster:
 class Centroids:
     """The register of clusters, by number from 1. A number and a name are never given twice.
 
-    An event tells what is new of each of its ``clusters``: a number that is not known yet is a new cluster.
+    An event tells what is new of each of its ``clusters``: a number that is not known yet is a new cluster. Clusters of
+    what is private are a creator's ``own``: such an event says whose, as ``of``.
     """
 
     kinds: tuple[str, ...] = ("cluster", "refine")
@@ -50,6 +51,17 @@ class Centroids:
         self.looked = 0
         """And those up to this id may have joined since."""
         self.all: dict[int, Cluster] = {}
+        self.own: dict[str, Centroids] = {}
+        """Those of what is private, by its creator; each has its own numbers apart from all others."""
+
+    def part(self, audience: str) -> Centroids:
+        """The clusters of what this audience alone sees; "" is everyone."""
+        return self.own.get(audience) or (Centroids() if audience else self)
+
+    @property
+    def every(self) -> dict[int, Cluster]:
+        """All clusters, of everyone and of those who keep something private."""
+        return self.all | {id: cluster for part in self.own.values() for id, cluster in part.all.items()}
 
     @property
     def live(self) -> dict[int, Cluster]:
@@ -57,6 +69,11 @@ class Centroids:
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
     def fold(self, event: Happened) -> None:
+        body = event.body
+        part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
+        part._fold(event)
+
+    def _fold(self, event: Happened) -> None:
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -88,6 +105,7 @@ class Centroids:
                 [id, one.name, one.centroid, one.radius, one.size, one.created, one.refined, one.ended, one.into]
                 for id, one in self.all.items()
             ],
+            **({"own": {creator: part.dump() for creator, part in self.own.items()}} if self.own else {}),
         }
 
     def load(self, dumped: Any) -> None:
@@ -95,3 +113,6 @@ class Centroids:
         self.method, self.settings = dumped["method"], dict(dumped["settings"])
         self.upto, self.looked = dumped["upto"], dumped["looked"]
         self.all = {id: Cluster(*fields) for id, *fields in dumped["clusters"]}
+        for creator, part in dumped.get("own", {}).items():
+            self.own[creator] = Centroids()
+            self.own[creator].load(part)

@@ -56,6 +56,10 @@ class Gaps:
                 "vector": gap["vector"],
             }
 
+    def has(self, gap: int) -> bool:
+        """Whether there is a gap of this number."""
+        return gap in self._rows
+
     def check_open(self, gap: object) -> None:
         """UnknownName for a number that no gap has, InputError for one that was closed."""
         row = self._rows.get(gap) if isinstance(gap, int) and not isinstance(gap, bool) else None

@@ -28,6 +28,11 @@ class Waiting:
     def __len__(self) -> int:
         return sum(stop - first for first, stop in self._runs)
 
+    @property
+    def ids(self) -> list[int]:
+        """All that waits, ascending."""
+        return [id for first, stop in self._runs for id in range(first, stop)]
+
     def first(self, most: int) -> range:
         """The first ids that wait, one after the other: at most ``most``."""
         if not self._runs:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, kind_of, number_of
-from memlab.memory import State
+from memlab.memory import State, seen_rows
 from memlab.schema import MEMORY, NEVER, RELATIONS
 
 __all__ = ["EDGES", "ENGINE", "MEMORIES", "SCHEMA", "Bundle", "bundle_of", "memory_frame", "node_name", "node_of"]
@@ -135,18 +135,21 @@ def bundle_of(
     events: pl.DataFrame | None = None,
 ) -> Bundle:
     """The memories of a state that ``where`` and ``project`` admit, with the edges among them."""
-    frame = state.memories()
+    frame, seen = state.memories(), seen_rows(state)
     kept = _kept(frame, where, project)
     whole = where is None and project is None
+    rows = np.arange(len(state)) if seen is None else seen
     columns = [
-        pl.Series(name, np.array(state.numbers[name].values)).replace(NEVER, None)
+        pl.Series(name, state.numbers[name].values[rows]).replace(NEVER, None)
         if name in MEMORY and MEMORY[name].storage == "time"
         else frame[name]
         for name in MEMORIES
         if name != "uses"
     ]
-    memories = pl.DataFrame([*columns, _uses(state)]).filter(kept).cast(MEMORIES)
-    edges, nodes = _edges_of(state, kept.to_numpy(), whole)
+    memories = pl.DataFrame([*columns, _uses(state.uses.values[rows])]).filter(kept).cast(MEMORIES)
+    every = np.zeros(len(state), dtype=np.bool_)
+    every[rows] = kept.to_numpy()
+    edges, nodes = _edges_of(state, every, whole)
     registers = {
         name: register.dump() for name, register in state.registers.items() if whole and name not in _OF_A_JOURNAL
     }
@@ -181,8 +184,7 @@ def _kept(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl
     return kept.alias("kept")
 
 
-def _uses(state: State) -> pl.Series:
-    values = state.uses.values
+def _uses(values: NDArray[np.int64]) -> pl.Series:
     flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
     lists = flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64)) if len(values) else None
     return pl.Series("uses", [], dtype=pl.List(pl.Int64)) if lists is None else lists.list.drop_nulls()

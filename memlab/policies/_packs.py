@@ -133,7 +133,8 @@ def _read(text: str, file: str | None) -> PackSource:
 def _undecided(read: list[PackSource]) -> bool:
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
-    return not (settings >= SETTINGS.keys() and policies >= SLOTS.keys())
+    needed = {name for name, setting in SETTINGS.items() if setting.default is None}
+    return not (settings >= needed and policies >= SLOTS.keys())
 
 
 def _parent(pack: PackSource) -> str | None:
@@ -161,6 +162,9 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
                 policies[slot] = compile_policy(
                     form, slot_named(slot).signature, name=f"{source.name}/{slot}", helpers=source.helpers, file=where
                 )
+    for name, declared in SETTINGS.items():
+        if declared.default is not None:
+            settings.setdefault(name, declared.default)
     missing = [name for name in SETTINGS if name not in settings] + [name for name in SLOTS if name not in policies]
     if missing:
         raise InputError(f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided.")
@@ -182,5 +186,6 @@ def _digest(text: str) -> str:
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
     parts += [f"{slot} {policies[slot].hash}" for slot in sorted(policies)]
-    parts += [f"{name} {settings[name]!r}" for name in sorted(settings)]
+    said = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
+    parts += [f"{name} {said[name]!r}" for name in sorted(said)]
     return _digest("\n".join(parts))

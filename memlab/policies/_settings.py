@@ -9,6 +9,7 @@ from typing import Literal
 from memlab.errors import InputError, UnknownName
 from memlab.graph import SPREAD_MODES
 from memlab.index import LANGUAGES
+from memlab.schema import VISIBILITIES
 
 __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
@@ -17,7 +18,10 @@ SettingValue = float | bool | str
 
 @dataclass(frozen=True)
 class SettingDeclaration:
-    """One setting. ``asked`` says whether the engine asks for it yet; the others are declared, checked and hashed."""
+    """One setting. ``asked`` says whether the engine asks for it yet; the others are declared, checked and hashed.
+
+    ``default`` is what a pack has that says nothing of it; such a pack's hash is what it was before the setting was.
+    """
 
     name: str
     type: Literal["count", "num", "bool", "word"]
@@ -26,6 +30,7 @@ class SettingDeclaration:
     high: float = inf
     words: tuple[str, ...] = ()
     asked: bool = True
+    default: SettingValue | None = None
 
 
 def _later(name: str, type: Literal["count", "num"], doc: str, low: float, high: float = inf) -> SettingDeclaration:
@@ -132,6 +137,14 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("redact-social-security", "bool", "whether US social security numbers are redacted"),
         SettingDeclaration("redact-phones", "bool", "whether phone numbers are redacted in texts and questions"),
         SettingDeclaration("redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"),
+        SettingDeclaration(
+            "visibility",
+            "word",
+            "who may see a memory whose creator is told and for which nothing else is said; by-creator: what an agent "
+            "writes whoever has the project, what anybody else writes its creator alone",
+            words=(*VISIBILITIES, "by-creator"),
+            default="project",
+        ),
         _later("tier-1-tokens", "count", "token budget of what a prompt always holds", 0),
         _later("tier-2-tokens", "count", "token budget of what a task brings up", 0),
         _later("tier-3-tokens", "count", "token budget of one result that was asked for", 0),

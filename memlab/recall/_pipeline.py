@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from memlab.embedding import Embedder
 from memlab.graph import SPREAD_MODES, EdgeBatch, spread
 from memlab.index import best
 from memlab.language import Policy
-from memlab.memory import State
+from memlab.memory import Seen, State
 from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
@@ -52,20 +53,21 @@ class Recaller:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._populations = Populations()
-        self._speakers = SpeakerNames()
+        self._speakers: WeakKeyDictionary[State, SpeakerNames] = WeakKeyDictionary()
         self._triggers = Triggers()
         self._entities = EntityNames(embedder)
         self._known: tuple[str, _Declared] | None = None
 
     def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
         """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too."""
-        asked = Asked(
-            state, pack, self._embedder, question, self.population(state, question), self._speakers, self._triggers
-        )
+        speakers = self._speakers.setdefault(state, SpeakerNames())
+        asked = Asked(state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers)
         most = pack.count("entity-seeds")
         pool = _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
         scores = _scores(pack, "recall-score", pool)
-        chance = None if seed is None else generator(seed, state.seq)
+        # what others do in private moves no probe
+        happened = len(state.told) if isinstance(state, Seen) else state.seq
+        chance = None if seed is None else generator(seed, happened)
         depth = limit + pack.count("probe-depth")
         line = line_up(
             pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.closeness

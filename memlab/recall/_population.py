@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.index import GroupLengths, Grown, Words, group_lengths
-from memlab.memory import State
+from memlab.memory import Seen, State
 from memlab.recall._filters import Filters
 from memlab.schema import RECALLABLE
 
@@ -50,6 +50,8 @@ class Population:
     rows: Rows
     speakers: NDArray[np.int64]
     key: Hashable
+    exact: bool = False
+    """Whether an index of all memories may not be asked: it knows some that are hidden from who asks."""
     _lengths: dict[str | None, Lengths] = field(default_factory=dict, repr=False, compare=False)
     _newest: list[tuple[int, int]] = field(default_factory=list, repr=False, compare=False)
 
@@ -87,7 +89,9 @@ class Population:
     @property
     def search(self) -> dict[str, Any]:
         """How ``Vectors.top`` is told of it."""
-        return {} if self.mask is None else {"rows": self.rows, "mask": self.mask, "key": self.key}
+        if self.mask is None:
+            return {}
+        return {"rows": self.rows, "mask": self.mask, "key": self.key, "exact": self.exact}
 
     def among(self, rows: Rows) -> Rows:
         """Those of ``rows`` that take part."""
@@ -195,6 +199,7 @@ def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: 
         rows=rows.columns[0],
         speakers=present if known is None else np.union1d(known.population.speakers, present),
         key=key,
+        exact=isinstance(state, Seen),
         _lengths={} if known is None else dict(known.population._lengths),
         _newest=[] if known is None else list(known.population._newest),
     )

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.memory import State
+from memlab.memory import State, seen_rows
 from memlab.privacy import refuse
 from memlab.schema import MEMORY
 
@@ -93,19 +93,25 @@ class Where:
 
     def mask(self, state: State) -> NDArray[np.bool_]:
         """bool[memories]; null is false. InputError if the expression gives something else."""
-        frame = memory_columns(state, self.expression.meta.root_names() or ["id"])
+        frame, seen = memory_columns(state, self.expression.meta.root_names() or ["id"]), seen_rows(state)
+        frame = frame if seen is None else frame[seen]
         try:
             found = frame.select(self.expression.alias("where")).to_series()
         except pl.exceptions.PolarsError as error:
             raise InputError(f"The filter {_shown(self.expression)} cannot be computed: {error}") from None
         if found.dtype != pl.Boolean:
             raise InputError(f"The filter {_shown(self.expression)} gives {found.dtype}; it has to be true or false.")
-        if len(found) != len(state):
+        if len(found) != len(frame):
             way = "it aggregates: compare a column with the aggregate" if len(found) == 1 else "it takes one for each"
             raise InputError(
-                f"The filter {_shown(self.expression)} gives {len(found):,} values for {len(state):,} memories; {way}."
+                f"The filter {_shown(self.expression)} gives {len(found):,} values for {len(frame):,} memories; {way}."
             )
-        return found.fill_null(False).to_numpy()
+        mask: NDArray[np.bool_] = found.fill_null(False).to_numpy()
+        if seen is None:
+            return mask
+        every = np.zeros(len(state), dtype=np.bool_)
+        every[seen] = mask
+        return every
 
 
 def memory_columns(state: State, names: Sequence[str]) -> pl.DataFrame:

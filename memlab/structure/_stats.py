@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import Micros, When, from_micros, to_micros
 from memlab.graph import Communities, communities
-from memlab.memory import State
+from memlab.memory import State, seen_rows
 from memlab.printable import printable
 from memlab.progress import bar
 from memlab.schema import RECALLABLE
@@ -94,7 +94,7 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
     say so where there are more. ``seed`` decides every draw.
     """
     instant = to_micros(now)
-    rows = _in_use(state)
+    rows, count = _in_use(state), len(state) if (seen := seen_rows(state)) is None else len(seen)
     with bar(progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats") as step:
         frame, source = _layered(state, pack, rows, instant)
         counted = layers(frame, instant)
@@ -102,13 +102,13 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
         mask = newest_edges(state.edges, _MOST_EDGES)
         joined = communities(state.edges, seed=seed, keep=mask)
         step(1)
-        shape = topology(state.edges, joined, memories=len(state), seed=seed)
+        shape = topology(state.edges, joined, memories=count, seed=seed)
         step(1)
         embedded = rows[rows < len(state.vectors)]
         found = clusters(state.vectors.take(embedded), embedded, seed=seed)
         step(1)
         frames = {
-            "totals": _totals(state, rows, shape, found),
+            "totals": _totals(state, count, rows, shape, found),
             "kinds": _kinds(frame),
             "layers": counted.overall,
             "layers_by_kind": counted.by_kind,
@@ -166,9 +166,9 @@ def _kinds(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _totals(state: State, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
+def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
     own = [
-        ("memories", float(len(state))),
+        ("memories", float(count)),
         ("in use", float(len(rows))),
         ("used", float((state.numbers["access"].values[rows] > 0).sum())),
         ("clusters", float(len(found))),

@@ -83,7 +83,7 @@ def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
 
 def test_a_name_tells_nothing_that_is_private_or_that_one_memory_alone_says(lab):
     secret = [{"text": f"The mortgage of house {n} is overdue", "visibility": "private"} for n in range(8)]
-    lab.remember_many([*secret, *GOATS, "The goat wants hay and salt: quinquennial"])
+    lab.remember_many([*secret, *GOATS, *SHIPS, "The goat wants hay and salt: quinquennial"])
     lab.cluster()
     names = " ".join(lab.clusters["name"])
     assert "mortgage" not in names

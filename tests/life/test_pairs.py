@@ -86,7 +86,8 @@ class TestCandidates:
             return set(ids(met(lab, [{**same, **fields}], count=9), len(lab)))
 
         assert compared(project="a", creator="agent:coder") == {1, 3, 4}
-        assert compared(project="a", creator="user") == {1, 3, 4, 6}
+        assert compared(project="a", creator="user") == {1, 3, 4}, "what all see says nothing of what one keeps private"
+        assert compared(project="a", visibility="private", creator="user") == {1, 3, 4, 6}
         assert compared(project="a", branch="y", creator="agent:coder") == {1, 3}
         assert compared(project="a", scope="session", session="s", creator="agent:coder") == {1, 3, 4, 5}
         assert compared(project="b", creator="agent:coder") == {2, 3}

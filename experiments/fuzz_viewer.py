@@ -1,0 +1,716 @@
+"""Private means private: two labs, one with what somebody else keeps private, read by every public reader.
+
+    python experiments/fuzz_viewer.py [--lives 40] [--seed 0] [--steps 40]
+
+A life is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts, edits,
+letting go, purges, entities, clusters, upkeep, consolidation, several packs. It is lived twice, at the same instants:
+once without and once with what Ann does in private in between, in the same projects and sessions, on the same subjects,
+with links to what others see. Then each public reader of ``lab.viewed_by`` is asked of both, and what was answered on
+the way is compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. What is printed
+are the differences of each reader; there should be none. The recall of planted answers is printed for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import memlab
+from memlab.errors import MemlabError
+from memlab.moving import read_bundle
+
+__all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "written"]
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+STEP = timedelta(hours=7)
+VIEWERS = ("bob", "dora")
+"""Bob writes, in public and in private; Dora never did anything."""
+
+OTHER = "ann"
+PACKS = ("memlab", "associative", "companion", "factgraph", "workbench", "cascade")
+
+NOUNS = ("goat", "barn", "meadow", "tractor", "fence", "salt", "hay", "vet", "market", "river")
+VERBS = ("eats", "needs", "hates", "likes", "wants", "found", "lost", "repairs")
+PLACES = ("by the river", "in the barn", "on Tuesday", "before the market", "since March", "without the vet", "at noon")
+PEOPLE = ("Ada", "Grace", "Edsger", "Barbara")
+OWN = ("Mallory", "Trudy")
+"""Whom only Ann speaks of."""
+
+KINDS = ("fact", "preference", "observation", "decision", "turn")
+TAGS = ("farm", "money", "health", "tools")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: of a verb, by memories' keys. ``private``: Ann's own affair."""
+
+    verb: str
+    at: datetime
+    private: bool
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What happens in a life."""
+
+    pack: str
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Lived:
+    """A lab after its life, what its memories are called in the script, and what was answered on the way."""
+
+    lab: memlab.Lab
+    ids: dict[str, int]
+    answers: list[tuple[str, str, Any]]
+
+
+# -- scripts ----------------------------------------------------------------------------------------------------
+
+
+def written(seed: int, *, steps: int, pack: str | None = None) -> Script:
+    """A life by its seed."""
+    return _Writer(seed, pack).script(steps)
+
+
+class _Writer:
+    def __init__(self, seed: int, pack: str | None) -> None:
+        self.chance = np.random.default_rng(seed)
+        self.pack = PACKS[int(self.chance.integers(len(PACKS)))] if pack is None else pack
+        self.shared: list[str] = []
+        self.own: dict[str, list[str]] = {"bob": [], OTHER: []}
+        self.facts: list[str] = []
+        self.named: set[str] = set()
+        self.steps: list[Step] = []
+        self.count = 0
+        self.last = ""
+
+    def script(self, steps: int) -> Script:
+        for number in range(steps):
+            at = START + number * STEP
+            for part in range(int(self.chance.integers(0, 3))):
+                self._private(at - timedelta(hours=3) + timedelta(minutes=part))
+            self._public(at)
+        return Script(self.pack, tuple(self.steps))
+
+    def _of(self, words: Sequence[Any]) -> Any:
+        return words[int(self.chance.integers(len(words)))]
+
+    def _odds(self, share: float) -> bool:
+        return bool(self.chance.random() < share)
+
+    def _add(self, verb: str, at: datetime, private: bool, **told: Any) -> None:
+        self.steps.append(Step(verb, at, private, told))
+
+    def _text(self) -> str:
+        if self.last and self._odds(0.25):
+            return self.last + self._of((".", "", " now", " again", " never"))
+        person = self._of(PEOPLE)
+        self.last = f"{person} says the {self._of(NOUNS)} {self._of(VERBS)} {self._of(NOUNS)} {self._of(PLACES)}"
+        return self.last
+
+    def _row(self, creator: str, visibility: str) -> dict[str, Any]:
+        row: dict[str, Any] = {"text": self._text(), "creator": creator, "visibility": visibility}
+        if self._odds(0.5):
+            row["project"] = self._of(("north", "south"))
+        if self._odds(0.5):
+            row["session"] = self._of(("s1", "s2"))
+        if self._odds(0.4):
+            row["tags"] = sorted({self._of(TAGS) for _ in range(2)})
+        if self._odds(0.3):
+            row["kind"] = self._of(KINDS)
+        if self._odds(0.3):
+            row["speaker"] = self._of(PEOPLE)
+        if self._odds(0.5):
+            row["importance"] = round(self.chance.random(), 2)
+        if self._odds(0.15):
+            row["triggers"] = [self._of(NOUNS)]
+        if self._odds(0.1):
+            row["ttl_days"] = 5.0
+        return row
+
+    def _key(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def _fact(self, creator: str, visibility: str, names: Sequence[str]) -> dict[str, Any]:
+        predicate = self._of(("lives-in", "likes", "status"))
+        told = {"subject": self._of(names), "predicate": predicate, "creator": creator, "visibility": visibility}
+        return told | ({"object": self._of(PEOPLE)} if self._odds(0.3) else {"value": self._of(NOUNS)})
+
+    # -- what others see ------------------------------------------------------------------------------------------
+
+    def _public(self, at: datetime) -> None:
+        known = [*self.shared, *self.own["bob"]]
+        verbs = ["remember"] * 4 + ["batch"] * 2 + ["fact"] * 3
+        if len(known) > 3:
+            verbs += ["recall"] * 5 + ["link", "edit", "deprecate", "forget", "restore", "delete", "maintain"]
+            verbs += ["cluster", "refine", "consolidate", "conversation", "turn", "entity", "link"]
+            verbs += ["purge", "strength"] * self._odds(0.3)
+        if len(self.facts) > 2:
+            verbs += ["retract", "merge", "split"]
+        verb = self._of(verbs)
+        private = self._odds(0.2)
+        visibility = "private" if private else self._of(("project", "team"))
+        creator = "bob" if private or self._odds(0.5) else "agent:carol"
+        mine = self.own["bob"] if private else self.shared
+        if verb in ("remember", "batch"):
+            rows = [self._row(creator, visibility) for _ in range(1 if verb == "remember" else 4)]
+            keys = [self._key("m") for _ in rows]
+            mine += keys
+            self._add("remember", at, False, rows=rows, keys=keys, chain=self._odds(0.4))
+        elif verb == "fact":
+            key = self._key("f")
+            mine.append(key)
+            told = self._fact(creator, visibility, PEOPLE)
+            if not private:
+                self.facts.append(key)
+                self.named |= {told["subject"], told.get("object", told["subject"])}
+            self._add("fact", at, False, key=key, **told)
+        elif verb == "recall":
+            self._recall(at, "bob", private=False)
+        elif verb == "link":
+            ends = self._two(known)
+            relation = self._of(("relates-to", "supersedes", "depends-on", "next"))
+            self._add("link", at, False, ends=ends, relation=relation, weight=round(self.chance.random(), 2))
+        elif verb == "edit":
+            change = {"text": self._text()} if self._odds(0.5) else {"tags": [self._of(TAGS)], "importance": 0.9}
+            self._add("edit", at, False, key=self._of(known), change=change)
+        elif verb in ("deprecate", "forget", "restore", "delete", "retract"):
+            self._add(verb, at, False, key=self._of(self.facts if verb == "retract" else known))
+        elif verb == "purge":
+            self._add("purge", at, False, key=self._of(self.shared or known))
+        elif verb in ("merge", "split"):
+            # whoever merges sees all, and so could merge what nobody else has heard of
+            named = sorted(self.named)
+            self._add(verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts))
+        elif verb == "entity":
+            self._add("entity", at, False, name=self._of(PEOPLE), type=self._of(("person", "concept")))
+        elif verb == "consolidate":
+            self._add("consolidate", at, False, by=self._of(("clusters", "communities")))
+        else:
+            self._add(verb, at, False, query=self._text())
+
+    def _two(self, keys: Sequence[str]) -> list[str]:
+        return [keys[int(place)] for place in self.chance.choice(len(keys), 2, replace=False)]
+
+    def _recall(self, at: datetime, viewer: str, *, private: bool) -> None:
+        told = {"query": self._text(), "viewer": viewer, "limit": int(self.chance.integers(1, 5))}
+        if self._odds(0.3):
+            told["project"] = self._of(("north", "south"))
+        if self._odds(0.2):
+            told["session"] = self._of(("s1", "s2"))
+        after = self._of(("nothing", "success", "fail", "verify", "verify", "both"))
+        self._add("recall", at, private, after=after, **told)
+
+    # -- what Ann keeps to herself --------------------------------------------------------------------------------
+
+    def _private(self, at: datetime) -> None:
+        mine, known = self.own[OTHER], [*self.shared, *self.own[OTHER]]
+        verbs = ["remember"] * 4 + ["batch"] + ["fact"] * 2
+        if len(mine) > 2:
+            verbs += ["link"] * 3 + ["recall"] * 3 + ["edit", "forget", "delete", "deprecate", "restore", "purge"]
+        verb = self._of(verbs)
+        if verb in ("remember", "batch"):
+            rows = [self._row(OTHER, "private") for _ in range(1 if verb == "remember" else 6)]
+            for row in rows:
+                row["tags"] = [*row.get("tags", ()), "secret"]
+            keys = [self._key("a") for _ in rows]
+            mine += keys
+            self._add("remember", at, True, rows=rows, keys=keys, chain=self._odds(0.4))
+        elif verb == "fact":
+            key = self._key("a")
+            mine.append(key)
+            self._add("fact", at, True, key=key, **self._fact(OTHER, "private", (*PEOPLE, *OWN)))
+        elif verb == "link" and len(known) > 1:
+            ends = [self._of(mine), self._of([key for key in known if key not in mine] or mine)]
+            if ends[0] != ends[1]:
+                self._add("link", at, True, ends=ends, relation="relates-to", weight=1.0)
+        elif verb == "recall":
+            self._recall(at, OTHER, private=True)
+        elif verb == "edit":
+            change = {"text": self._text()} if self._odds(0.5) else {"tags": ["secret", self._of(TAGS)]}
+            self._add("edit", at, True, key=self._of(mine), change=change)
+        elif verb != "link":
+            self._add(verb, at, True, key=self._of(mine))
+
+
+# -- living -----------------------------------------------------------------------------------------------------
+
+
+def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived:
+    """A lab with this life; ``private``: with what Ann does as well."""
+    clock = memlab.ManualClock(START)
+    lab = memlab.open(folder, pack=script.pack, clock=clock, seed=7)
+    life = Lived(lab, {}, [])
+    for number, step in enumerate(script.steps):
+        if step.private and not private:
+            continue
+        clock.set(step.at)
+        try:
+            answer = _VERBS[step.verb](life, step)
+        except MemlabError as error:
+            answer = type(error).__name__
+        lab.settle()
+        if not step.private:
+            life.answers.append((step.verb, str(number), answer))
+    return life
+
+
+def _remember(life: Lived, step: Step) -> Any:
+    made = life.lab.remember_many(step.told["rows"], chain=step.told["chain"])
+    life.ids.update(zip(step.told["keys"], made.standing, strict=True))
+    return made.outcomes
+
+
+def _fact(life: Lived, step: Step) -> Any:
+    told = dict(step.told)
+    key, subject, predicate = told.pop("key"), told.pop("subject"), told.pop("predicate")
+    memory = life.lab.fact(subject, predicate, told.pop("value", None), **told)
+    life.ids[key] = memory.id
+    return memory.text, memory.status
+
+
+def _link(life: Lived, step: Step) -> None:
+    one, other = (life.ids[key] for key in step.told["ends"])
+    life.lab.link(one, other, step.told["relation"], weight=step.told["weight"])
+
+
+def _recall(life: Lived, step: Step) -> Any:
+    told = dict(step.told)
+    query, after = told.pop("query"), told.pop("after")
+    if step.private:
+        told["visibility"] = "private"
+    hits = life.lab.recall(query, **told)
+    if after in ("success", "both") and len(hits):
+        for hit in hits[:2]:
+            life.lab.feedback(hit, "success", agent=told["viewer"])
+    if after == "fail" and len(hits):
+        life.lab.feedback(hits[0], "fail")
+    if after in ("verify", "both") and hits.decision is not None:
+        life.lab.verify(hits, list(hits.ids[:2]) if len(query) % 3 else [])
+    return hits.frame
+
+
+def _edit(life: Lived, step: Step) -> Any:
+    memory = life.lab.edit(life.ids[step.told["key"]], **step.told["change"])
+    return memory.text
+
+
+def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
+    def call(life: Lived, step: Step) -> Any:
+        id = life.ids[step.told["key"]]
+        if verb == "deprecate":
+            return life.lab.deprecate(id, "it is wrong").frame
+        done = getattr(life.lab, verb)(id)
+        return None if verb == "purge" else getattr(done, "frame", None)
+
+    return call
+
+
+def _merge(life: Lived, step: Step) -> None:
+    life.lab.merge_entities(*step.told["names"])
+
+
+def _split(life: Lived, step: Step) -> Any:
+    return life.lab.split_entity(step.told["names"][0]).name
+
+
+def _quietly(done: object) -> None:
+    """What the whole lab's owner is told is no viewer's answer."""
+
+
+def _upkeep(life: Lived, step: Step) -> None:
+    life.lab.maintain(progress=False)
+
+
+_VERBS: dict[str, Callable[[Lived, Step], Any]] = {
+    "remember": _remember,
+    "fact": _fact,
+    "link": _link,
+    "recall": _recall,
+    "edit": _edit,
+    **{verb: _by_key(verb) for verb in ("deprecate", "forget", "restore", "delete", "retract", "purge")},
+    "merge": _merge,
+    "split": _split,
+    "maintain": _upkeep,
+    "strength": _upkeep,
+    "cluster": lambda life, step: _quietly(life.lab.cluster(min_size=2)),
+    "refine": lambda life, step: _quietly(life.lab.refine()),
+    "consolidate": lambda life, step: _quietly(life.lab.consolidate(by=step.told["by"], older_than_days=0.0)),
+    "conversation": lambda life, step: life.lab.conversation("bob").familiarity,
+    "turn": lambda life, step: None,
+    "entity": lambda life, step: life.lab.entity(step.told["name"], type=step.told["type"]).name,
+}
+
+
+# -- readers ----------------------------------------------------------------------------------------------------
+
+Asked = Callable[[memlab.Lab, "Names"], Any]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the lab's memories, events and edges are called: by their order among what the viewer sees."""
+
+    memories: Mapping[int, int]
+    clusters: Mapping[int, int]
+    events: Mapping[int, int]
+    edges: Mapping[int, int]
+    folder: Path
+
+    def some(self, most: int) -> list[int]:
+        """A few memories, by id."""
+        return [id for id, place in self.memories.items() if place % max(1, len(self.memories) // most) == 0]
+
+
+def _names(lab: memlab.Lab, folder: Path) -> Names:
+    def places(values: Sequence[int]) -> dict[int, int]:
+        return {value: place for place, value in enumerate(values, 1)}
+
+    return Names(
+        places(lab.memories["id"].to_list()),
+        places(lab.clusters["cluster"].sort().to_list()),
+        places(lab.log["event"].to_list()),
+        places(lab.edges["edge"].drop_nulls().to_list()),
+        folder,
+    )
+
+
+def _exported(format: str) -> Asked:
+    """What an import reads of the export, and which of Ann's words stand in the files. Tables that are written as bytes
+    with ids in them are left out: the readers of their names are asked.
+    """
+
+    def export(lab: memlab.Lab, names: Names) -> Any:
+        path = lab.export(names.folder / f"out-{format}", format=format, overwrite=True)
+        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+        leaked = [word for word in (*OWN, OTHER, "secret") for file in files if f'"{word}' in _read(file)]
+        bundle = read_bundle(path, format)
+        registers = {name: bundle.registers[name] for name in ("entities", "relationships") if name in bundle.registers}
+        if "entities" in registers:  # what a merge moved is told by id
+            registers["entities"]["entries"] = [entry[:5] for entry in registers["entities"]["entries"]]
+        return [leaked, bundle.memories, bundle.edges, bundle.nodes, registers, bundle.whole]
+
+    return export
+
+
+def _read(file: Path) -> str:
+    if file.suffix == ".parquet":
+        return pl.read_parquet(file).write_json()
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def _mirrored(lab: memlab.Lab, names: Names) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        lab.mirror(Path(folder) / "mirror").update()
+        texts = [file.read_text(encoding="utf-8") for file in (Path(folder) / "mirror").rglob("*.md")]
+        return sorted(texts, key=lambda text: int(text.split("id: ")[1].split()[0]))
+
+
+def _past(lab: memlab.Lab, names: Names) -> Any:
+    events = list(names.events)
+    then = lab.at(event=events[len(events) * 2 // 3], progress=False)
+    return [then.memories, then.log, then.stats(progress=False).frames, then.recall("goat hay").frame, len(then)]
+
+
+def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
+    return lambda lab, names: [ask(lab, id) for id in names.some(6)]
+
+
+def _told(lab: memlab.Lab, names: Names) -> Any:
+    hits = lab.recall("Ada says the goat eats hay", limit=4)
+    explained = [hit.explain().frame for hit in hits]
+    return [hits.frame, hits.slate.frame, repr(hits), explained, [hit.also for hit in hits]]
+
+
+READERS: dict[str, Asked] = {
+    "memories": lambda lab, names: lab.memories,
+    "edges": lambda lab, names: lab.edges,
+    "len": lambda lab, names: len(lab),
+    "repr": lambda lab, names: repr(lab).replace(repr(lab).split(":")[0], ""),
+    "log": lambda lab, names: lab.log,
+    "getitem": _each(lambda lab, id: vars(lab[id])),
+    "entities": lambda lab, names: lab.entities,
+    "facts": lambda lab, names: [lab.facts(), lab.facts(at=START + 9 * STEP), lab.facts(status="superseded")],
+    "clusters": lambda lab, names: lab.clusters,
+    "summaries": lambda lab, names: lab.summaries(),
+    "gaps": lambda lab, names: lab.gaps,
+    "relationships": lambda lab, names: lab.relationships,
+    "review": lambda lab, names: [lab.review(), lab.review(names.some(6))],
+    "stats": lambda lab, names: [dict((s := lab.stats(progress=False)).frames), s.notes, repr(s)],
+    "narrative": lambda lab, names: [str(lab.narrative("goat hay barn")), str(lab.narrative(names.some(6)))],
+    "profile": lambda lab, names: [str(lab.profile()), *(_or_error(lab.profile, name) for name in PEOPLE)],
+    "similar": _each(lambda lab, id: lab.similar(id)),
+    "trace": _each(lambda lab, id: [lab.trace(id).frame, lab.trace(id, 3).tree]),
+    "activate": lambda lab, names: lab.activate(names.some(3)),
+    "recall": _told,
+    "recall where": lambda lab, names: (
+        lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
+    ),
+    "recall status": lambda lab, names: lab.recall("goat", status=["superseded", "active", "deleted", "purged"]).frame,
+    "forecast": lambda lab, names: [
+        (f := lab.forecast(names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5)).frame,
+        f.transitions,
+    ],
+    "slates": lambda lab, names: {
+        table: getattr(lab.slates, table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
+    },
+    "waiting": lambda lab, names: lab.waiting,
+    "admit": lambda lab, names: vars(lab.admit("I prefer the goat with hay")),
+    "turns": lambda lab, names: _turned(lab),
+    "proposals": lambda lab, names: len(lab.proposals(names.some(6))),
+    "consolidate": lambda lab, names: lab.consolidate(dry_run=True, older_than_days=0.0).frame,
+    "export jsonl": _exported("jsonl"),
+    "export parquet": _exported("parquet"),
+    "export markdown": _exported("markdown"),
+    "export sexp": _exported("sexp"),
+    "mirror": _mirrored,
+    "at": _past,
+}
+"""What can be read of a lab as a viewer sees it."""
+
+NOT_READ = {
+    "writes, and is refused": (
+        *(
+            "cluster",
+            "close_gap",
+            "conversation",
+            "delete",
+            "deprecate",
+            "edit",
+            "entity",
+            "extend",
+            "fact",
+            "feedback",
+        ),
+        *("forget", "hear", "link", "load", "maintain", "merge_entities", "purge", "refine", "remember"),
+        *("check", "quarantine", "release"),
+        *("remember_many", "restore", "retract", "run", "schedule", "split_entity", "unconsolidate", "use", "verify"),
+        *("watch", "backup"),
+    ),
+    "reads nothing that turns does not": ("settle", "snapshot", "close", "turn"),
+    "speaks of no memory": ("embedder", "pack", "path", "policies", "viewed_by"),
+    "is the search of the whole lab, and refused": ("index",),
+}
+"""Why the other public names of a lab are not asked."""
+
+
+def _or_error(ask: Callable[..., Any], *arguments: Any) -> str:
+    try:
+        return str(ask(*arguments))
+    except MemlabError as error:
+        return str(error)
+
+
+def _turned(lab: memlab.Lab) -> Any:
+    with lab.turns(limit=3) as turns:
+        turns.turn("Ada says the goat eats hay")
+        turns.wait()
+        return turns.turn("and the barn").frame
+
+
+# -- comparing --------------------------------------------------------------------------------------------------
+
+_MEMORIES = (
+    "id",
+    "memory_id",
+    "memories",
+    "members",
+    "superseded_by",
+    "of",
+    "central",
+    "to_id",
+    "also",
+    "shown",
+    "summary",
+)
+_EVENTS = ("event", "decision", "gap", "state", "seq")
+_MARKS = [
+    re.compile(
+        r'(#|# |[Mm]emory |:(?:id|source|target|superseded-by) |(?:id|superseded_by): |"id": ?|^ *(?=\d+:)|[→─] )'
+        r'(\d+)(?:\.0)?(?=[: ,"}\s)]|$)',
+        re.MULTILINE,
+    ),
+    re.compile(r"( \[)(\d+)(?=\]\()"),
+    re.compile(r"(\]\()(\d{7})(?=-)"),
+]
+_GIVEN = re.compile(r"\b[0-9a-f]{16}\b|purged \d+-")
+"""What names a lab or the event of a purge."""
+
+
+@dataclass
+class Report:
+    """Differences by reader, with the first few as text."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    hits: list[tuple[float, float]] = field(default_factory=list)
+
+    def note(self, reader: str, where: str, one: Any, other: Any) -> None:
+        self.counts[reader] += 1
+        if sum(example.startswith(reader) for example in self.examples) < 3:
+            one, other = _near(one, other)
+            self.examples.append(f"{reader} {where}\n    without: {one}\n    with:    {other}")
+
+
+def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS) -> None:
+    """One life, twice; what differs goes to the report."""
+    with tempfile.TemporaryDirectory() as folder:
+        one, other = lived(script, private=False), lived(script, private=True)
+        with one.lab, other.lab:
+            for viewer in viewers:
+                views = one.lab.viewed_by(viewer), other.lab.viewed_by(viewer)
+                names = tuple(_names(view, Path(folder)) for view in views)
+                for reader, ask in READERS.items():
+                    report.asked[reader] += 1
+                    found = [_plain(_answer(ask, view, name), name) for view, name in zip(views, names, strict=True)]
+                    _differ(report, reader, f"{script.pack} {viewer}", *found)
+                if viewer == "bob":
+                    report.hits.append(tuple(_recall_of(view) for view in views))  # type: ignore[arg-type]
+                    report.asked["on the way"] += len(one.answers)
+                    for (verb, place, mine), (_, _, theirs) in zip(one.answers, other.answers, strict=True):
+                        found = [_plain(answer, name) for answer, name in zip((mine, theirs), names, strict=True)]
+                        _differ(report, f"on the way: {verb}", f"{script.pack} step {place}", *found)
+
+
+def _answer(ask: Asked, lab: memlab.Lab, names: Names) -> Any:
+    try:
+        return ask(lab, names)
+    except MemlabError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _recall_of(lab: memlab.Lab) -> float:
+    """Recall@5 of each memory asked for by its own words, two of them left out."""
+    found, count = 0, 0
+    for row in lab.memories.filter(pl.col("status").is_in(["active", "confirmed", "staged"])).iter_rows(named=True):
+        words = row["text"].split()
+        hits = lab.recall(" ".join(words[1:-1] or words), limit=5)
+        found, count = found + (row["id"] in hits.ids), count + 1
+    return found / count if count else math.nan
+
+
+def _plain(value: Any, names: Names) -> Any:
+    """A value of an answer as lists and words, with ids renamed."""
+    if isinstance(value, pl.DataFrame):
+        return {name: _column(name, value[name].to_list(), value, names) for name in value.columns}
+    if isinstance(value, Mapping):
+        return {
+            str(key): _plain(item, names)
+            if key == "memories" or not isinstance(item, int | float | list | tuple)
+            else _column(str(key), [item], None, names)[0]
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(item, names) for item in value]
+    if isinstance(value, str):
+        for mark in _MARKS:
+            value = mark.sub(lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), value)
+        return re.sub(r"[ ─]+", " ", _GIVEN.sub("[given]", value))
+    return value
+
+
+_KINDS_OF = {"source": "from_kind", "target": "to_kind", "to_id": "to_kind", "id": "kind"}
+"""Columns whose values are memories where another column says so, if the frame has it."""
+
+
+def _column(name: str, values: list[Any], frame: pl.DataFrame | None, names: Names) -> list[Any]:
+    columns = () if frame is None else frame.columns
+    if name in _EVENTS or name == "edge":
+        return [_renamed(value, names.edges if name == "edge" else names.events) for value in values]
+    if name == "id" and "aliases" in columns:
+        return values
+    if name == "cluster" and "refined" in columns:
+        return [_renamed(value, names.clusters) for value in values]
+    if (frame is not None and _KINDS_OF.get(name) in columns and "activation" in columns) or "to_kind" in columns:
+        kinds = frame[_KINDS_OF[name]].to_list() if frame is not None and name in _KINDS_OF else [None] * len(values)
+        pairs = zip(values, kinds, strict=True)
+        return [_renamed(value, names.memories) if kind == "memory" else _plain(value, names) for value, kind in pairs]
+    if name == "node" and "memory_id" in columns:
+        return [names.memories.get(value + 1, value) for value in values]
+    if name == "cluster" and "query" in columns:
+        return [_renamed(int(value), names.events) if value.isdecimal() else value for value in values]
+    if name in ("memories", "members") and not all(isinstance(value, list) for value in values):
+        return values
+    if name in _MEMORIES or (name in ("source", "target") and all(isinstance(value, int | None) for value in values)):
+        return [_renamed(value, names.memories) for value in values]
+    return [_plain(value, names) for value in values]
+
+
+def _renamed(value: Any, known: Mapping[int, int]) -> Any:
+    if isinstance(value, list | tuple):
+        return [_renamed(item, known) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
+        return known.get(int(value), f"?{value}")
+    return value
+
+
+def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path: str = "") -> bool:
+    """Note the first difference of two answers; whether there is one."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        if list(one) != list(other):
+            report.note(reader, f"{where} {path}", list(one), list(other))
+            return True
+        return any(_differ(report, reader, where, one[key], other[key], f"{path}/{key}") for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        if len(one) != len(other):
+            report.note(reader, f"{where} {path}", one, other)
+            return True
+        pairs = enumerate(zip(one, other, strict=True))
+        return any(_differ(report, reader, where, a, b, f"{path}/{at}") for at, (a, b) in pairs)
+    if isinstance(one, float) and isinstance(other, float):
+        same = math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) or (one != one and other != other)
+    else:
+        same = one == other
+    if not same:
+        report.note(reader, f"{where} {path}", one, other)
+    return not same
+
+
+def _near(one: Any, other: Any) -> tuple[str, str]:
+    """Two values as text, from shortly before they part."""
+    texts = str(one), str(other)
+    parts = next((at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), min(map(len, texts)))
+    return texts[0][max(0, parts - 80) : parts + 160], texts[1][max(0, parts - 80) : parts + 160]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--lives", type=int, default=40)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--steps", type=int, default=40)
+    options.add_argument("--pack", choices=PACKS)
+    options.add_argument("--examples", type=int, default=20)
+    given = options.parse_args()
+    report = Report()
+    warnings.simplefilter("ignore")
+    for seed in range(given.seed, given.seed + given.lives):
+        compared(written(seed, steps=given.steps, pack=given.pack), report)
+    print(f"{given.lives} lives from seed {given.seed}, {given.steps} steps, {len(VIEWERS)} viewers")
+    for reader in [*READERS, *sorted(set(report.counts) - set(READERS))]:
+        print(f"  {reader:24s} asked {report.asked[reader]:5d}   differences {report.counts[reader]:5d}")
+    print(f"differences: {sum(report.counts.values())}")
+    without, present = (np.nanmean(column) for column in zip(*report.hits, strict=True))
+    print(f"recall@5 as bob: {without:.6f} without the private rows, {present:.6f} with them")
+    for example in report.examples[: given.examples]:
+        print(example)
+
+
+if __name__ == "__main__":
+    main()

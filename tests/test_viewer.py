@@ -1,0 +1,186 @@
+"""A lab as one viewer sees it: what others keep private is nowhere, and moves nothing."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import InputError, MemlabError, ReadOnlyLab, UnknownName
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from fuzz_viewer import NOT_READ, READERS, Report, compared, written
+
+SECRET = {"visibility": "private", "creator": "ann"}
+
+
+@pytest.fixture
+def farm(lab: memlab.Lab) -> memlab.Lab:
+    """1 and 3 are everybody's, 2 is Ann's, 4 is Bob's."""
+    lab.remember("The goat eats hay", creator="bob", tags=["farm"])
+    lab.remember("The goat of Ann eats gold", tags=["gold"], **SECRET)
+    lab.remember("The horse eats oats", creator="bob")
+    lab.remember("Bob fears the horse", visibility="private", creator="bob")
+    lab.link(1, 2)
+    lab.link(1, 3)
+    return lab
+
+
+class TestView:
+    def test_each_sees_what_all_see_and_their_own(self, farm: memlab.Lab) -> None:
+        assert farm.viewed_by("bob").memories["id"].to_list() == [1, 3, 4]
+        assert farm.viewed_by("ann").memories["id"].to_list() == [1, 2, 3]
+        assert farm.viewed_by("dora").memories["id"].to_list() == [1, 3]
+        assert len(farm.viewed_by("dora")) == 2
+
+    def test_nothing_leads_to_what_is_hidden(self, farm: memlab.Lab) -> None:
+        view = farm.viewed_by("bob")
+        assert "2" not in str(view.trace(1, 3).frame["to_id"].to_list())
+        assert set(view.activate(1)["name"]) == {"1: The goat eats hay", "3: The horse eats oats", "tag farm"}
+        assert view.edges.filter(relation="relates-to").select("source", "target").rows() == [(1, 3)]
+        assert view.log.filter(kind="link")["memories"].to_list() == [[1, 3]]
+        with pytest.raises(UnknownName):
+            view[2]
+
+    def test_it_goes_on_with_the_lab(self, farm: memlab.Lab) -> None:
+        view = farm.viewed_by("bob")
+        farm.remember("The mule eats thistles", **SECRET)
+        farm.remember("The sheep eats clover")
+        farm.edit(3, tags=["new"])
+        assert view.memories["id"].to_list() == [1, 3, 4, 6]
+        assert view[3].tags == ("new",)
+
+    def test_what_is_made_public_is_seen_and_what_is_made_private_is_not(self, farm: memlab.Lab) -> None:
+        view = farm.viewed_by("bob")
+        farm.edit(2, visibility="project")
+        assert view[2].text == "The goat of Ann eats gold"
+        assert 2 in view.edges["target"].to_list()
+        farm.edit(2, visibility="private")
+        assert view.memories["id"].to_list() == [1, 3, 4]
+
+    def test_scores_are_those_of_a_lab_without_it(self, farm: memlab.Lab) -> None:
+        before = farm.viewed_by("bob").recall("goat hay").frame
+        farm.remember_many([{"text": f"goat hay {n}", "tags": ["farm"], **SECRET} for n in range(30)])
+        for id in range(5, 35):
+            farm.link(id, 1)
+        assert farm.viewed_by("bob").recall("goat hay").frame.equals(before)
+        assert farm.recall("goat hay", viewer="bob", log=False).frame.equals(before)
+
+    def test_an_expression_ranges_over_what_is_seen(self, farm: memlab.Lab) -> None:
+        farm.edit(2, importance=1.0)
+        heavy = pl.col("importance") >= pl.col("importance").max()
+        assert set(farm.recall("goat", viewer="bob", where=heavy, log=False).ids) == {1, 3, 4}
+
+    def test_it_is_read_and_never_written(self, farm: memlab.Lab, tmp_path: Path) -> None:
+        view, head = farm.viewed_by("bob"), farm.log.height
+        with pytest.raises(ReadOnlyLab, match='as "bob" sees it'):
+            view.remember("x")
+        for verb in (view.maintain, view.cluster, view.refine, view.backup, lambda: view.forget(1)):
+            with pytest.raises(MemlabError):
+                verb()
+        with pytest.raises(InputError):
+            view.index.report()
+        assert view.recall("goat").decision is None
+        assert farm.log.height == head
+
+    def test_nobody_looks_through_anothers_view(self, farm: memlab.Lab) -> None:
+        view = farm.viewed_by("bob")
+        assert view.viewed_by("bob") is view
+        with pytest.raises(InputError, match="nobody else"):
+            view.viewed_by("ann")
+        with pytest.raises(InputError, match='as "bob" sees it'):
+            view.recall("goat", viewer="ann")
+        with pytest.raises(InputError, match="viewer is who asks"):
+            farm.viewed_by("")
+
+    def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(self, farm: memlab.Lab) -> None:
+        for viewer in ("ann", "bob", None):
+            farm.recall(f"goat for {viewer}", viewer=viewer)
+        assert farm.viewed_by("bob").slates.decisions.collect()["query"].to_list() == ["goat for bob"]
+
+    def test_beyond_the_exact_limit_no_index_is_asked(self, farm: memlab.Lab) -> None:
+        farm.remember_many([{"text": f"goat hay {n % 7}", **SECRET} for n in range(40)])
+        before = farm.viewed_by("bob").recall("goat hay").frame
+        with farm._reading() as state:
+            state.vectors.exact_up_to = 2
+            state.vectors.attach(Nothing(len(state) - 1, state.vectors.dim))
+        assert farm.viewed_by("bob").recall("goat hay").frame.equals(before)
+
+
+class Nothing:
+    """An index that proposes what is hidden, and nothing else."""
+
+    def __init__(self, rows: int, dim: int) -> None:
+        self.rows, self.dim = rows, dim
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def candidates(self, query: np.ndarray, n: int, *, effort: float = 1.0) -> np.ndarray:
+        return np.array([1, 5, 6, 7])
+
+
+class TestDecisions:
+    """What everyone sees is decided by what everyone sees."""
+
+    def test_a_memory_for_all_is_not_merged_into_what_one_keeps_private(self, lab: memlab.Lab) -> None:
+        lab.use("workbench")
+        lab.remember("The build fails without a cache", **SECRET)
+        kept = lab.remember("The build fails without a cache", visibility="project", creator="ann")
+        assert kept.id == 2
+
+    def test_a_session_goes_on_from_what_is_seen(self, lab: memlab.Lab) -> None:
+        for row in ({}, SECRET, {}):
+            lab.remember("hm", session="s", chain=True, **row)
+        assert lab.edges.select("source", "target").rows() == [(1, 2), (1, 3)]
+
+    def test_clusters_of_all_hold_nothing_private(self, lab: memlab.Lab) -> None:
+        texts = [f"The goat on meadow {n} wants hay" for n in range(9)] + [f"Deploy {n} ships it" for n in range(9)]
+        lab.remember_many(texts)
+        lab.remember_many([{"text": text, **SECRET} for text in texts])
+        lab.cluster()
+        assert sorted(lab.viewed_by("bob").clusters["members"]) == [9, 9]
+        assert set(lab.viewed_by("ann").clusters["name"]) - set(lab.viewed_by("bob").clusters["name"])
+
+
+class TestVisibilityOfAPack:
+    @pytest.mark.parametrize(
+        ("setting", "expected"),
+        [
+            ("project", ["project"] * 3),
+            ("by-creator", ["private", "project", "project"]),
+            ("team", ["team", "team", "project"]),
+        ],
+    )
+    def test_it_is_that_of_what_says_none(self, lab: memlab.Lab, setting: str, expected: list[str]) -> None:
+        lab.use(f'(require memlab.dialect *)\n(pack mine)\n(setting visibility "{setting}")')
+        lab.remember_many([{"text": "a", "creator": "user"}, {"text": "b", "creator": "agent:coder"}, "c"])
+        assert lab.memories["visibility"].to_list() == expected
+        lab.remember("d", creator="user", visibility="team")
+        assert lab.memories["visibility"][3] == "team"
+
+    def test_a_pack_that_does_not_say_is_what_it_was(self) -> None:
+        assert memlab.load_pack("memlab").settings["visibility"] == "project"
+        named = memlab.load_pack('(require memlab.dialect *)\n(pack memlab)\n(setting visibility "project")')
+        assert named.hash == memlab.load_pack("memlab").hash
+
+
+class TestDifferential:
+    def test_every_public_name_is_read_or_said_why_not(self) -> None:
+        known = {name.split()[0] for name in READERS} | {name for names in NOT_READ.values() for name in names}
+        assert known >= {name for name in dir(memlab.Lab) if not name.startswith("_")}
+
+    @pytest.mark.parametrize(("seed", "pack"), [(1, "associative"), (2, "cascade")])
+    def test_what_somebody_keeps_private_changes_nothing(self, seed: int, pack: str) -> None:
+        """The short form of experiments/fuzz_viewer.py."""
+        report = Report()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compared(written(seed, steps=10, pack=pack), report, viewers=("bob",))
+        assert not report.examples
+        assert [pair[0] == pytest.approx(pair[1]) for pair in report.hits] == [True]
