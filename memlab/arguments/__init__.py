@@ -16,6 +16,6 @@ while they are read. What the operating system refuses is a LabError.
 
 from memlab.arguments._calls import checked
 from memlab.arguments._given import Called, shown
-from memlab.arguments._rules import AnyNumber, Count, Seconds, Seed, Share, Taken, Within
+from memlab.arguments._rules import AnyNumber, AsGiven, Count, Seconds, Seed, Share, Taken, Within
 
-__all__ = ["AnyNumber", "Called", "Count", "Seconds", "Seed", "Share", "Taken", "Within", "checked", "shown"]
+__all__ = ["AnyNumber", "AsGiven", "Called", "Count", "Seconds", "Seed", "Share", "Taken", "Within", "checked", "shown"]

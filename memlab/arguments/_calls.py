@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-import typing
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -69,9 +68,11 @@ class _Plan(NamedTuple):
     @classmethod
     def of(cls, function: types.FunctionType) -> _Plan:
         where = _place(function)
-        told = types.SimpleNamespace(__annotations__={**function.__annotations__, "return": None})
-        hints = typing.get_type_hints(told, function.__globals__, include_extras=True)
-        rules = {name: rule_of(hint, f"{where}({name}=...)") for name, hint in hints.items() if name != "return"}
+        rules: dict[str, Rule | None] = {}
+        for name, hint in function.__annotations__.items():
+            if name != "return":  # annotations are text of this package
+                found = eval(hint, function.__globals__) if isinstance(hint, str) else hint
+                rules[name] = rule_of(found, f"{where}({name}=...)")
         places: list[tuple[str, Rule | None]] = []
         rest: tuple[str, Rule | None] = ("", None)
         for name, parameter in inspect.signature(function).parameters.items():
@@ -108,9 +109,8 @@ class _Plan(NamedTuple):
         except Exception as error:
             raise InputError(f"{self.where}({name}=...): {name} cannot be read: {raised(error)}") from error
         if type(taken) is Misfit:
-            raise InputError(
-                f"{self.where}({name}=...): {name}{taken.place} is {taken.said}, not {taken.told}{'' if taken.told[-1] == '?' else '.'}"
-            )
+            end = "" if taken.told.endswith("?") else "."
+            raise InputError(f"{self.where}({name}=...): {name}{taken.place} is {taken.said}, not {taken.told}{end}")
         return taken
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 from memlab.arguments._given import Called, shown
 from memlab.errors import did_you_mean
 
-__all__ = ["AnyNumber", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
+__all__ = ["AnyNumber", "AsGiven", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ class Taken:
 
 class AnyNumber:
     """A number that may be infinite or NaN."""
+
+
+class AsGiven:
+    """What a call reads by itself, and checks as it does."""
 
 
 Count = Annotated[int, Within(1)]
@@ -86,6 +90,8 @@ def rule_of(hint: Any, where: str) -> Rule | None:
                 return _whole(extra) if args[0] is int else _number(extra)
             if extra is AnyNumber:
                 return _number(None)
+            if extra is AsGiven:
+                return None
         return rule_of(args[0], where)
     if origin in (typing.Union, types.UnionType):
         return _union(args, where)
@@ -228,7 +234,8 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
     hints = list(hints)
     if str in hints and Path in hints:
         hints = [hint for hint in hints if hint not in (str, Path)]
-        rules: list[Rule | None] = [Rule("a path", _path)]
+        alone = set(hints) <= {type(None)}
+        rules: list[Rule | None] = [Rule("a path" if alone else "a name, a path or a text", _path)]
     else:
         rules = []
     rules += [rule_of(hint, where) for hint in hints if hint is not type(None)]

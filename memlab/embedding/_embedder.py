@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.arguments import AsGiven, Called, checked
 from memlab.embedding._calibration import SHIPPED_KNOTS, Knots, calibrated
 from memlab.embedding._model import Model
 from memlab.errors import InputError
@@ -69,6 +70,7 @@ class Embedder:
             return np.zeros((0, self.dim), dtype=np.int8)
         return _rounded(_checked_vectors(self._embed(checked), checked, self.dim, self.name))
 
+    @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cosines on the scale of all-MiniLM-L6-v2, for which thresholds are usually written.
 
@@ -77,7 +79,7 @@ class Embedder:
         return calibrated(cosine, self._knots)
 
 
-EmbedderSpec = None | str | Path | Callable[[list[str]], ArrayLike] | Embedder
+EmbedderSpec = Annotated[str | Path | Callable[[list[str]], ArrayLike] | Embedder | None, AsGiven]
 """What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, or an Embedder."""
 
 
@@ -105,7 +107,9 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
     if callable(spec):
-        return _of_callable(spec, name or getattr(spec, "__qualname__", None) or type(spec).__qualname__)
+        return _of_callable(
+            Called(spec, "open(embedder=...)"), name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
+        )
     raise InputError(
         "An embedder is None (the shipped model), a model2vec folder or hub name, or a callable from texts to "
         f"vectors, not {type(spec).__name__}."

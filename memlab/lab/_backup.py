@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from memlab.arguments import Count, checked
 from memlab.backups import BACKUPS, Kept, backups_in, write_backup
 from memlab.clock import DAY, from_micros
 from memlab.errors import InputError, ReadOnlyLab
@@ -36,7 +37,8 @@ class Backup:
 class LabBackup(LabBase):
     """``backup``."""
 
-    def backup(self, folder: str | Path | None = None, *, keep: int = 3) -> Backup:
+    @checked
+    def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:
         """Copy the lab into ``folder`` (``backups`` in its own, unless given), and keep the newest ``keep`` there.
 
         Others read and write meanwhile; the copy is the lab as it was at one moment, checked page by page, and is there
@@ -49,8 +51,6 @@ class LabBackup(LabBase):
 
         >>> lab.backup().path                                                              # doctest: +SKIP
         """
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise InputError(f"keep is a whole number of at least 1, not {keep!r}.")
         return _told(_written(self._store, folder, keep))
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
-from memlab.errors import InputError, ReadOnlyLab
+from memlab.errors import ReadOnlyLab
 from memlab.life import (
     Clustering,
     centroids_of,
@@ -89,8 +89,6 @@ class Clustered:
 def cluster(store: Store, now: Micros, *, min_size: int | None, seed: int, kind: str = "cluster") -> Clustered:
     """Find clusters anew. They are sought in a copy, while others read and write; what came since may join later."""
     check_writable(store)
-    if min_size is not None and (isinstance(min_size, bool) or not isinstance(min_size, int) or min_size < 2):
-        raise InputError(f"min_size is a whole number of at least 2, not {min_size!r}.")
     found, fingerprint, upto = sought(store, min_size=min_size, seed=seed)
     with store.writing() as tx:
         decided = clustered(store.state, found, fingerprint, upto)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.journal import Journal, Scrub
 from memlab.lab._base import LabBase, MemoryLike
@@ -109,6 +110,7 @@ class Purged:
 class LabCorrecting(LabBase):
     """``edit``, ``deprecate``, ``forget``, ``delete``, ``restore``, ``review``, ``purge``."""
 
+    @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
         """Correct a memory, and return what stands for it now.
 
@@ -165,6 +167,7 @@ class LabCorrecting(LabBase):
 
     # -- letting go -------------------------------------------------------------------------------------------
 
+    @checked
     def deprecate(self, memory: Which, reason: str) -> Corrected:
         """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``restore`` brings them back.
 
@@ -179,10 +182,12 @@ class LabCorrecting(LabBase):
 
         return self._corrected("deprecate", lambda state: self._rows(memory), change, reason)
 
+    @checked
     def forget(self, memory: Which) -> Corrected:
         """Take memories out of every recall; ``restore`` brings them back."""
         return self._let_go("forget", "forgotten", lambda state: self._rows(memory))
 
+    @checked
     def delete(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
         """Delete memories, or all of a project: out of every recall now, and due to be purged after ``grace-days``.
 
@@ -196,6 +201,7 @@ class LabCorrecting(LabBase):
 
         return self._let_go("delete", "deleted", rows)
 
+    @checked
     def restore(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
         """Bring back what was forgotten, deprecated, retracted or deleted, ran out or went into a summary; or all that
         is deleted of a project.
@@ -219,6 +225,7 @@ class LabCorrecting(LabBase):
 
         return self._corrected("restore", rows, change)
 
+    @checked
     def review(self, memory: Which | None = None) -> pl.DataFrame:
         """What may want a look since a memory was deprecated: those that it supersedes or was superseded by.
 
@@ -232,6 +239,7 @@ class LabCorrecting(LabBase):
 
     # -- for good ---------------------------------------------------------------------------------------------
 
+    @checked
     def purge(
         self, memory: Which | None = None, *, project: str | None = None, overdue: bool = False, reason: str = ""
     ) -> Purged:
@@ -255,8 +263,6 @@ class LabCorrecting(LabBase):
         """
         if sum((memory is not None, project is not None, overdue)) != 1:
             raise InputError("purge takes memories, or project=..., or overdue=True: exactly one of them.")
-        if not isinstance(reason, str):
-            raise InputError(f"The reason is a text, not {type(reason).__name__}.")
         refuse(reason, "reason")
         store, journal = self._store, self._store.journal
         if not isinstance(journal, Journal) or journal.read_only:

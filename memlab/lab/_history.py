@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.clock import ManualClock, When, from_micros, to_micros
 from memlab.errors import InputError
 from memlab.journal import Until
@@ -24,6 +25,7 @@ __all__ = ["LabHistory"]
 class LabHistory(LabBase):
     """``at``, ``log``."""
 
+    @checked
     def at(self, when: When | None = None, *, event: int | None = None, progress: bool = True) -> Self:
         """The lab as it was: at a time (after the last event that had happened by then), or after an event.
 
@@ -41,7 +43,7 @@ class LabHistory(LabBase):
         if event is None:
             assert when is not None
             event = journal.last_at(to_micros(when))
-        elif isinstance(event, bool) or not isinstance(event, int) or not 1 <= event <= journal.head:
+        elif not 1 <= event <= journal.head:
             raise InputError(f"An event is a whole number from 1 to {journal.head}, not {event!r}.")
         first = next(journal.events(kinds=POLICY_EVENTS), None)
         if first is None or event < first.seq:

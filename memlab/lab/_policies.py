@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.errors import InputError
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
@@ -55,6 +56,7 @@ class LabPolicies:
 
     # -- changing ---------------------------------------------------------------------------------------------
 
+    @checked
     def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
         """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
 
@@ -87,6 +89,7 @@ class LabPolicies:
         self._write(make, reason)
         return self.pack
 
+    @checked
     def install(
         self,
         slot: str,
@@ -119,6 +122,7 @@ class LabPolicies:
     def rollback(self, slot: str, *, to: int | str | None = None, reason: str = "") -> Version: ...
     @overload
     def rollback(self, slot: None = None, *, to: int | str | None = None, reason: str = "") -> Pack: ...
+    @checked
     def rollback(self, slot: str | None = None, *, to: int | str | None = None, reason: str = "") -> Version | Pack:
         """Bring back what decided before: one slot's policy, or without a slot the whole pack.
 
@@ -143,6 +147,7 @@ class LabPolicies:
         self._write(make, reason)
         return self.pack
 
+    @checked
     def pin(self, slot: str, to: int | str | None = None, *, reason: str = "") -> Version:
         """Hold a slot at its live policy, or at the version ``to``, through every later ``use`` until ``unpin``.
 
@@ -151,6 +156,7 @@ class LabPolicies:
         """
         return self._return(slot, to, "pin", reason)
 
+    @checked
     def unpin(self, slot: str, *, reason: str = "") -> Version:
         """Let a slot go: its policy stays until something replaces it. InputError if it is not pinned."""
         slot_named(slot)
@@ -197,6 +203,7 @@ class LabPolicies:
     def _ipython_key_completions_(self) -> list[str]:
         return list(SLOTS)
 
+    @checked
     def history(self, slot: str | None = None) -> pl.DataFrame:
         """What happened to a slot, oldest first; without a slot, to all of them.
 
@@ -207,6 +214,7 @@ class LabPolicies:
         with self.seen() as versions:
             return versions.frame(slot)
 
+    @checked
     def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> PolicyDiff:
         """Two versions side by side; without numbers, the live one and the one before it."""
         with self.seen() as versions:
@@ -214,6 +222,7 @@ class LabPolicies:
             old = versions.previous(slot) if before is None else versions.version(slot, before)
         return PolicyDiff(old, new)
 
+    @checked
     def deciders(self, pack: str) -> dict[str, Version]:
         """The version that each slot had under a pack that was live, by the (start of the) hash that events carry.
 
@@ -222,6 +231,7 @@ class LabPolicies:
         with self.seen() as versions:
             return versions.deciders(pack)
 
+    @checked
     def attribution(self, slot: str = "recall-score") -> Attribution:
         """How what each version of a slot showed was judged, with 95% credible intervals; see ``Attribution``.
 

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from memlab.clock import When, datable, to_micros
-from memlab.errors import InputError
 from memlab.life import reinforced
 from memlab.memory import State, checked_text
 from memlab.past import Past
@@ -44,8 +43,6 @@ class LabRecalls:
     ) -> Hits:
         """One recall, logged unless told otherwise or the lab cannot be written; see ``Lab.recall``."""
         text = screen(checked_text(query)).text
-        if limit is not None:
-            _check_limit(limit)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         with self._reading() as state:
@@ -72,7 +69,6 @@ class LabRecalls:
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""
-        _check_limit(limit)
         with self._reading() as state:
             session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
             question = Question("", at=0, project=project, session=session, filters=filters)
@@ -95,8 +91,3 @@ class LabRecalls:
             self._store.fold()
             self._store.refresh_index()
             yield self._store.state
-
-
-def _check_limit(limit: int) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InputError(f"limit is a whole number of at least 1, not {limit!r}.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
+from memlab.arguments import AsGiven, Seconds, Share, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
@@ -30,6 +31,7 @@ _TO_NODES = ("has-tag", "in-cluster", "mentions")
 class LabWriting(LabBase):
     """``remember``, ``remember_many``, ``admit``, ``hear``, ``link``, ``settle``."""
 
+    @checked
     def remember(
         self, text: str, *, at: When | None = None, chain: bool = False, linking: str | None = None, **fields: Any
     ) -> Memory:
@@ -47,9 +49,10 @@ class LabWriting(LabBase):
             row["at"] = at
         return self.remember_many([row], chain=chain, linking=linking)[0]
 
+    @checked
     def remember_many(
         self,
-        rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame,
+        rows: Annotated[Iterable[Mapping[str, Any] | str] | pl.DataFrame, AsGiven],
         *,
         chain: bool = False,
         linking: str | None = None,
@@ -131,6 +134,7 @@ class LabWriting(LabBase):
 
     # -- listening --------------------------------------------------------------------------------------------
 
+    @checked
     def admit(self, text: str, *, role: str = "user", project: str | None = None) -> Admission:
         """Whether an utterance is worth remembering, by the live pack's ``admit``; nothing is stored or logged.
 
@@ -145,6 +149,7 @@ class LabWriting(LabBase):
             comparing = Comparing(self._store, self._recalls)
             return admission(self._store.versions.pack, comparing, said, utterance(said), role=role, project=project)
 
+    @checked
     def hear(
         self,
         text: str,
@@ -180,7 +185,8 @@ class LabWriting(LabBase):
         with self._reading() as state:
             return len(waiting_of(state))
 
-    def settle(self, timeout: float | None = None) -> bool:
+    @checked
+    def settle(self, timeout: Seconds | None = None) -> bool:
         """Link here and now what waits, for at most ``timeout`` seconds; whether nothing waits any more.
 
         Nothing has to call this: a thread does the same. It raises what hinders that thread: ReadOnlyLab, LabBusy, or
@@ -188,21 +194,20 @@ class LabWriting(LabBase):
         """
         return self._linker.settle(timeout)
 
+    @checked
     def link(
         self,
         source: MemoryLike,
         target: MemoryLike,
         relation: str = "relates-to",
         *,
-        weight: float = 1.0,
+        weight: Share = 1.0,
     ) -> None:
         """Join two memories by an edge."""
         if relation not in RELATIONS:
             raise UnknownName("relation", relation, RELATIONS)
         if relation in _TO_NODES:
             raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            raise InputError(f"The weight of an edge lies in 0..1, not {weight!r}.")
         with self._store.writing() as tx:
             ends = self._row(source) + 1, self._row(target) + 1
             if ends[0] == ends[1]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from memlab.arguments import checked
 from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
 from memlab.language._check import Checker, Helper
@@ -32,8 +34,6 @@ from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
 from memlab.language.lists._program import ListProgram
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from memlab.language.insight._effects import Sensitivity, SlateSensitivity
     from memlab.language.insight._why import Why
 
@@ -100,6 +100,7 @@ class Policy:
         """
         return digest(DIALECT, self.root.digest)
 
+    @checked
     def with_params(self, values: Mapping[str, float]) -> Policy:
         """The same policy with other parameter values, and so another ``hash``."""
         if self._of is not None:
@@ -114,6 +115,7 @@ class Policy:
         """What the policy of a record slot may update, sorted; nothing for any other."""
         return self.root.value if self.root.op == "record" else ()
 
+    @checked
     def field(self, name: str) -> Policy:
         """The policy of one field of a record alone: a scalar that can be explained, drawn and ranked."""
         key = canonical(name)
@@ -134,6 +136,7 @@ class Policy:
             _of=(self, key),
         )
 
+    @checked
     def columns(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.Series:
         """One value for each row of ``frame``, in its order.
 
@@ -143,6 +146,7 @@ class Policy:
         """
         return self._columns.run(frame, by, order, self.name)
 
+    @checked
     def aggregates(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.DataFrame:
         """One column for each aggregate of the slate, named by its node's hash: what ``row`` and ``explain`` need."""
         return self._columns.aggregates(frame, by, order)
@@ -176,6 +180,7 @@ class Policy:
         """
         return self._row.value(self._row.run(values, aggregates))
 
+    @checked
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Explanation:
@@ -183,6 +188,7 @@ class Policy:
         self._scalar("explain")
         return explain(self._row, self._row.run(values, aggregates))
 
+    @checked
     def why(
         self,
         a: Mapping[str, object],
@@ -196,6 +202,7 @@ class Policy:
 
         return why(self, a, b, aggregates=aggregates, names=names)
 
+    @checked
     def sensitivity(
         self, item: Mapping[str, object] | int, slate: pl.DataFrame | None = None, *, order: str = "memory_id"
     ) -> Sensitivity:
@@ -204,6 +211,7 @@ class Policy:
 
         return sensitivity(self, item, slate, order=order)
 
+    @checked
     def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
         """What the order of a slate owes to each feature: see ``_sensitivity``."""
         from memlab.language.insight._sensitivity import slate_sensitivity

@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.clock import Clock
 from memlab.errors import InputError, MemlabError
 from memlab.moving._bundle import SCHEMA, Bundle
@@ -96,6 +97,7 @@ class Mirror:
             self._seq = head
             return changed
 
+    @checked
     def wait(self, seconds: float) -> bool:
         """Wait so long, or until it is stopped; whether it was."""
         return self._ended.wait(seconds)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from memlab.arguments import checked, shown
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
 from memlab.policies._features import FEATURES
@@ -37,19 +38,25 @@ class Pack:
     sources: tuple[str, ...]
     hash: str
 
+    @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
         """This pack with another policy in one slot."""
+        slot_named(slot)
         policies = {**self.policies, slot: policy}
         return replace(self, policies=MappingProxyType(policies), hash=_pack_hash(policies, self.settings))
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
-        policy = self.policies[slot]
+        try:
+            policy = self.policies[slot]
+        except (KeyError, TypeError):
+            raise UnknownName("policy slot", shown(slot), SLOTS) from None
         for adapter in SLOTS[slot].adapters:
             if adapter.input in policy.inputs:
                 return adapter.per_unit
         return 1.0
 
+    @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
         """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
         given = {"embedder": embedder}
@@ -58,10 +65,13 @@ class Pack:
         return {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
 
     def count(self, setting: str) -> int:
-        return int(self.settings[setting])
+        return int(self.number(setting))
 
     def number(self, setting: str) -> float:
-        return float(self.settings[setting])
+        try:
+            return float(self.settings[setting])
+        except (KeyError, TypeError):  # asked many times a recall, so it is checked where it fails
+            raise UnknownName("setting", shown(setting), SETTINGS) from None
 
     def __repr__(self) -> str:
         return f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>"
@@ -84,6 +94,7 @@ def _file(name: str) -> str:
     return f"{_FILES.get(name, name)}.hy"
 
 
+@checked
 def load_pack(spec: str | Path | Pack) -> Pack:
     """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, or by its text.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memlab.arguments import checked
 from memlab.clock import HOUR, Micros, to_micros
 from memlab.errors import DatasetError, did_you_mean
 from memlab.simulation._events import Asked, Event, Said, User
@@ -13,6 +14,7 @@ from memlab.simulation._events import Asked, Event, Said, User
 __all__ = ["Transcript", "from_conversations"]
 
 
+@checked
 @dataclass(frozen=True)
 class Transcript:
     """A script for ``live`` that was not invented: turns, questions about them, and the evidence as utility.
@@ -32,6 +34,7 @@ class Transcript:
         return self.told
 
 
+@checked
 def from_conversations(
     turns: Mapping[str, Iterable[Mapping[str, Any]]],
     questions: Mapping[str, Iterable[Mapping[str, Any]]],

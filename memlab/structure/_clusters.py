@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.arguments import checked
 from memlab.errors import DamagedLab, InputError
 from memlab.structure._directions import blocks, centre_of, checked_vectors, directions, on_grid
 
@@ -62,6 +63,7 @@ class Clusters:
         inside = int(self.sizes.sum())
         return f"<Clusters {len(self):,} of {inside:,} among {len(self.rows):,} rows; {self.method}>"
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write one file of plain arrays (NumPy's npz), replaced whole."""
         path = Path(path)
@@ -73,6 +75,7 @@ class Clusters:
         draft.replace(path)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> Clusters:
         """Read what ``save`` wrote. DamagedLab if the file is not whole."""
         try:
