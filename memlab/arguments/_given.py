@@ -17,6 +17,7 @@ def shown(value: object, most: int = 60) -> str:
         told = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
     except Exception:  # noqa: BLE001 - what tells of an error does not add its own
         return f"an object of the type {type(value).__name__}"
+    told = " ".join(told.split())
     return told if len(told) <= most else f"{told[: most - 3]}..."
 
 

@@ -39,10 +39,10 @@ class Within:
 
 @dataclass(frozen=True)
 class Taken:
-    """A rule of a type's own: ``by`` gives what is passed on, or raises an InputError; ``said`` is what it takes."""
+    """What a type is called (``said``), and a rule of its own: ``by`` gives what is passed on, or raises InputError."""
 
     said: str
-    by: Callable[[Any], Any]
+    by: Callable[[Any], Any] | None = None
 
 
 class AnyNumber:
@@ -85,7 +85,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     if origin is Annotated:
         for extra in args[1:]:
             if isinstance(extra, Taken):
-                return Rule(extra.said, extra.by)
+                return Rule(extra.said, extra.by) if extra.by else _named(extra.said, rule_of(args[0], where))
             if isinstance(extra, Within):
                 return _whole(extra) if args[0] is int else _number(extra)
             if extra is AnyNumber:
@@ -102,6 +102,17 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     if origin is not None and isinstance(origin, type):
         return _several(origin, args, where)
     return _PLAIN[hint] if hint in _PLAIN else _instance(hint)
+
+
+def _named(said: str, rule: Rule | None) -> Rule:
+    assert rule is not None
+    known = rule.take
+
+    def take(value: Any) -> Any:
+        taken = known(value)
+        return Misfit(said, shown(value)) if type(taken) is Misfit and not taken.place else taken
+
+    return Rule(said, take)
 
 
 def _whole(limits: Within) -> Rule:
@@ -274,7 +285,7 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
     if not (issubclass(origin, tuple | list | set | frozenset) or origin in _ITERABLES):
         return _instance(origin)
     rule = rule_of(args[0], where) if args else None
-    said = f"a list (each of it {rule.said})" if rule else "a list"
+    said = f"several of them (each {rule.said})" if rule else "several of them"
     made = origin if origin in (tuple, set, frozenset) else list
 
     def take(value: Any) -> Any:

@@ -260,14 +260,25 @@ def _of_outcome(
 
 
 def _verdict(hits: Hits, accepted: Verifier | MemoryLike | Iterable[MemoryLike]) -> Verdict:
-    if not callable(accepted):
-        return Verdict(_several(accepted))
-    given = accepted(hits)
-    return given if isinstance(given, Verdict) else Verdict(given)
+    given = accepted(hits) if callable(accepted) else accepted
+    if isinstance(given, Verdict):
+        return verdict(given.accepted, given.rejected, given.relations)
+    return verdict(given)
+
+
+@checked
+def verdict(
+    accepted: MemoryLike | Iterable[MemoryLike],
+    rejected: MemoryLike | Iterable[MemoryLike] | None = None,
+    relations: Mapping[tuple[int, int], str] | None = None,
+) -> Verdict:
+    """What a verifier gave, checked."""
+    failing = None if rejected is None else _several(rejected)
+    return Verdict(_several(accepted), failing, relations or {})
 
 
 def _several(given: MemoryLike | Iterable[MemoryLike]) -> list[MemoryLike]:
-    return [given] if isinstance(given, MemoryLike) else list(given)
+    return [given] if isinstance(given, Memory | Hit | int) else list(given)
 
 
 def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
@@ -283,7 +294,7 @@ def _checked_relations(relations: Mapping[tuple[int, int], str], passed: list[in
     for pair, relation in relations.items():
         if relation not in NAMEABLE:
             raise UnknownName("relation", relation, NAMEABLE)
-        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] == pair[1]:
+        if pair[0] == pair[1]:
             raise InputError(f"A relation joins two memories that pass, such as (3, 7), not {pair!r}.")
         outside = next((id for id in pair if id not in passed), None)
         if outside is not None:
