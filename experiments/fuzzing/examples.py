@@ -37,7 +37,9 @@ SAID = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 
 def hashed(texts: Sequence[str]) -> np.ndarray:
     """Vectors that cost nothing: fuzzing is not about what they mean."""
-    return np.array([np.frombuffer(hashlib.blake2b(text.encode()).digest(), dtype=np.int8) for text in texts], dtype=float)
+    return np.array(
+        [np.frombuffer(hashlib.blake2b(text.encode()).digest(), dtype=np.int8) for text in texts], dtype=float
+    )
 
 
 EMBEDDER = load_embedder(hashed, name="hashed")
@@ -157,6 +159,10 @@ class Desk:
         path = self.folder / "locomo.json"
         path.write_text("[]")
         return path, hashlib.sha256(b"[]").hexdigest()
+
+    @property
+    def differing(self) -> Any:
+        return self.evaluation().disagreements("similarity", "recency")
 
     def evaluation(self) -> memlab.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"])
@@ -298,7 +304,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard"}),
     "Evaluation.report": lambda d: (d.evaluation().report, {"path": d.folder / "report.html"}),
     "Evaluation.target": lambda d: (d.evaluation().target, {"policy": "similarity"}),
-    "Disagreements.__getitem__": lambda d: (d.evaluation().disagreements("similarity", "recency").__getitem__, {"at": 0}),
+    "Disagreements.__getitem__": lambda d: (
+        d.evaluation().disagreements("similarity", "recency").__getitem__,
+        {"at": 0},
+    ),
     "Settings.by": lambda d: (d.evaluation().settings.by, {"metric": "recall@10"}),
     "compare": lambda d: (memlab.compare, {"a": d.lab, "b": d.lab, "points": 2}),
     "replay": lambda d: (memlab.replay, {"lab": d.lab, "pack": "companion", "progress": False}),

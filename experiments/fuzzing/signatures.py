@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import memlab
@@ -79,7 +80,7 @@ def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> R
     """Try these cases, each on a lab as it was left by a refused call, or on a new one."""
     report, annotated = Report(), public_callables()
     os.environ["HF_HUB_OFFLINE"] = "1"  # a text may be the name of a model: nothing is downloaded
-    home = os.getcwd()
+    home = Path.cwd()
     desk = Desk()
     try:
         for case in chosen:
@@ -108,7 +109,11 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
     junk = JUNK[case.junk]()
     report.calls += 1
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             warnings.simplefilter("ignore")
             if case.parameter in rest:
                 made = call(*given.values(), junk)
@@ -217,7 +222,5 @@ def sampled(count: int, seed: int) -> list[Case]:
         dice.shuffle(found)
     drawn: list[Case] = []
     while len(drawn) < count and any(by_call.values()):
-        for found in by_call.values():
-            if found:
-                drawn.append(found.pop())
+        drawn += [found.pop() for found in by_call.values() if found]
     return drawn[:count]

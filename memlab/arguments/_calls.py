@@ -46,10 +46,14 @@ def checked(call: _Callable) -> _Callable:
             plan.named(given)
         try:
             return function(*args, **given)
+        except MemlabError:
+            raise
         except OSError as error:
-            if isinstance(error, MemlabError):
-                raise
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error
+        except Exception as error:
+            if type(error).__module__ != "polars.exceptions":
+                raise
+            raise InputError(f"{plan.where}: Polars refused it: {error}") from error
 
     checking.__checked__ = True  # type: ignore[attr-defined]
     return cast("_Callable", checking)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
 
-from memlab.errors import InputError, MemlabError
+from memlab.errors import InputError, MemlabError, NoSuchItem
 
-__all__ = ["Called", "raised", "shown"]
+__all__ = ["Called", "item", "raised", "shown"]
 
 
 def shown(value: object, most: int = 60) -> str:
@@ -21,8 +21,24 @@ def shown(value: object, most: int = 60) -> str:
     return told if len(told) <= most else f"{told[: most - 3]}..."
 
 
+Item = TypeVar("Item")
+
 _REPR = reprlib.Repr()
 _REPR.maxother = _REPR.maxlong = 60
+
+
+@overload
+def item(items: Sequence[Item], index: int, what: str) -> Item: ...
+@overload
+def item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: ...
+@overload
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any:
+    """What stands at a place of a sequence, or in a slice of it; NoSuchItem beyond its end."""
+    try:
+        return items[index]
+    except IndexError:
+        raise NoSuchItem(what, index, [f"0 to {len(items) - 1}"] if items else ()) from None
 
 
 class Called:

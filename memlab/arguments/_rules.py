@@ -188,6 +188,13 @@ def _path(value: Any) -> Any:
     return value if isinstance(value, Path) else text
 
 
+def _slice(value: Any) -> Any:
+    fits = isinstance(value, slice) and all(
+        part is None or type(part) is int for part in (value.start, value.stop, value.step)
+    )
+    return value if fits and value.step != 0 else Misfit("a slice of whole numbers", shown(value))
+
+
 def _bytes(value: Any) -> Any:
     return bytes(value) if isinstance(value, bytes) else Misfit("bytes", shown(value))
 
@@ -199,6 +206,7 @@ _PLAIN: dict[Any, Rule] = {
     bool: Rule("True or False", _flag),
     bytes: Rule("bytes", _bytes),
     Path: Rule("a Path", lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value))),
+    slice: Rule("a slice", lambda value: _slice(value)),
     type(None): Rule("None", lambda value: None if value is None else Misfit("None", shown(value))),
 }
 _SAID = {
@@ -214,11 +222,45 @@ _SAID = {
 
 
 def _instance(kind: Any) -> Rule | None:
-    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
-        return None  # what a protocol promises shows when it is asked for
+    if not isinstance(kind, type):
+        return None
     name = kind.__name__
+    if getattr(kind, "_is_protocol", False):
+        return _protocol(kind)
     said = _SAID.get(name) or f"a{'n' if name[0] in 'AEIOU' else ''} {name}"
     return Rule(said, lambda value: value if isinstance(value, kind) else Misfit(said, shown(value)))
+
+
+def _protocol(kind: type) -> Rule:
+    """Whatever has what the protocol names."""
+    owners = [owner for owner in kind.__mro__ if getattr(owner, "_is_protocol", False)]
+    names = sorted(
+        {
+            name
+            for owner in owners
+            for name in (*vars(owner), *getattr(owner, "__annotations__", ()))
+            if not name.startswith("_")
+        }
+    )
+    said = f"something with {', '.join(names)}"
+
+    def take(value: Any) -> Any:
+        return value if all(hasattr(value, name) for name in names) else Misfit(said, shown(value))
+
+    return Rule(said, take)
+
+
+def _array(args: tuple[Any, ...]) -> Rule:
+    """An array of numbers, or of true and false, as its annotation says; the dimensions are the call's business."""
+    wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
+    kinds = "b" if "bool" in wanted else "fiub" if "float" in wanted else "iu" if "int" in wanted else ""
+    said = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
+
+    def take(value: Any) -> Any:
+        fits = type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
+        return value if fits else Misfit(said, shown(value))
+
+    return Rule(said, take)
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
@@ -280,12 +322,16 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         return None
     if issubclass(origin, collections.abc.Mapping):
         return _mapping(args, where)
+    if origin.__name__ == "ndarray":
+        return _array(args)
+    if getattr(origin, "_is_protocol", False) and origin not in _ITERABLES:
+        return _protocol(origin)
     if origin is tuple and args and args[-1] is not Ellipsis:
         return _fixed(args, where)
     if not (issubclass(origin, tuple | list | set | frozenset) or origin in _ITERABLES):
         return _instance(origin)
     rule = rule_of(args[0], where) if args else None
-    said = f"several of them (each {rule.said})" if rule else "several of them"
+    said = f"a list of which each is {rule.said}" if rule else "a list"
     made = origin if origin in (tuple, set, frozenset) else list
 
     def take(value: Any) -> Any:

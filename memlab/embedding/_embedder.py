@@ -56,6 +56,7 @@ class Embedder:
     _embed: Callable[[list[str]], ArrayLike] = field(repr=False, compare=False)
     _knots: Knots | None = field(default=None, repr=False, compare=False)
 
+    @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
         """The vectors of ``texts``, an int8 matrix (texts, dim) of components -127..127.
 
@@ -63,12 +64,10 @@ class Embedder:
         ``dim`` finite numbers. A model reads the first ``max_length`` tokens of a text (512 for the shipped one,
         about 400 words), so a long text costs no more than a page.
         """
-        if isinstance(texts, str):
-            raise InputError("encode takes a sequence of texts, not one text; pass [text].")
-        checked = [_checked_text(number, text) for number, text in enumerate(texts)]
-        if not checked:
+        given = list(texts)
+        if not given:
             return np.zeros((0, self.dim), dtype=np.int8)
-        return _rounded(_checked_vectors(self._embed(checked), checked, self.dim, self.name))
+        return _rounded(_checked_vectors(self._embed(given), given, self.dim, self.name))
 
     @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -137,19 +136,6 @@ def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
     digest.update(json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode())
     return Embedder(name, digest.hexdigest(), raw.shape[1], embed)
-
-
-def _checked_text(number: int, text: Any) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"Text {number} is not a str but {type(text).__name__}.")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"Text {number} ({_shown(text)}) is not valid Unicode at position {error.start}: {error.reason}."
-            ) from None
-    return text
 
 
 def _checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:

@@ -185,6 +185,7 @@ class LabPolicies:
         with self.seen() as versions:
             return dict(versions.pins)
 
+    @checked
     def __getitem__(self, slot: str) -> Policy:
         """The live policy of a slot."""
         slot_named(slot)

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 import polars as pl
 
-from memlab.arguments import Count, Seconds, checked
+from memlab.arguments import Count, Seconds, checked, item
 from memlab.errors import LabError
 from memlab.lab._asking import LabAsking
 from memlab.lab._using import LabUsing
@@ -44,8 +44,10 @@ class Surfaced(Sequence[Hit]):
     def __getitem__(self, index: int) -> Hit: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Hit]: ...
+    @checked
     def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
-        return self.hits[index]
+        found: Hit | Sequence[Hit] = item(self.hits, index, "hit")
+        return found
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -169,6 +169,13 @@ class LabWriting(LabBase):
         >>> lab.hear("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
+        check_linking(linking)
+        given = checked_columns(
+            {"text": [text], **{name: [value] for name, value in fields.items()}}, now=self._store.clock()
+        )
+        del given["text"]
+        refuse_names(given)
+        checked_operations(given.get("operations", ()))
         found = self.admit(text, role=role, project=fields.get("project"))
         if not found.admitted:
             return Heard(found, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from memlab.arguments import checked
-from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
+from memlab.errors import InputError, MemlabError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
 from memlab.language._check import Checker, Helper
 from memlab.language._columns import ColumnProgram
@@ -160,7 +160,7 @@ class Policy:
         of the rows counts. Agrees with ``columns`` within a relative 1e-12. For a record see ``updates``.
         """
         self._scalar("arrays")
-        ((values, nulls),) = self._arrays.run(columns, order)
+        ((values, nulls),) = self._read(self._arrays.run, columns, order)
         return values, nulls
 
     def updates(
@@ -169,7 +169,7 @@ class Policy:
         """What a record policy makes of each of its ``fields``, as ``arrays`` would give it."""
         if self.root.op != "record":
             raise InputError(f"{self.name} returns one value and updates nothing: use arrays.")
-        return dict(zip(self.fields, self._arrays.run(columns, order), strict=True))
+        return dict(zip(self.fields, self._read(self._arrays.run, columns, order), strict=True))
 
     def row(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
@@ -178,7 +178,7 @@ class Policy:
 
         ``aggregates`` is the item's row of ``aggregates``. A set is any collection of strings.
         """
-        return self._row.value(self._row.run(values, aggregates))
+        return self._row.value(self._read(self._row.run, values, aggregates))
 
     @checked
     def explain(
@@ -186,7 +186,7 @@ class Policy:
     ) -> Explanation:
         """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
         self._scalar("explain")
-        return explain(self._row, self._row.run(values, aggregates))
+        return explain(self._row, self._read(self._row.run, values, aggregates))
 
     @checked
     def why(
@@ -232,6 +232,15 @@ class Policy:
 
         head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
         return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
+
+    def _read(self, run: Callable[..., Any], *given: Any) -> Any:
+        """What a program makes of a caller's values, which are checked where they fail: it is asked many times."""
+        try:
+            return run(*given)
+        except MemlabError:
+            raise
+        except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+            raise InputError(f"{self.name} cannot read what was given: {error}") from error
 
     def _scalar(self, verb: str) -> None:
         if self.root.op == "record":

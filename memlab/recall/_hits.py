@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from memlab.arguments import checked
+from memlab.arguments import checked, item
 from memlab.errors import InputError, UnknownName
 from memlab.memory import State
 from memlab.policies import Pack
@@ -165,8 +165,10 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: int) -> Hit: ...
     @overload
     def __getitem__(self, index: slice) -> list[Hit]: ...
+    @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
-        return self._hits[index]
+        found: Hit | list[Hit] = item(self._hits, index, "hit")
+        return found
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self._hits)

@@ -309,6 +309,7 @@ class Slates:
             feedback=theirs(self.feedback),
         )
 
+    @arguments.checked
     def collect(self) -> Slates:
         """The same log with its four tables in memory, so that each is read and filtered once."""
         tables = pl.collect_all([self.decisions, self.candidates, self.exposures, self.feedback])
