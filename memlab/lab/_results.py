@@ -129,8 +129,9 @@ class Remembered(Sequence[Memory]):
     def __getitem__(self, index: slice) -> list[Memory]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Memory | list[Memory]:
-        found = item(self._stands, index, "memory of this call")
-        return [self._get(id) for id in found] if isinstance(index, slice) else self._get(found)
+        if isinstance(index, slice):
+            return [self._get(id) for id in self._stands[index]]
+        return self._get(item(self._stands, index, "memory of this call"))
 
     def __iter__(self) -> Iterator[Memory]:
         return (self._get(id) for id in self._stands)

@@ -157,7 +157,8 @@ class Policy:
         """Values and nulls (or none) for one slate of NumPy arrays; a column is an array or an (array, null mask) pair.
 
         Strings come as object or ``str`` arrays. ``order`` gives the memory ids, for aggregates; without it the order
-        of the rows counts. Agrees with ``columns`` within a relative 1e-12. For a record see ``updates``.
+        of the rows counts. Agrees with ``columns`` but for the last place of ``exp``, ``log``, ``log1p``, ``tanh`` and
+        ``pow``: within a relative 1e-12, unless what follows cancels and magnifies it. For a record see ``updates``.
         """
         self._scalar("arrays")
         ((values, nulls),) = self._read(self._arrays.run, columns, order)
@@ -288,7 +289,8 @@ def compile_policy(
         raise InputError(f"A policy is text, not {type(source).__name__}: {source!r}.")
     if not isinstance(signature, Signature):
         raise InputError(f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}.")
-    chosen = tuple(sorted(_chosen(params).items())) if params is not None else ()
+    # as text, since -0.0 and 0.0 are equal and not the same
+    chosen = tuple(sorted((key, value.hex()) for key, value in _chosen(params).items())) if params is not None else ()
     return _compile(source, signature, name, chosen, tuple(helpers), file)
 
 
@@ -306,10 +308,11 @@ def _compile(
     source: str | PolicyForm,
     signature: Signature,
     name: str | None,
-    params: tuple[tuple[str, float], ...],
+    written: tuple[tuple[str, str], ...],
     helpers: tuple[str, ...],
     file: str | None,
 ) -> Policy:
+    params = [(key, float.fromhex(value)) for key, value in written]
     known = helpers_of(helpers, file)
     if isinstance(source, PolicyForm):
         text = source.text._replace(name=name or source.slot)
