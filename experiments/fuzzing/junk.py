@@ -41,6 +41,12 @@ class SpitefulText(str):
     __repr__ = __str__
 
 
+def _written(path: Path) -> Path:
+    """A file of nothing that memlab reads, in the working directory: calls may write over it."""
+    path.write_text("nothing")
+    return path.absolute()
+
+
 def _raising() -> Any:
     yield "tabs"
     raise RuntimeError("a generator that breaks off")
@@ -119,7 +125,7 @@ JUNK: dict[str, Callable[[], Any]] = {
     "a long Path": lambda: Path("p" * 5_000),
     "a Path without parents": lambda: Path("nowhere/at/all"),
     "a folder": lambda: Path.cwd(),
-    "a file": lambda: Path(__file__),
+    "a file": lambda: _written(Path("a-file.txt")),
     "np.int64": lambda: np.int64(3),
     "np.float32": lambda: np.float32(0.5),
     "np.nan": lambda: np.float64("nan"),

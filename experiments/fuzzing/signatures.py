@@ -173,7 +173,7 @@ def _place(error: BaseException) -> str:
 
 _NUMBERS = {"0", "1", "7", "-1", "np.int64"}
 _FLOATS = {*_NUMBERS, "1.0", "1.5", "-0.0", "1e308", "2**63", "-10**30", "10**30", "np.float32", "a Fraction"}
-_TEXTS = {name for name, make in JUNK.items() if isinstance(make(), str)}
+_TEXTS = {name for name, make in JUNK.items() if name != "a file" and isinstance(make(), str)}
 _KINDS = {
     "bool": {"True", "False", "np.bool"},
     "int": _NUMBERS,

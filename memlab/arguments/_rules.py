@@ -117,13 +117,14 @@ def _named(said: str, rule: Rule | None) -> Rule:
 
 def _whole(limits: Within) -> Rule:
     said = f"a whole number{'' if limits is _WORD else limits}"
+    least, most = max(limits.least, _WORD.least), limits.most if limits.most < math.inf else _WORD.most
 
     def take(value: Any) -> Any:
         if type(value) is not int:
             if not isinstance(value, numbers.Integral) or isinstance(value, bool):
                 return Misfit(said, shown(value) + _near(value))
             value = int(value)
-        return value if limits.admits(value) else Misfit(said, shown(value))
+        return value if least <= value <= most else Misfit(said, shown(value))
 
     return Rule(said, take)
 
