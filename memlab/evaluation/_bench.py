@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 
-from memlab.arguments import Within, checked
+from memlab.arguments import Taken, Within, checked
 from memlab.clock import ManualClock
 from memlab.embedding import EmbedderSpec
-from memlab.errors import DatasetError, InputError
+from memlab.errors import DatasetError
 from memlab.evaluation._baselines import BASELINES
 from memlab.evaluation._intervals import cluster_interval
 from memlab.evaluation._metrics import judge, measure
@@ -74,7 +74,7 @@ class Labelled(Protocol):
 
 @checked
 def bench_locomo(
-    conversations: Sequence[Labelled],
+    conversations: Annotated[Sequence[Labelled], Taken("what memlab.ingest.read_locomo(path) returns")],
     *,
     packs: Iterable[str | Path | Pack] | None = None,
     baselines: bool = True,
@@ -95,8 +95,6 @@ def bench_locomo(
     >>> from memlab.ingest import read_locomo
     >>> bench_locomo(read_locomo("locomo10.json"), packs=["memlab"]).frame            # doctest: +SKIP
     """
-    if isinstance(conversations, str | Path):
-        raise InputError(f"bench_locomo takes conversations: bench_locomo(read_locomo({str(conversations)!r})).")
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if baselines:
         chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]

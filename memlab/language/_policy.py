@@ -240,7 +240,7 @@ class Policy:
             return run(*given)
         except MemlabError:
             raise
-        except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+        except Exception as error:
             raise InputError(f"{self.name} cannot read what was given: {error}") from error
 
     def _scalar(self, verb: str) -> None:

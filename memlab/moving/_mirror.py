@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from memlab.arguments import checked
+from memlab.arguments import Seconds, checked
 from memlab.clock import Clock
 from memlab.errors import InputError, MemlabError
 from memlab.moving._bundle import SCHEMA, Bundle
@@ -98,7 +98,7 @@ class Mirror:
             return changed
 
     @checked
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: Seconds) -> bool:
         """Wait so long, or until it is stopped; whether it was."""
         return self._ended.wait(seconds)
 

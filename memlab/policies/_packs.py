@@ -47,10 +47,9 @@ class Pack:
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
-        try:
-            policy = self.policies[slot]
-        except (KeyError, TypeError):
-            raise UnknownName("policy slot", shown(slot), SLOTS) from None
+        policy = self.policies.get(slot) if isinstance(slot, str) else None
+        if policy is None:
+            raise UnknownName("policy slot", slot if isinstance(slot, str) else shown(slot), SLOTS)
         for adapter in SLOTS[slot].adapters:
             if adapter.input in policy.inputs:
                 return adapter.per_unit
@@ -68,10 +67,10 @@ class Pack:
         return int(self.number(setting))
 
     def number(self, setting: str) -> float:
-        try:
-            return float(self.settings[setting])
-        except (KeyError, TypeError):  # asked many times a recall, so it is checked where it fails
-            raise UnknownName("setting", shown(setting), SETTINGS) from None
+        value = self.settings.get(setting) if isinstance(setting, str) else None
+        if value is None:
+            raise UnknownName("setting", setting if isinstance(setting, str) else shown(setting), SETTINGS)
+        return float(value)
 
     def __repr__(self) -> str:
         return f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>"
