@@ -23,7 +23,7 @@ class Spiteful:
         raise RuntimeError("spite")
 
     __str__ = __repr__ = __eq__ = __len__ = __hash__ = __iter__ = __bool__ = __int__ = __float__ = _refuse
-    __index__ = __lt__ = __getitem__ = __contains__ = __call__ = __fspath__ = __array__ = _refuse
+    __index__ = __lt__ = __getitem__ = __contains__ = __fspath__ = __array__ = _refuse
 
 
 class Text(str):

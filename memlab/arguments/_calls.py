@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from memlab.arguments._given import raised
 from memlab.arguments._rules import Misfit, Rule, rule_of
-from memlab.errors import InputError, LabError, MemlabError
+from memlab.errors import InputError, LabError, MemlabError, UnknownName
 
 __all__ = ["checked"]
 
@@ -113,6 +113,8 @@ class _Plan(NamedTuple):
         except Exception as error:
             raise InputError(f"{self.where}({name}=...): {name} cannot be read: {raised(error)}") from error
         if type(taken) is Misfit:
+            if taken.word is not None:
+                raise UnknownName(f"{name} of {self.where}", taken.word[:60], taken.words)
             end = "" if taken.told.endswith("?") else "."
             raise InputError(f"{self.where}({name}=...): {name}{taken.place} is {taken.said}, not {taken.told}{end}")
         return taken

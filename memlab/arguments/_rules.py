@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from memlab.arguments._given import Called, shown
-from memlab.errors import did_you_mean
 
 __all__ = ["AnyNumber", "AsGiven", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
 
@@ -68,6 +67,9 @@ class Misfit(NamedTuple):
     said: str
     told: str
     place: str = ""
+    word: str | None = None
+    """A text that is none of ``words``."""
+    words: tuple[str, ...] = ()
 
 
 class Rule(NamedTuple):
@@ -270,10 +272,9 @@ def _literal(words: tuple[Any, ...]) -> Rule:
 
     def take(value: Any) -> Any:
         word = _text(value)
-        if type(word) is Misfit or word not in words:
-            near = f". {did_you_mean(word, words)}".rstrip(".") if type(word) is str else ""
-            return Misfit(said, shown(value) + near)
-        return word
+        if type(word) is Misfit:
+            return Misfit(said, shown(value))
+        return word if word in words else Misfit(said, shown(value), "", word, words)
 
     return Rule(said, take)
 

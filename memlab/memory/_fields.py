@@ -66,6 +66,7 @@ def checked_text(text: object, *, where: str = "") -> str:
     at = f" ({where})" if where else ""
     if not isinstance(text, str):
         raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
+    text = str.__str__(text)  # a subclass may say something else of itself
     if not text or text.isspace():
         raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
     try:
@@ -91,11 +92,12 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
-        for row, value in enumerate(values):
+        words = [str.__str__(value) if isinstance(value, str) else value for value in values]
+        for row, value in enumerate(words):
             if value is not None and (not isinstance(value, str) or value not in column.words):
                 told = value if isinstance(value, str) else shown(value)
                 raise InputError(f"Row {row}: {UnknownName(name, told, column.words)}")
-        return [default if value is None else value for value in values]
+        return [default if value is None else value for value in words]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]
     if storage == "bool":
@@ -112,10 +114,7 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
         ]
     if storage == "list":
         return [_strings(name, value, row) for row, value in enumerate(values)]
-    for row, value in enumerate(values):
-        if value is not None:
-            _name(name, value, row)
-    return list(values)
+    return [value if value is None else _name(name, value, row) for row, value in enumerate(values)]
 
 
 def _number(column: Column, value: Any, row: int) -> float:

@@ -60,7 +60,7 @@ def call(
         ({"pair": (1, "x")}, "pair[1] is a finite number, not 'x'."),
         ({"weights": {"a": "x"}}, "weights['a'] is a finite number, not 'x'."),
         ({"weights": {1: 1.0}}, "weights key 1 is a text"),
-        ({"by": "clustre"}, 'by is "time" or "cluster", not \'clustre\'. Did you mean cluster?'),
+        ({"by": 3}, 'by is "time" or "cluster", not 3.'),
         ({"path": "a\0b"}, "path is a path, not one with a NUL character."),
         ({"at": 10**30}, "a time lies in the years 1 to 9998"),
         ({"where": "x"}, 'where is a Polars expression, such as pl.col("kind") == "fact", not \'x\'.'),
@@ -74,6 +74,11 @@ def test_what_does_not_fit_is_told_with_what_would(given, told):
         call(**given)
     assert told in str(error.value)
     assert str(error.value).startswith(f"call({next(iter(given))}=...): ")
+
+
+def test_a_word_that_is_not_known_is_told_with_the_nearest():
+    with pytest.raises(UnknownName, match=r"There is no by of call .*clustre.* Did you mean cluster"):
+        call(by="clustre")
 
 
 def test_what_fits_is_passed_on():
