@@ -147,7 +147,7 @@ def _number(limits: Within | None) -> Rule:
                 return Misfit(said, shown(value))
             value = int(value) if isinstance(value, numbers.Integral) else float(value)
         if not -_GREATEST <= value <= _GREATEST and (limits is not None or isinstance(value, int)):
-            return Misfit("a finite number", shown(value))
+            return Misfit(said, shown(value))
         return value if limits is None or limits.admits(value) else Misfit(said, shown(value))
 
     return Rule(said, take)

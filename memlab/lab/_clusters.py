@@ -58,12 +58,12 @@ class LabClusters(LabBase):
     def consolidate(
         self,
         *,
-        older_than_days: float | None = None,
-        keep: int | None = None,
+        older_than_days: Annotated[float, Within(0)] | None = None,
+        keep: Annotated[int, Within(0)] | None = None,
         summarise: Summarise | None = None,
         project: str | None = None,
         by: Grouping = "clusters",
-        seed: int = 0,
+        seed: Seed = 0,
         dry_run: bool = False,
     ) -> Consolidated:
         """Let one summary stand for many old memories of a cluster, or of a community of linked ones; one event.

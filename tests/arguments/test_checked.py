@@ -51,7 +51,7 @@ def call(
         ({"limit": 2**63}, "limit is a whole number"),
         ({"seed": -1}, "seed is a whole number from 0 to 18,446,744,073,709,551,615, not -1."),
         ({"share": 1.5}, "share is a number from 0 to 1, not 1.5."),
-        ({"share": float("nan")}, "share is a finite number, not nan."),
+        ({"share": float("nan")}, "share is a number from 0 to 1, not nan."),
         ({"log": 1}, "log is True or False, not 1."),
         ({"words": ["a", None]}, "words[1] is a text, not None."),
         ({"ids": 3}, "ids is a list of which each is a whole number, not 3."),
