@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
-from memlab.arguments import Called, Taken, checked, shown
+from memlab.arguments import Called, Taken, Within, checked, shown
 from memlab.errors import InputError
 
 __all__ = [
@@ -38,6 +38,9 @@ When = Annotated[
 """What a person may pass for an instant: a datetime, an ISO 8601 string, or microseconds."""
 
 Clock = Annotated[Callable[[], Micros], Taken("a function that gives microseconds", lambda clock: _clock(clock))]
+
+Span = Annotated[float, Within(-1e15, 1e15)]
+"""What can be added to a time without an overflow; whether a calendar has the sum is seen then."""
 
 HOUR: Micros = 3_600_000_000
 DAY: Micros = 24 * HOUR
@@ -68,7 +71,7 @@ class ManualClock:
         return self.now
 
     @checked
-    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
+    def advance(self, *, days: Span = 0, hours: Span = 0, minutes: Span = 0, seconds: Span = 0) -> None:
         passed = round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
         self.now = datable(self.now + passed, "The clock")
 

@@ -13,11 +13,11 @@ import memlab
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from experiments.fuzzing.callables import MADE_BY_MEMLAB, parameters, public_callables
+from experiments.fuzzing.callables import parameters, public_callables
 from experiments.fuzzing.examples import EXAMPLES, Desk
 from experiments.fuzzing.signatures import Case, fuzz, sampled
 
-CASES, SEED = 1500, 20261122
+CASES, SEED = 900, 20261122
 REFUSED = {"Lab.unconsolidate", "LabIndex.rebuild", "read_locomo"}
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {"Pack.count", "Pack.number", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates"}
@@ -84,10 +84,3 @@ NONSENSE = [
 @pytest.mark.parametrize("case", NONSENSE, ids=str)
 def test_nonsense_is_refused(case):
     assert fuzz([case]).refused == 1
-
-
-def test_what_is_exempt_is_still_there():
-    """Names that nothing bears any more would hide a new callable of that name."""
-    known = {name.partition(".")[0] for name in public_callables()}
-    gone = {name for name in MADE_BY_MEMLAB if "." in name and name.partition(".")[0] not in known}
-    assert not gone
