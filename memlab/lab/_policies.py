@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Annotated, Any, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 
-from memlab.arguments import checked
+from memlab.arguments import AnyNumber, checked
 from memlab.errors import InputError
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
@@ -96,7 +96,7 @@ class LabPolicies:
         source: str,
         *,
         helpers: tuple[str, ...] = (),
-        params: Mapping[str, float] | None = None,
+        params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         reason: str = "",
     ) -> Version:
         """Put a policy into one slot of the live pack.

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from memlab.arguments import checked
+from memlab.arguments import AnyNumber, checked
 from memlab.errors import InputError, MemlabError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
 from memlab.language._check import Checker, Helper
@@ -101,7 +101,7 @@ class Policy:
         return digest(DIALECT, self.root.digest)
 
     @checked
-    def with_params(self, values: Mapping[str, float]) -> Policy:
+    def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Policy:
         """The same policy with other parameter values, and so another ``hash``."""
         if self._of is not None:
             record, field = self._of

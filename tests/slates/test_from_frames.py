@@ -382,7 +382,7 @@ class TestColumns:
         ("how", "why"),
         [
             ({"duplicates": "lats"}, "Did you mean last"),
-            ({"empty": "skip"}, "empty="),
+            ({"empty": "skip"}, "There is no empty of"),
             ({"reward_range": (1, 0)}, "reward_range"),
         ],
     )
