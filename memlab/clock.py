@@ -111,6 +111,7 @@ def to_micros(when: When) -> Micros:
     if isinstance(when, date) and not isinstance(when, datetime):
         return to_micros(datetime(when.year, when.month, when.day, tzinfo=UTC))
     if isinstance(when, str):
+        when = str.__str__(when)  # a subclass may say something else of itself
         try:
             when = datetime.fromisoformat(when)
         except ValueError:

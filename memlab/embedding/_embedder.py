@@ -102,6 +102,8 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
         return spec
     if spec is None:
         return _shipped()
+    if isinstance(spec, str):
+        spec = str.__str__(spec)  # a subclass may say something else of itself
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))

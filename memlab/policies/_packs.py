@@ -49,7 +49,7 @@ class Pack:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
         policy = self.policies.get(slot) if isinstance(slot, str) else None
         if policy is None:
-            raise UnknownName("policy slot", slot if isinstance(slot, str) else shown(slot), SLOTS)
+            raise UnknownName("policy slot", str.__str__(slot) if isinstance(slot, str) else shown(slot), SLOTS)
         for adapter in SLOTS[slot].adapters:
             if adapter.input in policy.inputs:
                 return adapter.per_unit
@@ -69,7 +69,7 @@ class Pack:
     def number(self, setting: str) -> float:
         value = self.settings.get(setting) if isinstance(setting, str) else None
         if value is None:
-            raise UnknownName("setting", setting if isinstance(setting, str) else shown(setting), SETTINGS)
+            raise UnknownName("setting", str.__str__(setting) if isinstance(setting, str) else shown(setting), SETTINGS)
         return float(value)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
+from memlab.arguments import Seed, checked
 from memlab.errors import InputError
 from memlab.simulation._events import chance
 from memlab.simulation._life import Life
@@ -99,7 +99,7 @@ class Pools:
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
     @checked
-    def redraw(self, seed: int, *, clusters: int | None = None) -> Slates:
+    def redraw(self, seed: Seed, *, clusters: int | None = None) -> Slates:
         """Another log of the same life: other probes, other feedback.
 
         With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from memlab.arguments import checked
+from memlab.arguments import Seed, checked
 from memlab.clock import DAY, HOUR, Micros, to_micros
 from memlab.errors import InputError
 from memlab.simulation import _words as words
@@ -66,7 +66,7 @@ class World:
 
     name: str
     doc: str = ""
-    seed: int = 0
+    seed: Seed = 0
     days: int = 90
     projects: int = 8
     people: int = 3

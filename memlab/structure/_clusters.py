@@ -67,6 +67,8 @@ class Clusters:
     def save(self, path: str | Path) -> None:
         """Write one file of plain arrays (NumPy's npz), replaced whole."""
         path = Path(path)
+        if not path.name:
+            raise InputError(f"{path} is a folder: name a file for the clusters.")
         about = json.dumps({"method": self.method, "settings": dict(self.settings)}).encode()
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
