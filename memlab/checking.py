@@ -21,9 +21,10 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.backups import BACKUPS, backups_in, places
 from memlab.disk import writing
-from memlab.errors import DamagedLab, DamageWarning, InputError, MemlabError, NotALab
+from memlab.errors import DamagedLab, DamageWarning, MemlabError, NotALab
 from memlab.index import unsound_bases
 from memlab.journal import FILE, HEAD, LOCK, Fault, Journal, WriterLock, connected, faults, head_of, replace_rows, whole
 from memlab.memory import State, latest_snapshot, load_snapshot
@@ -32,7 +33,7 @@ from memlab.printable import printable
 from memlab.purging import DERIVED, PURGE_TIMEOUT
 from memlab.slates import SlateLog
 
-__all__ = ["Checked", "check"]
+__all__ = ["Checked", "check", "check_in_memory"]
 
 _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": pl.String}
 
@@ -62,6 +63,7 @@ class Checked:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"
 
 
+@checked
 def check(path: str | Path, *, repair: bool = True) -> Checked:
     """Compare everything in the lab at ``path`` with what was written, and mend what can be mended.
 
@@ -75,17 +77,21 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     >>> memlab.check("agent.memlab").sound                                                 # doctest: +SKIP
     True
     """
-    if not isinstance(path, str | Path):
-        raise InputError(f"check takes the path of a lab, not {type(path).__name__}.")
     folder = Path(path).expanduser().absolute()
-    if not isinstance(repair, bool):
-        raise InputError(f"repair is true or false, not {repair!r}.")
     if not folder.is_dir():
         raise NotALab(f"There is no lab at {folder}. Check the path.")
     checking = _Checking(folder, repair)
     with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT):
         checking.go()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
+
+
+def check_in_memory(journal: Journal) -> Checked:
+    """What ``check`` finds of a journal that has no files: its rows."""
+    found = journal.faults()
+    rows = [("in memory", str(fault).partition(": ")[0], "damaged", fault.detail) for fault in found]
+    rows = rows or [("in memory", "rows", "sound", f"{journal.head:,} events")]
+    return Checked(None, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
 
 
 class _Checking:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any
 
+from memlab.arguments import Called, Taken, Within, checked, shown
 from memlab.errors import InputError
 
 __all__ = [
@@ -28,10 +31,16 @@ __all__ = [
 Micros = int
 """Microseconds since 1970-01-01 UTC."""
 
-When = datetime | date | str | int
+When = Annotated[
+    datetime | date | str | int,
+    Taken("a datetime, an ISO 8601 string or microseconds", lambda when: datable(to_micros(when), "a time")),
+]
 """What a person may pass for an instant: a datetime, an ISO 8601 string, or microseconds."""
 
-Clock = Callable[[], Micros]
+Clock = Annotated[Callable[[], Micros], Taken("a function that gives microseconds", lambda clock: _clock(clock))]
+
+Span = Annotated[float, Within(-1e15, 1e15)]
+"""What can be added to a time without an overflow; whether a calendar has the sum is seen then."""
 
 HOUR: Micros = 3_600_000_000
 DAY: Micros = 24 * HOUR
@@ -54,17 +63,43 @@ class ManualClock:
     '2026-01-02T00:00:00+00:00'
     """
 
+    @checked
     def __init__(self, start: When = 0) -> None:
         self.now = to_micros(start)
 
     def __call__(self) -> Micros:
         return self.now
 
-    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-        self.now += round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
+    @checked
+    def advance(self, *, days: Span = 0, hours: Span = 0, minutes: Span = 0, seconds: Span = 0) -> None:
+        passed = round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
+        self.now = datable(self.now + passed, "The clock")
 
+    @checked
     def set(self, when: When) -> None:
         self.now = to_micros(when)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A caller's clock: what it raises, and a time that no calendar has, are errors of ours."""
+
+    clock: Called
+
+    def __call__(self) -> Micros:
+        now = self.clock()
+        if type(now) is not int:
+            raise InputError(f"{self.clock.where} gives microseconds since 1970, a whole number, not {shown(now)}.")
+        return datable(now, self.clock.where)
+
+
+def _clock(clock: Any) -> Clock:
+    if clock is system_clock or isinstance(clock, ManualClock | _Checked):
+        known: Clock = clock
+        return known
+    if not callable(clock):
+        raise InputError(f"A clock is a function that gives microseconds since 1970, not {shown(clock)}.")
+    return _Checked(Called(clock, "The clock"))
 
 
 def to_micros(when: When) -> Micros:
@@ -76,6 +111,7 @@ def to_micros(when: When) -> Micros:
     if isinstance(when, date) and not isinstance(when, datetime):
         return to_micros(datetime(when.year, when.month, when.day, tzinfo=UTC))
     if isinstance(when, str):
+        when = str.__str__(when)  # a subclass may say something else of itself
         try:
             when = datetime.fromisoformat(when)
         except ValueError:

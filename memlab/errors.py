@@ -3,6 +3,7 @@
     MemlabError
     ├── InputError            a value that a caller passed                 (also a ValueError)
     │   └── UnknownName       a kind, id, pack, slot, feature ... that does not exist
+    │       └── NoSuchItem        a place beyond the end of a sequence             (also an IndexError)
     ├── PolicyError           a policy's source; carries line, column, policy name and hash
     │   ├── PolicySyntaxError     it cannot be read
     │   ├── PolicyNameError       a name that nothing declares
@@ -42,6 +43,7 @@ __all__ = [
     "MemlabError",
     "MissingExtra",
     "NewerLab",
+    "NoSuchItem",
     "NotALab",
     "PolicyError",
     "PolicyLimitError",
@@ -95,6 +97,10 @@ class UnknownName(InputError, LookupError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+class NoSuchItem(UnknownName, IndexError):
+    """A place beyond the end of a sequence."""
 
 
 _MOST_SAID = 600

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.backups import BACKUPS, UNCOPIED, Kept, backups_in, places
 from memlab.disk import sync, writing
 from memlab.errors import DamagedLab, InputError, LabError, NotALab
@@ -56,6 +57,7 @@ class Restored:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"
 
 
+@checked
 def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     """Make the lab at ``path`` whole again: with ``backup``, or with what holds the most of it.
 
@@ -68,9 +70,6 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
     >>> memlab.restore("agent.memlab").event                                               # doctest: +SKIP
     """
-    for name, given in (("path", path), ("backup", backup)):
-        if not isinstance(given, str | Path) and not (given is None and name == "backup"):
-            raise InputError(f"{name} is the path of a folder, not {type(given).__name__}.")
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise NotALab(f"There is no lab at {folder}. Check the path.")

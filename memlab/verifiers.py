@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memlab.arguments import checked
 from memlab.recall import Hit, Hits
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Verdict:
 Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]
 
 
+@checked
 def overlap(hits: Hits) -> Verdict:
     """A verifier without a model: a hit passes if it holds enough of what the question asks for.
 

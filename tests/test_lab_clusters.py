@@ -99,7 +99,7 @@ class TestRefusals:
             ({"older_than_days": True}, "older_than_days is a number"),
             ({"keep": 1.5}, "keep is a whole number"),
             ({"keep": -1}, "keep is a whole number"),
-            ({"summarise": "gpt"}, "summarise= is a function"),
+            ({"summarise": "gpt"}, "summarise is a function"),
         ],
     )
     def test_consolidate(self, herd, given, said):

@@ -67,7 +67,7 @@ class TestMaintain:
     def test_what_no_calendar_has_is_refused(self, lab, now):
         lab.remember("a")
         before = head(lab)
-        with pytest.raises(InputError, match="now= lies in the years 1 to 9998"):
+        with pytest.raises(InputError, match="a time lies in the years 1 to 9998"):
             lab.maintain(now)
         assert head(lab) == before
 
@@ -237,7 +237,7 @@ class TestSchedule:
 
     @pytest.mark.parametrize("every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True])
     def test_another_kind_of_time_is_refused(self, lab, every):
-        with pytest.raises(InputError, match="every= is a timedelta"):
+        with pytest.raises(InputError, match="every is a timedelta"):
             lab.schedule(every=every)
 
     def test_who_writes_meanwhile_is_not_held_up(self, lab):

@@ -124,7 +124,19 @@ def test_only_one_place_of_the_command_line_prints():
 # -- representations ------------------------------------------------------------------------------------------------
 
 OF_NUMBERS = {
-    *("Node", "Parameter", "Gate", "IndexReport", "Remembered", "Clusters", "Clustered", "Version", "SlateLog"),
+    *(
+        "Node",
+        "Parameter",
+        "Called",
+        "Within",
+        "Gate",
+        "IndexReport",
+        "Remembered",
+        "Clusters",
+        "Clustered",
+        "Version",
+        "SlateLog",
+    ),
     *("Corrected", "DemoResult"),
 }
 """They show numbers, words of closed vocabularies and paths that the caller gave; ``Hit`` quotes its text."""

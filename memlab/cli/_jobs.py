@@ -110,11 +110,13 @@ def _wide(
 ) -> tuple[memlab.Slates, list[str]]:
     import polars as pl
 
+    from memlab.moving import UNREADABLE
+
     if log.suffix not in (".csv", ".parquet"):
         raise memlab.InputError(f"{log} is neither a lab's folder nor a .csv or .parquet file.")
     try:
         frame = pl.read_csv(log) if log.suffix == ".csv" else pl.read_parquet(log)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except UNREADABLE as error:
         raise memlab.InputError(f"Cannot read {log}: {str(error).splitlines()[0]}") from None
     if not policies:
         raise click.UsageError("Say which --policies to evaluate: columns of scores, packs or .hy files.")

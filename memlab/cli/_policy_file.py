@@ -94,6 +94,8 @@ def read_frame(path: Path) -> pl.DataFrame:
     """A table from a .parquet, .csv or .jsonl file."""
     import polars as pl
 
+    from memlab.moving import UNREADABLE
+
     readers: dict[str, Any] = {
         ".parquet": pl.read_parquet,
         ".csv": pl.read_csv,
@@ -106,7 +108,7 @@ def read_frame(path: Path) -> pl.DataFrame:
         raise InputError(f"There is no file {path}.")
     try:
         frame: pl.DataFrame = readers[path.suffix](path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path} cannot be read as {path.suffix}: {str(error).splitlines()[0]}") from None
     return frame
 

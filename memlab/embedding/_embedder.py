@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.arguments import AsGiven, Called, checked
 from memlab.embedding._calibration import SHIPPED_KNOTS, Knots, calibrated
 from memlab.embedding._model import Model
 from memlab.errors import InputError
@@ -55,6 +56,7 @@ class Embedder:
     _embed: Callable[[list[str]], ArrayLike] = field(repr=False, compare=False)
     _knots: Knots | None = field(default=None, repr=False, compare=False)
 
+    @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
         """The vectors of ``texts``, an int8 matrix (texts, dim) of components -127..127.
 
@@ -62,13 +64,12 @@ class Embedder:
         ``dim`` finite numbers. A model reads the first ``max_length`` tokens of a text (512 for the shipped one,
         about 400 words), so a long text costs no more than a page.
         """
-        if isinstance(texts, str):
-            raise InputError("encode takes a sequence of texts, not one text; pass [text].")
-        checked = [_checked_text(number, text) for number, text in enumerate(texts)]
-        if not checked:
+        given = list(texts)
+        if not given:
             return np.zeros((0, self.dim), dtype=np.int8)
-        return _rounded(_checked_vectors(self._embed(checked), checked, self.dim, self.name))
+        return _rounded(_checked_vectors(self._embed(given), given, self.dim, self.name))
 
+    @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cosines on the scale of all-MiniLM-L6-v2, for which thresholds are usually written.
 
@@ -77,7 +78,7 @@ class Embedder:
         return calibrated(cosine, self._knots)
 
 
-EmbedderSpec = None | str | Path | Callable[[list[str]], ArrayLike] | Embedder
+EmbedderSpec = Annotated[str | Path | Callable[[list[str]], ArrayLike] | Embedder | None, AsGiven]
 """What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, or an Embedder."""
 
 
@@ -101,11 +102,15 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
         return spec
     if spec is None:
         return _shipped()
+    if isinstance(spec, str):
+        spec = str.__str__(spec)  # a subclass may say something else of itself
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
     if callable(spec):
-        return _of_callable(spec, name or getattr(spec, "__qualname__", None) or type(spec).__qualname__)
+        return _of_callable(
+            Called(spec, "open(embedder=...)"), name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
+        )
     raise InputError(
         "An embedder is None (the shipped model), a model2vec folder or hub name, or a callable from texts to "
         f"vectors, not {type(spec).__name__}."
@@ -133,19 +138,6 @@ def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
     digest.update(json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode())
     return Embedder(name, digest.hexdigest(), raw.shape[1], embed)
-
-
-def _checked_text(number: int, text: Any) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"Text {number} is not a str but {type(text).__name__}.")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"Text {number} ({_shown(text)}) is not valid Unicode at position {error.start}: {error.reason}."
-            ) from None
-    return text
 
 
 def _checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 
+from memlab.arguments import Taken, Within, checked
 from memlab.clock import ManualClock
-from memlab.errors import DatasetError, InputError
+from memlab.embedding import EmbedderSpec
+from memlab.errors import DatasetError
 from memlab.evaluation._baselines import BASELINES
 from memlab.evaluation._intervals import cluster_interval
 from memlab.evaluation._metrics import judge, measure
@@ -31,7 +33,6 @@ from memlab.policies import Pack, load_pack, pack_names
 from memlab.progress import Step, bar
 
 if TYPE_CHECKING:
-    from memlab.embedding import EmbedderSpec
     from memlab.lab import Lab
     from memlab.recall import Hits
 
@@ -71,12 +72,13 @@ class Labelled(Protocol):
     def questions(self) -> Sequence[Asked]: ...
 
 
+@checked
 def bench_locomo(
-    conversations: Sequence[Labelled],
+    conversations: Annotated[Sequence[Labelled], Taken("what memlab.ingest.read_locomo(path) returns")],
     *,
     packs: Iterable[str | Path | Pack] | None = None,
     baselines: bool = True,
-    limit: int = 20,
+    limit: Annotated[int, Within(max(_CUTS))] = 20,
     dataset: str = "conversations",
     embedder: EmbedderSpec = None,
     progress: bool = False,
@@ -93,10 +95,6 @@ def bench_locomo(
     >>> from memlab.ingest import read_locomo
     >>> bench_locomo(read_locomo("locomo10.json"), packs=["memlab"]).frame            # doctest: +SKIP
     """
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < max(_CUTS):
-        raise InputError(f"limit is a whole number of at least {max(_CUTS)}, for recall@{max(_CUTS)}; not {limit!r}.")
-    if isinstance(conversations, str | Path):
-        raise InputError(f"bench_locomo takes conversations: bench_locomo(read_locomo({str(conversations)!r})).")
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if baselines:
         chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]

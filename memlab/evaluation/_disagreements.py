@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab import arguments
 from memlab.evaluation._log import Log
 from memlab.evaluation._targets import Target
 from memlab.printable import printable
@@ -62,8 +63,10 @@ class Disagreements(Sequence[Disagreement]):
     def __getitem__(self, at: int) -> Disagreement: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[Disagreement]: ...
+    @arguments.checked
     def __getitem__(self, at: int | slice) -> Disagreement | Sequence[Disagreement]:
-        return self._found[at]
+        found: Disagreement | Sequence[Disagreement] = arguments.item(self._found, at, "disagreement")
+        return found
 
     def __iter__(self) -> Iterator[Disagreement]:
         return iter(self._found)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from memlab.arguments import Seed, checked
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._compare import Contest, compare
 from memlab.evaluation._evaluation import Evaluation, PolicyValue, Settings
@@ -28,6 +29,7 @@ __all__ = ["checked_settings", "evaluate"]
 _STATISTICS = {"snips": self_normalised, "ht": horvitz_thompson}
 
 
+@checked
 def evaluate(
     slates: Slates,
     policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
@@ -40,7 +42,7 @@ def evaluate(
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
     labels: pl.DataFrame | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Evaluation:
     """The value that each policy would have had on the recalls of a log, with intervals, or the reasons for none.
 
@@ -144,10 +146,6 @@ def checked_settings(
         ) from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"reward_range runs from the least to the greatest reward, both finite; not {reward_range!r}.")
-    if labels is not None and not isinstance(labels, pl.DataFrame):
-        raise InputError(f"labels are a Polars frame of decision, memory_id, relevance; not {type(labels).__name__}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed is a whole number of at least 0, not {seed!r}.")
     span = horizon if horizon is None or isinstance(horizon, str) else f"{horizon.total_seconds() / 86_400:g}d"
     return Settings("feedback" if labels is None else "labels", span, missing, estimator, level, (low, high), seed)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, UnknownName
+from memlab.arguments import Count, checked
+from memlab.errors import UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._gates import Gate
 from memlab.evaluation._inclusion import Estimator
@@ -41,6 +42,7 @@ class Settings:
     seed: int
     metric: str = ""
 
+    @checked
     def by(self, metric: str) -> Settings:
         return replace(self, metric=metric)
 
@@ -198,6 +200,7 @@ class Evaluation:
         """Whether at least two policies passed their gates."""
         return sum(row.value is not None for row in self.rows) > 1
 
+    @checked
     def target(self, policy: str) -> Target:
         """What this policy would have shown."""
         for target in self._targets:
@@ -205,12 +208,11 @@ class Evaluation:
                 return target
         raise UnknownName("evaluated policy", policy, [target.name for target in self._targets])
 
-    def disagreements(self, a: str, b: str, n: int = 5) -> Disagreements:
+    @checked
+    def disagreements(self, a: str, b: str, n: Count = 5) -> Disagreements:
         """The ``n`` recalls on which two policies differ most, with the items and the terms of their scores."""
         from memlab.evaluation._disagreements import disagreements
 
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise InputError(f"n is a whole number of at least 1, not {n!r}.")
         return disagreements(self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab)
 
     @property
@@ -222,12 +224,14 @@ class Evaluation:
         others = [name for name in names if name != self.baseline]
         return others[0], self.baseline if self.baseline in names else others[1]
 
+    @checked
     def figure(self, kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard") -> Figure:
         """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``."""
         from memlab.evaluation._figures import figure
 
         return figure(self, kind)
 
+    @checked
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file, and return its path."""
         from memlab.evaluation._report import write_report

@@ -13,12 +13,13 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import Seed, Within, checked
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate, Sample, Statistic, cluster_sums
 from memlab.evaluation._evaluate import checked_settings
@@ -119,6 +120,7 @@ class Tuning:
         return f"<div><p><code>{html.escape(head)}</code></p>{lines}{self.frame._repr_html_()}</div>"
 
 
+@checked
 def tune(
     slates: Slates,
     policy: PolicySpec,
@@ -129,10 +131,10 @@ def tune(
     missing: str = "censor",
     estimator: Estimator = "snips",
     reward_range: tuple[float, float] | None = None,
-    level: float = 0.95,
-    folds: int = 5,
-    budget: int = 200,
-    seed: int = 0,
+    level: Annotated[float, Within(0, 1)] = 0.95,
+    folds: Annotated[int, Within(2)] = 5,
+    budget: Annotated[int, Within(20, 1_000_000)] = 200,
+    seed: Seed = 0,
     progress: bool = False,
 ) -> Tuning:
     """Search the ``(param ...)`` of a recall-score for the best value on a log, and say what that is worth elsewhere.
@@ -147,14 +149,9 @@ def tune(
 
     >>> memlab.tune(lab.slates, "my.hy", labels=labels).held_out      # doctest: +SKIP
     """
-    if not isinstance(slates, Slates):
-        raise InputError(f"tune reads memlab.Slates (from_frames, from_wide, lab.slates), not {type(slates).__name__}.")
     if reward_range is None:
         reward_range = slates.reward_range or (0.0, 1.0)
     asked = checked_settings("item", horizon, missing, estimator, level, reward_range, labels, seed)
-    for what, number, least in (("folds", folds, 2), ("budget", budget, 20), ("seed", seed, 0)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < least:
-            raise InputError(f"{what} is a whole number of at least {least}, not {number!r}.")
     schema = slates.candidates.collect_schema()
     (ranker,) = rankers_of(policy, schema)
     space = _space(ranker, bounds or {})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import Share, Within, checked
 from memlab.clock import Micros
 from memlab.errors import InputError
 from memlab.history._replay import Replay
@@ -77,13 +78,14 @@ class Comparison:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{element(self.figure(), name='compare')}{last._repr_html_()}"
 
 
+@checked
 def compare(
     a: Lab | Replay,
     b: Lab | Replay,
     *others: Lab | Replay,
     names: tuple[str, ...] | None = None,
-    points: int = 60,
-    junk_below: float = 0.1,
+    points: Annotated[int, Within(2, 10_000)] = 60,
+    junk_below: Share = 0.1,
 ) -> Comparison:
     """How two labs (or more) went, at ``points`` instants from the first event of any to the last.
 
@@ -93,11 +95,6 @@ def compare(
     >>> memlab.compare(lab, memlab.replay(lab, "companion")).figure()                  # doctest: +SKIP
     """
     labs = [one.lab if isinstance(one, Replay) else one for one in (a, b, *others)]
-    wrong = [type(one).__name__ for one in labs if not isinstance(one, Lab)]
-    if wrong:
-        raise InputError(f"compare takes labs or replays, not {wrong[0]}.")
-    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= 10_000:
-        raise InputError(f"points is a whole number from 2 to 10000, not {points!r}.")
     if names is not None and len(set(names)) != len(labs):
         raise InputError(f"There are {len(labs)} labs: give as many names, each another.")
     packs = [lab.pack for lab in labs]

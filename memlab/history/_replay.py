@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
+from memlab.arguments import Count, Seed, Within, checked
 from memlab.clock import DAY, ManualClock, Micros
 from memlab.errors import InputError
 from memlab.journal import Event
@@ -66,14 +67,15 @@ class Replay:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"
 
 
+@checked
 def replay(
     lab: Lab,
     pack: str | Path | Pack,
     *,
     path: str | Path | None = None,
-    every_days: float = 1.0,
-    upto: int | None = None,
-    seed: int | None = None,
+    every_days: Annotated[float, Within(0, 1_000_000)] = 1.0,
+    upto: Count | None = None,
+    seed: Seed | None = None,
     progress: bool = True,
 ) -> Replay:
     """Run the inputs of ``lab`` through a fresh lab under ``pack`` and a simulated clock.
@@ -90,12 +92,8 @@ def replay(
 
     >>> memlab.replay(lab, "companion").frame                                              # doctest: +SKIP
     """
-    if isinstance(every_days, bool) or not isinstance(every_days, int | float) or not 0 <= every_days < 1e6:
-        raise InputError(f"every_days is a number of days, or 0 for no upkeep, not {every_days!r}.")
     if 0 < every_days < _LEAST_DAYS:
         raise InputError(f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}.")
-    if not isinstance(lab, Lab):
-        raise InputError(f"replay takes a lab, not {type(lab).__name__}.")
     if path is not None and Path(path).expanduser().exists():
         raise InputError(f"{path} exists: a replay begins with an empty lab.")
     journal = lab._store.journal

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
+from memlab.arguments import checked
+
 __all__ = ["Conversation", "Turn", "conversation"]
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What one speaker said at one time (UTC); ``caption`` describes a picture that came with it."""
@@ -33,6 +36,7 @@ class Turn:
         return f"{self.text} {image}".strip()
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """The turns between some speakers, over one or more sessions, in the order in which they were said."""
@@ -50,6 +54,7 @@ class Conversation:
         """When its last turn was said."""
         return max(turn.at for turn in self.turns)
 
+    @checked
     def rows(self, *, project: str | None = None) -> list[dict[str, object]]:
         """One row a turn for ``lab.remember_many``; a turn without words has none.
 
@@ -79,6 +84,7 @@ class Remembers(Protocol[Remembered]):
     def remember_many(self, rows: Sequence[dict[str, Any]], *, chain: bool = False) -> Remembered: ...
 
 
+@checked
 def conversation(lab: Remembers[Remembered], conversation: Conversation, *, project: str | None = None) -> Remembered:
     """Remember every turn, in one transaction, consecutive turns of a session joined by ``next`` edges.
 

@@ -10,6 +10,7 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 
+from memlab.arguments import checked
 from memlab.errors import DatasetError
 
 __all__ = ["LOCOMO_SHA256", "LOCOMO_URL", "download_locomo"]
@@ -19,6 +20,7 @@ LOCOMO_SHA256 = "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff
 _LARGEST = 64 * 2**20
 
 
+@checked
 def download_locomo(
     target: str | Path, *, url: str = LOCOMO_URL, sha256: str = LOCOMO_SHA256, timeout: float = 60
 ) -> Path:

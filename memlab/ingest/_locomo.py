@@ -15,12 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memlab.arguments import checked
 from memlab.errors import DatasetError
 from memlab.ingest._conversation import Conversation, Turn
 
 __all__ = ["LabelledConversation", "Question", "read_locomo"]
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question with its labels. ``evidence`` are refs of turns that exist; ``dropped`` is what the file said beside.
@@ -35,6 +37,7 @@ class Question:
     dropped: tuple[str, ...] = ()
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class LabelledConversation:
     """A conversation and, apart from it, what is asked about it."""
@@ -43,6 +46,7 @@ class LabelledConversation:
     questions: tuple[Question, ...]
 
 
+@checked
 def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     """The conversations of a LoCoMo file, each with its questions. Raises ``DatasetError``.
 

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab, ReadOnlyLab
 from memlab.journal import _database
+from memlab.journal._check import Fault, faults
 from memlab.journal._database import Mode, Synchronous, translated
 from memlab.journal._head import Head, HeadFile
 from memlab.journal._lock import WriterLock
@@ -187,6 +188,12 @@ class Journal(Reading):
                 DamageWarning,
                 stacklevel=3,
             )
+
+    def faults(self) -> list[Fault]:
+        """Every row that is not what was written."""
+        self._check_usable()
+        with self._reading:
+            return faults(self._reader)
 
     def settle(self) -> None:
         """Take the journal for whole as it is: what was missing is no longer told."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from memlab.arguments import Count, checked
 from memlab.clock import When
 from memlab.lab._base import LabBase, MemoryLike
 from memlab.recall import Filters, Hits, WordOrWords
@@ -14,11 +15,12 @@ __all__ = ["LabAsking"]
 class LabAsking(LabBase):
     """``recall``, ``similar``."""
 
+    @checked
     def recall(
         self,
         query: str,
         *,
-        limit: int | None = None,
+        limit: Count | None = None,
         project: str | None = None,
         session: str | None = None,
         branch: WordOrWords = None,
@@ -58,11 +60,12 @@ class LabAsking(LabBase):
         )
         return self._recalls.ask(query, limit=limit, project=project, session=session, filters=filters, at=at, log=log)
 
+    @checked
     def similar(
         self,
         memory: MemoryLike,
         *,
-        limit: int = 10,
+        limit: Count = 10,
         project: str | None = None,
         where: pl.Expr | None = None,
     ) -> pl.DataFrame:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
+from memlab.arguments import Count, checked
 from memlab.backups import BACKUPS, Kept, backups_in, write_backup
-from memlab.checking import Checked, check
+from memlab.checking import Checked, check, check_in_memory
 from memlab.clock import DAY, from_micros
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.journal import Journal
@@ -38,7 +39,8 @@ class Backup:
 class LabBackup(LabBase):
     """``backup``, ``check``."""
 
-    def backup(self, folder: str | Path | None = None, *, keep: int = 3) -> Backup:
+    @checked
+    def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:
         """Copy the lab into ``folder`` (``backups`` in its own, unless given), and keep the newest ``keep`` there.
 
         Others read and write meanwhile; the copy is the lab as it was at one moment, every row of it checked, and is
@@ -52,20 +54,21 @@ class LabBackup(LabBase):
 
         >>> lab.backup().path                                                              # doctest: +SKIP
         """
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise InputError(f"keep is a whole number of at least 1, not {keep!r}.")
         return _told(_written(self._store, folder, keep))
 
+    @checked
     def check(self, *, repair: bool = True) -> Checked:
         """Compare everything in this lab with what was written, and mend what can be mended: see ``memlab.check``.
 
         >>> lab.check().sound                                                              # doctest: +SKIP
         True
         """
-        store = self._store
-        if isinstance(store.journal, Journal) and store.journal.path is not None:
-            return check(store.journal.path, repair=repair and not store.journal.read_only)
-        raise InputError(f"{store.where} has no files that could be damaged.")
+        journal = self._store.journal
+        if not isinstance(journal, Journal):
+            raise ReadOnlyLab(f"{self._store.where}: check the lab itself.")
+        if journal.path is None:
+            return check_in_memory(journal)
+        return check(journal.path, repair=repair and not journal.read_only)
 
 
 def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:

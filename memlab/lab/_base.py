@@ -5,13 +5,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import polars as pl
 
+from memlab.arguments import Taken, checked
 from memlab.clock import Micros, When, datable, to_micros
-from memlab.errors import InputError, UnknownName
+from memlab.errors import UnknownName
 from memlab.lab._linker import Linker
 from memlab.lab._recall import LabRecalls
 from memlab.lab._results import Memory
@@ -19,14 +19,14 @@ from memlab.lab._schedule import Scheduler
 from memlab.lab._watch import Watches
 from memlab.memory import Seen, State
 from memlab.privacy import personal_kinds
-from memlab.recall import Hit, Hits
+from memlab.recall import Hit
 
 if TYPE_CHECKING:
     from memlab.store import Store
 
 __all__ = ["LabBase", "MemoryLike"]
 
-MemoryLike = Memory | Hit | int
+MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
 """How a person names a memory: as it was returned, as it was shown, or by its id."""
 
 
@@ -61,19 +61,16 @@ class LabBase:
         with self._reading() as state:
             return state.memories()
 
-    def __getitem__(self, memory: int) -> Memory:
+    @checked
+    def __getitem__(self, memory: MemoryLike) -> Memory:
         with self._reading() as state:
             return Memory.of(state, self._row(memory))
 
     def _row(self, memory: MemoryLike) -> int:
         """The row of a memory in the folded state; UnknownName if there is none."""
-        if isinstance(memory, Hits):
-            raise InputError("One memory is wanted, such as hits[0], not all that a recall showed.")
         state = self._store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
-        if isinstance(id, np.integer):
-            id = int(id)
-        if isinstance(id, bool) or not isinstance(id, int) or not 1 <= id <= len(state):
+        if not 1 <= id <= len(state):
             raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
         if isinstance(state, Seen) and state.hidden[id - 1]:
             raise UnknownName("memory", id)
@@ -81,9 +78,7 @@ class LabBase:
 
     def _rows(self, memories: MemoryLike | Iterable[MemoryLike]) -> list[int]:
         """The rows of one memory or several, each once, in the order given."""
-        if isinstance(memories, MemoryLike | np.integer | str) or not isinstance(memories, Iterable):
-            return [self._row(cast("int", memories))]  # what is no memory is told there
-        given = list(memories)
+        given = [memories] if isinstance(memories, Memory | Hit | int) else memories
         return list(dict.fromkeys(map(self._row, given)))
 
     def _personal(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
-from memlab.errors import InputError, ReadOnlyLab
+from memlab.errors import ReadOnlyLab
 from memlab.life import (
     Clustering,
     audiences,
@@ -104,8 +104,6 @@ def cluster(
     names some of these audiences.
     """
     check_writable(store)
-    if min_size is not None and (isinstance(min_size, bool) or not isinstance(min_size, int) or min_size < 2):
-        raise InputError(f"min_size is a whole number of at least 2, not {min_size!r}.")
     found, fingerprint, upto = sought(store, min_size=min_size, seed=seed, among=among)
     made = []
     for audience, theirs in found.items():

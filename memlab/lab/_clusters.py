@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Annotated
 
 import polars as pl
 
-from memlab.errors import InputError, ReadOnlyLab, UnknownName
+from memlab.arguments import Seed, Within, checked
+from memlab.errors import ReadOnlyLab, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._clustering import Clustered, cluster, refine
 from memlab.lab._consolidating import Consolidated, Summarise, consolidate, summaries_frame
@@ -19,7 +20,8 @@ __all__ = ["LabClusters"]
 class LabClusters(LabBase):
     """``cluster``, ``clusters``, ``refine``; ``consolidate``, ``unconsolidate``, ``summaries``."""
 
-    def cluster(self, *, min_size: int | None = None, seed: int = 0) -> Clustered:
+    @checked
+    def cluster(self, *, min_size: Annotated[int, Within(2)] | None = None, seed: Seed = 0) -> Clustered:
         """Find clusters among the memories that take part in recall, by HDBSCAN over their vectors; one event.
 
         Each memory of a cluster is joined to the cluster's node by an edge ``in-cluster``, as heavy as the cosine to
@@ -52,15 +54,16 @@ class LabClusters(LabBase):
         """
         return refine(self._store, self._store.clock())
 
+    @checked
     def consolidate(
         self,
         *,
-        older_than_days: float | None = None,
-        keep: int | None = None,
+        older_than_days: Annotated[float, Within(0)] | None = None,
+        keep: Annotated[int, Within(0)] | None = None,
         summarise: Summarise | None = None,
         project: str | None = None,
         by: Grouping = "clusters",
-        seed: int = 0,
+        seed: Seed = 0,
         dry_run: bool = False,
     ) -> Consolidated:
         """Let one summary stand for many old memories of a cluster, or of a community of linked ones; one event.
@@ -87,12 +90,6 @@ class LabClusters(LabBase):
 
         >>> lab.consolidate(older_than_days=30, dry_run=True).frame                        # doctest: +SKIP
         """
-        if by not in get_args(Grouping):
-            raise UnknownName("grouping", by, get_args(Grouping))
-        _check_number("older_than_days", older_than_days, whole=False)
-        _check_number("keep", keep, whole=True)
-        if summarise is not None and not callable(summarise):
-            raise InputError(f"summarise= is a function from a list of texts to one, not {summarise!r:.60}.")
         if project is not None:
             with self._reading() as state:
                 known = state.names["project"]
@@ -110,6 +107,7 @@ class LabClusters(LabBase):
             dry_run=dry_run,
         )
 
+    @checked
     def unconsolidate(self, summary: MemoryLike) -> Memory:
         """Undo one consolidation: the members get back the status that they had, and the summary is forgotten.
 
@@ -129,11 +127,3 @@ class LabClusters(LabBase):
         """What consolidation made: memory_id, of, by, count, members, at, undone (null: it stands), status, text."""
         with self._reading() as state:
             return summaries_frame(state)
-
-
-def _check_number(name: str, value: float | None, *, whole: bool) -> None:
-    if value is None:
-        return
-    wanted = int if whole else int | float
-    if isinstance(value, bool) or not isinstance(value, wanted) or not 0 <= value < float("inf"):
-        raise InputError(f"{name} is a {'whole ' if whole else ''}number of at least 0, not {value!r}.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.errors import InputError, LabError, ReadOnlyLab, UnknownName
 from memlab.journal import Journal, Scrub
 from memlab.lab._base import LabBase, MemoryLike
@@ -90,6 +91,7 @@ class Corrected:
 class LabCorrecting(LabBase):
     """``edit``, ``deprecate``, ``forget``, ``delete``, ``restore``, ``review``, ``purge``."""
 
+    @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
         """Correct a memory, and return what stands for it now.
 
@@ -149,6 +151,7 @@ class LabCorrecting(LabBase):
 
     # -- letting go -------------------------------------------------------------------------------------------
 
+    @checked
     def deprecate(self, memory: Which, reason: str) -> Corrected:
         """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``restore`` brings them back.
 
@@ -163,10 +166,12 @@ class LabCorrecting(LabBase):
 
         return self._corrected("deprecate", lambda state: self._rows(memory), change, reason)
 
+    @checked
     def forget(self, memory: Which) -> Corrected:
         """Take memories out of every recall; ``restore`` brings them back."""
         return self._let_go("forget", "forgotten", lambda state: self._rows(memory))
 
+    @checked
     def delete(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
         """Delete memories, or all of a project: out of every recall now, and due to be purged after ``grace-days``.
 
@@ -180,6 +185,7 @@ class LabCorrecting(LabBase):
 
         return self._let_go("delete", "deleted", rows)
 
+    @checked
     def restore(self, memory: Which | None = None, *, project: str | None = None) -> Corrected:
         """Bring back what was forgotten, deprecated, retracted or deleted, ran out or went into a summary; or all that
         is deleted of a project.
@@ -203,6 +209,7 @@ class LabCorrecting(LabBase):
 
         return self._corrected("restore", rows, change)
 
+    @checked
     def review(self, memory: Which | None = None) -> pl.DataFrame:
         """What may want a look since a memory was deprecated: those that it supersedes or was superseded by.
 
@@ -216,6 +223,7 @@ class LabCorrecting(LabBase):
 
     # -- for good ---------------------------------------------------------------------------------------------
 
+    @checked
     def purge(
         self,
         memory: Which | None = None,
@@ -260,8 +268,6 @@ class LabCorrecting(LabBase):
         >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
         """
         checked_choice(memory, overdue, project=project, session=session, subject=subject, creator=creator)
-        if not isinstance(reason, str):
-            raise InputError(f"The reason is a text, not {type(reason).__name__}.")
         refuse(reason, "reason")
         store, journal = self._store, self._store.journal
         if not isinstance(journal, Journal) or journal.read_only:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.arguments import Count, checked
 from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.lab._base import MemoryLike
@@ -79,11 +79,12 @@ class LabFacts(LabWriting):
 
     # -- facts ------------------------------------------------------------------------------------------------
 
+    @checked
     def fact(
         self,
         subject: str,
         predicate: str,
-        value: str | float | None = None,
+        value: str | bool | float | None = None,
         *,
         object: str | None = None,
         text: str | None = None,
@@ -104,8 +105,6 @@ class LabFacts(LabWriting):
                 "A fact has either a value or an object: a value is a text or a number, an object an entity."
             )
         if isinstance(value, bool | int | float):
-            if not math.isfinite(value):
-                raise InputError(f"A value is a text or a finite number, not {value!r}.")
             value = str(value).lower() if isinstance(value, bool) else str(value)
         names = {"subject": subject, "predicate": predicate, "value": value, "object": object}
         for what, name in names.items():
@@ -126,6 +125,7 @@ class LabFacts(LabWriting):
         fields |= {name: held for name, held in names.items() if held is not None}
         return self.remember(text, at=at, **fields)
 
+    @checked
     def facts(
         self,
         *,
@@ -162,6 +162,7 @@ class LabFacts(LabWriting):
                 rows = rows[held_at(state, rows, instant)]
             return facts_frame(state, self._store.versions.pack, rows, self._store.clock())
 
+    @checked
     def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
         """Say that a fact was never true: it takes part in nothing from now on, and only ``facts`` shows it.
 
@@ -198,6 +199,7 @@ class LabFacts(LabWriting):
             ]
         )
 
+    @checked
     def entity(self, name: str, *, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
         """The entity of this name, made if there is none; with a type and further names, if given.
 
@@ -207,8 +209,6 @@ class LabFacts(LabWriting):
         """
         if type is not None and type not in ENTITY_TYPES:
             raise UnknownName("type of entity", type, ENTITY_TYPES)
-        if isinstance(aliases, str):
-            raise InputError(f"aliases are several names, such as [{aliases!r}], not a text.")
         for one in (name, *aliases):
             _checked_name("name", one)
         with self._reading() as state:
@@ -219,6 +219,7 @@ class LabFacts(LabWriting):
                 return self._listed(state, name)
         return self._decide(name, lambda state: declared(entities_of(state), name, type, aliases))
 
+    @checked
     def merge_entities(self, entity: str, into: str) -> Entity:
         """Make two entities one: all names of ``entity`` stand for ``into``, and its facts are facts of that.
 
@@ -226,6 +227,7 @@ class LabFacts(LabWriting):
         """
         return self._decide(into, lambda state: merged(state, entity, into))
 
+    @checked
     def split_entity(
         self,
         entity: str,
@@ -247,17 +249,17 @@ class LabFacts(LabWriting):
             return self._decide(entity, lambda state: undone(state, entity))
         for one in (name, *aliases):
             _checked_name("name", one)
-        ids = [int(one) if isinstance(one, np.integer) else one for one in _several(facts)]
-        return self._decide(name, lambda state: split(state, entity, name, self._rows(ids), aliases))
+        return self._decide(name, lambda state: split(state, entity, name, self._rows(facts), aliases))
 
     # -- in words ---------------------------------------------------------------------------------------------
 
+    @checked
     def narrative(
         self,
         about: str | Hits | Iterable[MemoryLike],
         *,
-        budget_tokens: int | None = None,
-        limit: int | None = None,
+        budget_tokens: Count | None = None,
+        limit: Count | None = None,
         project: str | None = None,
         session: str | None = None,
         at: When | None = None,
@@ -273,21 +275,21 @@ class LabFacts(LabWriting):
         >>> print(lab.narrative("Where does Ada live?", budget_tokens=100))                # doctest: +SKIP
         """
         now = self._instant(at)
-        budget = _checked_budget(budget_tokens)
         if isinstance(about, str):
             about = self._recalls.ask(
                 about, limit=limit, project=project, session=session, filters=Filters.of(), at=at, log=log
             )
         with self._reading() as state:
             rows = np.array(self._rows(about), dtype=np.int64)
-            most = self._store.versions.pack.count("tier-2-tokens") if budget is None else budget
+            most = self._store.versions.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
             return narrative(state, rows, now, budget=most)
 
+    @checked
     def profile(
         self,
         subject: str = USER,
         *,
-        budget_tokens: int | None = None,
+        budget_tokens: Count | None = None,
         project: str | None = None,
         session: str | None = None,
         at: When | None = None,
@@ -299,7 +301,6 @@ class LabFacts(LabWriting):
         unless given. UnknownName for an entity of which nothing was ever said, except the user.
         """
         now = self._instant(at)
-        budget = _checked_budget(budget_tokens)
         with self._reading() as state:
             pack, entities = self._store.versions.pack, entities_of(state)
             known = entities.number(subject)
@@ -309,7 +310,7 @@ class LabFacts(LabWriting):
             called = subject if entry is None else entry.name
             question = Question("", at=now, project=project, session=session)
             among = self._recalls.recaller.population(state, question).mask
-            most = pack.count("tier-1-tokens") if budget is None else budget
+            most = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens
             rows = about(state, pack, called, now, among=among)
             return profile(state, rows, called, None if entry is None else entry.type, budget=most)
 
@@ -343,13 +344,3 @@ def _checked_name(what: str, name: object) -> None:
     refuse(checked_text(name, where=what), f"the {what}")
     if what != "value":
         entity_key(name)
-
-
-def _checked_budget(budget: int | None) -> int | None:
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
-        raise InputError(f"budget_tokens is a whole number of at least 1, not {budget!r}.")
-    return budget
-
-
-def _several(memories: MemoryLike | Iterable[MemoryLike]) -> list[MemoryLike]:
-    return [memories] if isinstance(memories, MemoryLike) else list(memories)

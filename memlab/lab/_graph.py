@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
 from memlab.memory import State
 from memlab.printable import printable
@@ -41,9 +40,6 @@ class LabTrace:
 
 def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:
     """The paths from the memory in ``row``, told by what the nodes are called."""
-    for what, value in (("depth", depth), ("most", most)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InputError(f"{what} is a whole number, not {value!r}.")
     found = trace(state.edges, row, depth, most=most)
     nodes = sorted({node for path in found.paths for node in path.nodes} | {row})
     named = dict(zip(nodes, labels(state, np.array(nodes)), strict=True))
@@ -67,11 +63,6 @@ def _paths(found: Trace, named: Mapping[int, str]) -> pl.DataFrame:
 
 def activated(state: State, seeds: Mapping[int, float], *, steps: int, decay: float, threshold: float) -> pl.DataFrame:
     """From rows with their energy: kind, id, name, activation, received, hops; the most active first."""
-    for what, value in (("decay", decay), ("threshold", threshold)):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{what} is a number, not {value!r}.")
-    if isinstance(steps, bool) or not isinstance(steps, int) or not 0 <= steps <= 100:
-        raise InputError(f"steps is a whole number from 0 to 100, not {steps!r}.")
     found = activate(
         state.edges,
         np.array(list(seeds), dtype=np.int64),

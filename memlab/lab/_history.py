@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.clock import ManualClock, When, from_micros, to_micros
 from memlab.errors import InputError
 from memlab.journal import Until
@@ -27,6 +28,7 @@ __all__ = ["LabHistory"]
 class LabHistory(LabBase):
     """``at``, ``viewed_by``, ``log``."""
 
+    @checked
     def at(self, when: When | None = None, *, event: int | None = None, progress: bool = True) -> Self:
         """The lab as it was: at a time (after the last event that had happened by then), or after an event.
 
@@ -44,7 +46,7 @@ class LabHistory(LabBase):
         if event is None:
             assert when is not None
             event = journal.last_at(to_micros(when))
-        elif isinstance(event, bool) or not isinstance(event, int) or not 1 <= event <= journal.head:
+        elif not 1 <= event <= journal.head:
             raise InputError(f"An event is a whole number from 1 to {journal.head}, not {event!r}.")
         first = next(journal.events(kinds=POLICY_EVENTS), None)
         if first is None or event < first.seq:
@@ -58,6 +60,7 @@ class LabHistory(LabBase):
         with bar(progress and event > 20_000 and sys.stderr.isatty(), 1, unit="fold", desc=f"to event {event:,}"):
             return self._as_of(self._store.as_of(until, clock))
 
+    @checked
     def viewed_by(self, viewer: str) -> Self:
         """The lab as ``viewer`` sees it: without what is private to another creator, as if it had never been told.
 
@@ -70,8 +73,8 @@ class LabHistory(LabBase):
 
         >>> lab.viewed_by("agent:coder").memories                                          # doctest: +SKIP
         """
-        if not isinstance(viewer, str) or not viewer:
-            raise InputError(f'viewer is who asks, such as "agent:coder", not {viewer!r:.60}.')
+        if not viewer:
+            raise InputError('viewer is who asks, such as "agent:coder", not an empty name.')
         refuse(viewer, "viewer")
         store = self._store
         if isinstance(store, SeenStore):

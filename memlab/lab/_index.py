@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memlab.arguments import Count, Seconds, Seed, checked
 from memlab.index import EXACT_UP_TO, IndexReport, report
 from memlab.memory import checked_text
 from memlab.printable import printable
@@ -21,13 +22,14 @@ class LabIndex:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @checked
     def report(
         self,
         queries: Sequence[str] | None = None,
         *,
-        n: int = 10,
-        sample: int = 200,
-        seed: int = 0,
+        n: Count = 10,
+        sample: Count = 200,
+        seed: Seed = 0,
         verify: bool = False,
         progress: bool = True,
     ) -> IndexReport:
@@ -42,13 +44,15 @@ class LabIndex:
         asked = None if queries is None else store.embedder.encode([checked_text(query) for query in queries])
         return report(store.neighbours, asked, n=n, sample=sample, seed=seed, verify=verify, progress=progress)
 
+    @checked
     def rebuild(self, *, wait: bool = True) -> bool:
         """Build the index anew over all memories, whatever their number; whether it is in use afterwards."""
         with self._store.reading():
             self._store.neighbours.refresh(self._store.state.vectors)
         return self._store.neighbours.rebuild(wait=wait)
 
-    def wait(self, timeout: float | None = None) -> bool:
+    @checked
+    def wait(self, timeout: Seconds | None = None) -> bool:
         """Until a build that was started here has ended, at most ``timeout`` seconds; whether an index is in use."""
         return self._store.neighbours.wait(timeout)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
+from memlab.arguments import Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.copies import unreached
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
@@ -37,13 +38,14 @@ from memlab.structure import Stats, stats
 __all__ = ["Lab", "open_lab"]
 
 
+@checked
 def open_lab(
     path: str | Path | None = None,
     *,
     pack: str | Path | Pack | None = None,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
-    seed: int = 0,
+    seed: Seed = 0,
     read_only: bool = False,
     reembed: bool = False,
     index: str = "annoy",
@@ -87,6 +89,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
 
     _backs_up = False
 
+    @checked
     def __init__(
         self,
         path: str | Path | None = None,
@@ -94,7 +97,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
         pack: str | Path | Pack | None = None,
         embedder: EmbedderSpec = None,
         clock: Clock = system_clock,
-        seed: int = 0,
+        seed: Seed = 0,
         read_only: bool = False,
         reembed: bool = False,
         index: str = "annoy",
@@ -102,8 +105,6 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
     ) -> None:
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-            raise InputError(f"A seed is a whole number of at least 0, not {seed!r}.")
         if backups and (folder is None or read_only):
             raise InputError("backups=True needs a lab in a directory that is opened for writing.")
         options: dict[str, Any] = {"read_only": read_only, "reembed": reembed, "index": index}
@@ -128,6 +129,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
         with self._reading():
             return self._store.versions.pack
 
+    @checked
     def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
         return self.policies.use(pack, reason=reason)
@@ -137,8 +139,14 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
         """Install, roll back, pin, compare and attribute: see ``LabPolicies``."""
         return LabPolicies(self._store)
 
+    @checked
     def watch(
-        self, path: str | Path, slot: str | None = None, *, every: float = 0.2, on_change: OnChange | None = None
+        self,
+        path: str | Path,
+        slot: str | None = None,
+        *,
+        every: Annotated[float, Within(0.001, 86_400)] = 0.2,
+        on_change: OnChange | None = None,
     ) -> Watch:
         """Use the pack in a ``.hy`` file, now and at every save, until ``stop`` or ``close``; see ``Watch``.
 
@@ -157,11 +165,12 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
         with self._reading() as state:
             return state.edge_frame()
 
+    @checked
     def activate(
         self,
         seeds: MemoryLike | Iterable[MemoryLike],
         *,
-        steps: int = 3,
+        steps: Annotated[int, Within(0, 100)] = 3,
         decay: float = 0.7,
         threshold: float = 0.01,
     ) -> pl.DataFrame:
@@ -174,12 +183,14 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving
             rows = dict.fromkeys(self._rows(seeds), 1.0)
             return activated(state, rows, steps=steps, decay=decay, threshold=threshold)
 
+    @checked
     def trace(self, memory: MemoryLike, depth: int = 2, *, most: int = 100) -> LabTrace:
         """How a memory is joined to others: the ``most`` strongest paths of at most ``depth`` edges."""
         with self._reading() as state:
             return traced(state, self._row(memory), depth=depth, most=most)
 
-    def stats(self, *, at: When | None = None, seed: int = 0, progress: bool = True) -> Stats:
+    @checked
+    def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
         """Kinds, temporal layers, clusters, communities, bridges and key memories, as frames and one figure."""
         with self._reading() as state:
             return stats(state, self._store.versions.pack, now=self._instant(at), seed=seed, progress=progress)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
+from memlab.arguments import Within, checked
 from memlab.clock import When, datable, to_micros
 from memlab.lab._base import LabBase, MemoryLike
 from memlab.lab._schedule import OnUpkeep, Schedule
@@ -21,6 +23,7 @@ __all__ = ["LabLiving"]
 class LabLiving(LabBase):
     """``maintain``, ``schedule``, ``forecast``."""
 
+    @checked
     def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:
         """Record what time has done to memories as of ``now``: new statuses and labels, edges to be pruned.
 
@@ -42,6 +45,7 @@ class LabLiving(LabBase):
         """
         return upkept(self._store, self._instant(now, name="now="), progress=progress)
 
+    @checked
     def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:
         """Do what ``maintain`` does in the background: at once and every ``every`` until ``stop`` or ``close``.
 
@@ -56,12 +60,13 @@ class LabLiving(LabBase):
         """
         return self._scheduler.start(every, on_upkeep)
 
+    @checked
     def forecast(
         self,
         memories: MemoryLike | Iterable[MemoryLike],
         until: When,
         *,
-        points: int = 100,
+        points: Annotated[int, Within(2, 10_000)] = 100,
         packs: Iterable[str | Path | Pack] | None = None,
         at: When | None = None,
     ) -> Forecast:

@@ -6,26 +6,29 @@ import warnings
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import polars as pl
 
+from memlab.arguments import Within, checked
 from memlab.clock import Clock, system_clock
 from memlab.copies import copies, forget_copy, note_copy, written
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, LabError, MemlabError, PolicyError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
+from memlab.operations import Fuel, Proposal
 from memlab.purging import PURGE_TIMEOUT
 from memlab.seen import SeenStore
 
 if TYPE_CHECKING:
     from memlab.lab._lab import Lab
     from memlab.moving import Loaded, Mirror
-    from memlab.operations import Fuel, Proposal, Ran
+    from memlab.operations import Ran
 
 __all__ = ["LabMoving", "load_lab"]
 
 
+@checked
 def load_lab(
     path: str | Path,
     *,
@@ -50,6 +53,7 @@ def load_lab(
 class LabMoving(LabBase):
     """``export``, ``load``, ``mirror``, ``run``, ``proposals``."""
 
+    @checked
     def export(
         self,
         path: str | Path,
@@ -105,6 +109,7 @@ class LabMoving(LabBase):
 
         return written(self._store, bundle, write)
 
+    @checked
     def load(
         self, path: str | Path, *, format: str | None = None, project: str | None = None, policies: bool = False
     ) -> Loaded:
@@ -134,7 +139,10 @@ class LabMoving(LabBase):
             cast("Lab", self).policies.use(pack, reason=f"came with {bundle.source}")
         return loaded
 
-    def mirror(self, folder: str | Path, *, every: float | None = None) -> Mirror:
+    @checked
+    def mirror(
+        self, folder: str | Path, *, every: Annotated[float, Within(0, 9_000_000_000, above=True)] | None = None
+    ) -> Mirror:
         """Keep a readable copy in ``folder``: one Markdown file a memory and ``index.json``.
 
         ``update()`` of what is returned brings it up to date; with ``every``, a thread does, so many seconds apart,
@@ -147,8 +155,6 @@ class LabMoving(LabBase):
         """
         from memlab.moving import Mirror
 
-        if every is not None and (isinstance(every, bool) or not isinstance(every, int | float) or not every > 0):
-            raise InputError(f"every is a number of seconds above 0, not {every!r}.")
         kept = weakref.ref(self)
         return Mirror(Path(folder).expanduser(), self._store, alive=lambda: kept() is not None, every=every)
 
@@ -166,6 +172,7 @@ class LabMoving(LabBase):
             if path.exists() and problem:
                 warnings.warn(f"The mirror in {path} may hold what was purged: {problem}", stacklevel=4)
 
+    @checked
     def run(
         self, operations: str | Path | MemoryLike | Proposal, *, consent: bool = False, fuel: Fuel | None = None
     ) -> Ran:
@@ -180,7 +187,7 @@ class LabMoving(LabBase):
 
         >>> lab.run('(recall "how should I indent?" 3) (stats)')                           # doctest: +SKIP
         """
-        from memlab.operations import Fuel, Proposal, read_program, run_program
+        from memlab.operations import read_program, run_program
 
         lab = cast("Lab", self)
         fuel = Fuel() if fuel is None else fuel
@@ -205,12 +212,13 @@ class LabMoving(LabBase):
             raise InputError(f"{proposal}\nTo run this, consent: lab.run({proposal.memory}, consent=True).")
         return run_program(lab, proposal.program, fuel=fuel, memory=proposal.memory)
 
+    @checked
     def proposals(self, memories: MemoryLike | Iterable[MemoryLike]) -> tuple[Proposal, ...]:
         """What these memories would do: hits of a recall, say, of which some hold operations. Nothing is run.
 
         >>> lab.proposals(lab.recall("release day"))                                       # doctest: +SKIP
         """
-        from memlab.operations import Proposal, read_program
+        from memlab.operations import read_program
 
         found = []
         with self._reading() as state:

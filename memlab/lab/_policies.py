@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Annotated, Any, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 
+from memlab.arguments import AnyNumber, checked
 from memlab.errors import InputError
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
@@ -56,6 +57,7 @@ class LabPolicies:
 
     # -- changing ---------------------------------------------------------------------------------------------
 
+    @checked
     def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
         """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
 
@@ -88,13 +90,14 @@ class LabPolicies:
         self._write(make, reason)
         return self.pack
 
+    @checked
     def install(
         self,
         slot: str,
         source: str,
         *,
         helpers: tuple[str, ...] = (),
-        params: Mapping[str, float] | None = None,
+        params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         reason: str = "",
     ) -> Version:
         """Put a policy into one slot of the live pack.
@@ -120,6 +123,7 @@ class LabPolicies:
     def rollback(self, slot: str, *, to: int | str | None = None, reason: str = "") -> Version: ...
     @overload
     def rollback(self, slot: None = None, *, to: int | str | None = None, reason: str = "") -> Pack: ...
+    @checked
     def rollback(self, slot: str | None = None, *, to: int | str | None = None, reason: str = "") -> Version | Pack:
         """Bring back what decided before: one slot's policy, or without a slot the whole pack.
 
@@ -144,6 +148,7 @@ class LabPolicies:
         self._write(make, reason)
         return self.pack
 
+    @checked
     def pin(self, slot: str, to: int | str | None = None, *, reason: str = "") -> Version:
         """Hold a slot at its live policy, or at the version ``to``, through every later ``use`` until ``unpin``.
 
@@ -152,6 +157,7 @@ class LabPolicies:
         """
         return self._return(slot, to, "pin", reason)
 
+    @checked
     def unpin(self, slot: str, *, reason: str = "") -> Version:
         """Let a slot go: its policy stays until something replaces it. InputError if it is not pinned."""
         slot_named(slot)
@@ -180,6 +186,7 @@ class LabPolicies:
         with self.seen() as versions:
             return dict(versions.pins)
 
+    @checked
     def __getitem__(self, slot: str) -> Policy:
         """The live policy of a slot."""
         slot_named(slot)
@@ -198,6 +205,7 @@ class LabPolicies:
     def _ipython_key_completions_(self) -> list[str]:
         return list(SLOTS)
 
+    @checked
     def history(self, slot: str | None = None) -> pl.DataFrame:
         """What happened to a slot, oldest first; without a slot, to all of them.
 
@@ -208,6 +216,7 @@ class LabPolicies:
         with self.seen() as versions:
             return versions.frame(slot)
 
+    @checked
     def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> PolicyDiff:
         """Two versions side by side; without numbers, the live one and the one before it."""
         with self.seen() as versions:
@@ -215,6 +224,7 @@ class LabPolicies:
             old = versions.previous(slot) if before is None else versions.version(slot, before)
         return PolicyDiff(old, new)
 
+    @checked
     def deciders(self, pack: str) -> dict[str, Version]:
         """The version that each slot had under a pack that was live, by the (start of the) hash that events carry.
 
@@ -223,6 +233,7 @@ class LabPolicies:
         with self.seen() as versions:
             return versions.deciders(pack)
 
+    @checked
     def attribution(self, slot: str = "recall-score") -> Attribution:
         """How what each version of a slot showed was judged, with 95% credible intervals; see ``Attribution``.
 

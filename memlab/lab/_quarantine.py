@@ -6,12 +6,13 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import Within, checked
 from memlab.clock import When, datable, from_micros, to_micros
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, kind_of, number_of
@@ -142,6 +143,7 @@ class Quarantined:
 class LabQuarantine(LabBase):
     """``quarantine``, ``release``."""
 
+    @checked
     def quarantine(
         self,
         *,
@@ -151,7 +153,7 @@ class LabQuarantine(LabBase):
         since: When | None = None,
         reason: str = "",
         dry_run: bool = False,
-        replay: int = 100,
+        replay: Annotated[int, Within(0)] = 100,
         progress: bool = True,
     ) -> Quarantined:
         """Take all that came from a ``source``, ``session`` or ``creator`` out of recall, by one event.
@@ -171,7 +173,7 @@ class LabQuarantine(LabBase):
         >>> lab.quarantine(session="web 17", since="2026-11-01", dry_run=True).shown        # doctest: +SKIP
         """
         names = {"source": source, "session": session, "creator": creator}
-        _check(names, reason, replay)
+        _check(names, reason)
         instant = None if since is None else datable(to_micros(since), "since=")
         store, event = self._store, None
         if dry_run:
@@ -191,6 +193,7 @@ class LabQuarantine(LabBase):
         answers = self._answers(shown, apart.rows, displaced, replay, progress)
         return Quarantined(from_micros(now), event, dry_run, reason, told[0], shown, answers, *told[1:])
 
+    @checked
     def release(self, quarantine: Quarantined | int) -> Corrected:
         """Undo a quarantine, given by its result or its event: each memory gets back what it had before.
 
@@ -222,9 +225,9 @@ class LabQuarantine(LabBase):
 
     # -- within -----------------------------------------------------------------------------------------------
 
-    def _event(self, seq: object) -> Event:
+    def _event(self, seq: int | None) -> Event:
         journal = self._store.journal
-        if isinstance(seq, int) and not isinstance(seq, bool) and 1 <= seq <= journal.head:
+        if seq is not None and 1 <= seq <= journal.head:
             event = next(iter(journal.events(after=seq - 1, upto=seq)))
             if event.kind == "quarantine" and "was" in event.body:
                 return event
@@ -269,18 +272,11 @@ class LabQuarantine(LabBase):
         return pl.DataFrame(found, schema=_REPLAYED)
 
 
-def _check(names: dict[str, str | None], reason: object, replay: object) -> None:
+def _check(names: dict[str, str | None], reason: str) -> None:
     if all(name is None for name in names.values()):
         raise InputError("quarantine takes source=, session= or creator=: at least one of them.")
-    for column, name in names.items():
-        if name is not None and not isinstance(name, str):
-            raise InputError(f"{column}= is a name, not {type(name).__name__}.")
-    if not isinstance(reason, str):
-        raise InputError(f"The reason is a text, not {type(reason).__name__}.")
     if reason:
         refuse(checked_text(reason, where="reason"), "reason")
-    if isinstance(replay, bool) or not isinstance(replay, int) or replay < 0:
-        raise InputError(f"replay= is how many recalls are asked again, 0 or more, not {replay!r}.")
 
 
 def _told(state: State, apart: SetApart, creator: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

@@ -47,8 +47,6 @@ class LabRecalls:
     ) -> Hits:
         """One recall, logged unless told otherwise or the lab cannot be written; see ``Lab.recall``."""
         checked_text(query)
-        if limit is not None:
-            _check_limit(limit)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         filters = self._seen_by(filters)
@@ -81,7 +79,6 @@ class LabRecalls:
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""
-        _check_limit(limit)
         with self._reading() as state:
             session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
             question = Question("", at=0, project=project, session=session, filters=self._seen_by(filters))
@@ -112,8 +109,3 @@ class LabRecalls:
         with self._store.reading() as state:
             self._store.refresh_index()
             yield state
-
-
-def _check_limit(limit: int) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InputError(f"limit is a whole number of at least 1, not {limit!r}.")

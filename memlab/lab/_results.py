@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 
 import polars as pl
 
+from memlab.arguments import checked, item
 from memlab.clock import from_micros
 from memlab.life import OUTCOME
 
@@ -126,10 +127,11 @@ class Remembered(Sequence[Memory]):
     def __getitem__(self, index: int) -> Memory: ...
     @overload
     def __getitem__(self, index: slice) -> list[Memory]: ...
+    @checked
     def __getitem__(self, index: int | slice) -> Memory | list[Memory]:
         if isinstance(index, slice):
             return [self._get(id) for id in self._stands[index]]
-        return self._get(self._stands[index])
+        return self._get(item(self._stands, index, "memory of this call"))
 
     def __iter__(self) -> Iterator[Memory]:
         return (self._get(id) for id in self._stands)

@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 import polars as pl
 
+from memlab.arguments import Count, Seconds, checked, item
 from memlab.errors import LabError
 from memlab.lab._asking import LabAsking
 from memlab.lab._using import LabUsing
@@ -43,8 +44,10 @@ class Surfaced(Sequence[Hit]):
     def __getitem__(self, index: int) -> Hit: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Hit]: ...
+    @checked
     def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
-        return self.hits[index]
+        found: Hit | Sequence[Hit] = item(self.hits, index, "hit")
+        return found
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -106,6 +109,7 @@ class Turns:
         self._known: set[int] = set()
         self._last: np.ndarray[Any, np.dtype[np.int8]] | None = None
 
+    @checked
     def turn(self, context: str) -> Surfaced:
         """What came up for the contexts before, as far as it is ready; then the search for this one begins.
 
@@ -123,7 +127,8 @@ class Turns:
             raise failed
         return _together([future.result() for future in ready])
 
-    def wait(self, timeout: float | None = None) -> bool:
+    @checked
+    def wait(self, timeout: Seconds | None = None) -> bool:
         """Until the worker has done all that was begun, at most ``timeout`` seconds; whether it has."""
         with self._mutex:
             begun = list(self._begun)
@@ -181,6 +186,7 @@ class LabTurns(LabAsking, LabUsing):
     _own_turns: Turns | None = None
     _all_turns: weakref.WeakSet[Turns] | None = None
 
+    @checked
     def turn(self, context: str) -> Surfaced:
         """What came up for the context before this one; the search for this one begins, and nobody waits for it.
 
@@ -192,11 +198,12 @@ class LabTurns(LabAsking, LabUsing):
             self._own_turns = self.turns()
         return self._own_turns.turn(context)
 
+    @checked
     def turns(
         self,
         *,
         verifier: Verifier | None = None,
-        limit: int | None = None,
+        limit: Count | None = None,
         project: str | None = None,
         session: str | None = None,
         branch: WordOrWords = None,

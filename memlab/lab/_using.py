@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from memlab.arguments import Within, checked
 from memlab.clock import Micros, When
 from memlab.errors import InputError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
@@ -77,12 +77,13 @@ class Verified:
 class LabUsing(LabBase):
     """``feedback``, ``verify``, ``gaps``, ``close_gap``, ``conversation``, ``relationships``."""
 
+    @checked
     def feedback(
         self,
         hit: MemoryLike,
         outcome: str | None = None,
         *,
-        rating: int | None = None,
+        rating: Annotated[int, Within(1, 4)] | None = None,
         reward: float | None = None,
         agent: str | None = None,
         source: str = "user",
@@ -96,18 +97,12 @@ class LabUsing(LabBase):
         strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
         trusted (``lab.relationships``).
         """
-        if rating is not None and (isinstance(rating, bool) or rating not in (1, 2, 3, 4)):
-            raise InputError(f"A rating is 1 (again), 2 (hard), 3 (good) or 4 (easy), not {rating!r}.")
         if outcome is None and rating is not None:
             outcome = "fail" if rating == 1 else "success"
         if outcome is None and reward is None:
             raise InputError('Feedback needs an outcome, "success" or "fail", a rating or a reward.')
         if outcome is not None and outcome not in OUTCOMES:
             raise UnknownName("outcome", outcome, OUTCOMES)
-        if reward is not None and (
-            isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward)
-        ):
-            raise InputError(f"A reward is a finite number, not {reward!r}.")
         refuse(checked_text(source, where="source"), "the source of feedback")
         if agent is not None:
             _check_agent(agent)
@@ -132,6 +127,7 @@ class LabUsing(LabBase):
             seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)
 
+    @checked
     def verify(
         self,
         hits: Hits,
@@ -156,8 +152,6 @@ class LabUsing(LabBase):
 
         >>> lab.verify(lab.recall("release"), memlab.verifiers.overlap)                    # doctest: +SKIP
         """
-        if not isinstance(hits, Hits):
-            raise InputError(f"verify takes what lab.recall returned, not {type(hits).__name__}.")
         decision = hits.decision
         if decision is None:
             raise InputError("This recall was not logged, so a verdict on it cannot be: recall with log=True.")
@@ -203,6 +197,7 @@ class LabUsing(LabBase):
             assert isinstance(kept, Gaps)
             return kept.frame
 
+    @checked
     def close_gap(self, gap: int, reason: str) -> None:
         """Say what became of a gap: something was remembered, or nothing has to be. It stays in ``gaps``, as closed.
 
@@ -215,6 +210,7 @@ class LabUsing(LabBase):
             kept.check_open(gap)
             tx.event("close-gap", {"gap": gap, "reason": reason}, at=self._store.clock())
 
+    @checked
     def conversation(self, agent: str, *, at: When | None = None) -> Relationship:
         """Count one more conversation of this agent with its user, and return their relationship as it is then.
 
@@ -267,14 +263,25 @@ def _of_outcome(
 
 
 def _verdict(hits: Hits, accepted: Verifier | MemoryLike | Iterable[MemoryLike]) -> Verdict:
-    if not callable(accepted):
-        return Verdict(_several(accepted))
-    given = accepted(hits)
-    return given if isinstance(given, Verdict) else Verdict(given)
+    given = accepted(hits) if callable(accepted) else accepted
+    if isinstance(given, Verdict):
+        return verdict(given.accepted, given.rejected, given.relations)
+    return verdict(given)
+
+
+@checked
+def verdict(
+    accepted: MemoryLike | Iterable[MemoryLike],
+    rejected: MemoryLike | Iterable[MemoryLike] | None = None,
+    relations: Mapping[tuple[int, int], str] | None = None,
+) -> Verdict:
+    """What a verifier gave, checked."""
+    failing = None if rejected is None else _several(rejected)
+    return Verdict(_several(accepted), failing, relations or {})
 
 
 def _several(given: MemoryLike | Iterable[MemoryLike]) -> list[MemoryLike]:
-    return [given] if isinstance(given, MemoryLike) else list(given)
+    return [given] if isinstance(given, Memory | Hit | int) else list(given)
 
 
 def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
@@ -290,7 +297,7 @@ def _checked_relations(relations: Mapping[tuple[int, int], str], passed: list[in
     for pair, relation in relations.items():
         if relation not in NAMEABLE:
             raise UnknownName("relation", relation, NAMEABLE)
-        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] == pair[1]:
+        if pair[0] == pair[1]:
             raise InputError(f"A relation joins two memories that pass, such as (3, 7), not {pair!r}.")
         outside = next((id for id in pair if id not in passed), None)
         if outside is not None:

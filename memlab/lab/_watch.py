@@ -96,8 +96,6 @@ class Watch:
         every: float = 0.2,
         on_change: OnChange | None = None,
     ) -> None:
-        if isinstance(every, bool) or not isinstance(every, int | float) or not 0.001 <= every <= 86_400:
-            raise InputError(f"every= is a time in seconds, 0.001 to 86400, not {every!r}.")
         if slot is not None:
             slot_named(slot)
         self.path = Path(path).expanduser().absolute()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from memlab.arguments import AsGiven, Seconds, Share, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
@@ -43,6 +44,7 @@ _TO_NODES = ("has-tag", "in-cluster", "mentions")
 class LabWriting(LabBase):
     """``remember``, ``remember_many``, ``admit``, ``hear``, ``link``, ``settle``."""
 
+    @checked
     def remember(
         self, text: str, *, at: When | None = None, chain: bool = False, linking: str | None = None, **fields: Any
     ) -> Memory:
@@ -60,9 +62,10 @@ class LabWriting(LabBase):
             row["at"] = at
         return self.remember_many([row], chain=chain, linking=linking)[0]
 
+    @checked
     def remember_many(
         self,
-        rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame,
+        rows: Annotated[Iterable[Mapping[str, Any] | str] | pl.DataFrame, AsGiven],
         *,
         chain: bool = False,
         linking: str | None = None,
@@ -146,6 +149,7 @@ class LabWriting(LabBase):
 
     # -- listening --------------------------------------------------------------------------------------------
 
+    @checked
     def admit(self, text: str, *, role: str = "user", project: str | None = None) -> Admission:
         """Whether an utterance is worth remembering, by the live pack's ``admit``; nothing is stored or logged.
 
@@ -164,6 +168,7 @@ class LabWriting(LabBase):
             near = partial(Comparing(self._store, self._recalls).nearest, viewer=viewer)
             return admission(self._store.versions.pack, near, said, utterance(said), role=role, project=project)
 
+    @checked
     def hear(
         self,
         text: str,
@@ -183,6 +188,13 @@ class LabWriting(LabBase):
         >>> lab.hear("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
+        check_linking(linking)
+        given = checked_columns(
+            {"text": [text], **{name: [value] for name, value in fields.items()}}, now=self._store.clock()
+        )
+        del given["text"]
+        refuse_names(given)
+        checked_operations(given.get("operations", ()))
         own = fields.get("creator") if fields.get("visibility") == "private" else None
         found = self._admitted(text, role, fields.get("project"), viewer=own or EVERYONE)
         if not found.admitted:
@@ -201,7 +213,8 @@ class LabWriting(LabBase):
             ids = np.array(waiting_of(state).ids, dtype=np.int64)
             return len(ids) if (seen := seen_rows(state)) is None else int(np.isin(ids - 1, seen).sum())
 
-    def settle(self, timeout: float | None = None) -> bool:
+    @checked
+    def settle(self, timeout: Seconds | None = None) -> bool:
         """Link here and now what waits, for at most ``timeout`` seconds; whether nothing waits any more.
 
         Nothing has to call this: a thread does the same. It raises what hinders that thread: ReadOnlyLab, LabBusy, or
@@ -209,21 +222,20 @@ class LabWriting(LabBase):
         """
         return self._linker.settle(timeout)
 
+    @checked
     def link(
         self,
         source: MemoryLike,
         target: MemoryLike,
         relation: str = "relates-to",
         *,
-        weight: float = 1.0,
+        weight: Share = 1.0,
     ) -> None:
         """Join two memories by an edge. InputError for what is purged: nothing leads to a row that is empty."""
         if relation not in RELATIONS:
             raise UnknownName("relation", relation, RELATIONS)
         if relation in _TO_NODES:
             raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            raise InputError(f"The weight of an edge lies in 0..1, not {weight!r}.")
         with self._store.writing() as tx:
             ends = self._row(source) + 1, self._row(target) + 1
             if ends[0] == ends[1]:

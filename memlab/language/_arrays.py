@@ -57,6 +57,8 @@ class ArrayProgram:
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+        if order is not None and not isinstance(order, np.ndarray):
+            raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
         values, masks = self.values.copy(), self.masks.copy()
         size, nullable, bit = -1, 0, 1
         for i, name, snake, dtype, text in self.inputs:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
+from memlab.arguments import AnyNumber, checked
+from memlab.errors import InputError, MemlabError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
 from memlab.language._check import Checker, Helper
 from memlab.language._columns import ColumnProgram
@@ -33,8 +35,6 @@ from memlab.language.lists._program import ListProgram
 from memlab.printable import printable
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from memlab.language.insight._effects import Sensitivity, SlateSensitivity
     from memlab.language.insight._why import Why
 
@@ -101,7 +101,8 @@ class Policy:
         """
         return digest(DIALECT, self.root.digest)
 
-    def with_params(self, values: Mapping[str, float]) -> Policy:
+    @checked
+    def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Policy:
         """The same policy with other parameter values, and so another ``hash``."""
         if self._of is not None:
             record, field = self._of
@@ -115,6 +116,7 @@ class Policy:
         """What the policy of a record slot may update, sorted; nothing for any other."""
         return self.root.value if self.root.op == "record" else ()
 
+    @checked
     def field(self, name: str) -> Policy:
         """The policy of one field of a record alone: a scalar that can be explained, drawn and ranked."""
         key = canonical(name)
@@ -135,6 +137,7 @@ class Policy:
             _of=(self, key),
         )
 
+    @checked
     def columns(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.Series:
         """One value for each row of ``frame``, in its order.
 
@@ -144,6 +147,7 @@ class Policy:
         """
         return self._columns.run(frame, by, order, self.name)
 
+    @checked
     def aggregates(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.DataFrame:
         """One column for each aggregate of the slate, named by its node's hash: what ``row`` and ``explain`` need."""
         return self._columns.aggregates(frame, by, order)
@@ -154,10 +158,11 @@ class Policy:
         """Values and nulls (or none) for one slate of NumPy arrays; a column is an array or an (array, null mask) pair.
 
         Strings come as object or ``str`` arrays. ``order`` gives the memory ids, for aggregates; without it the order
-        of the rows counts. Agrees with ``columns`` within a relative 1e-12. For a record see ``updates``.
+        of the rows counts. Agrees with ``columns`` but for the last place of ``exp``, ``log``, ``log1p``, ``tanh`` and
+        ``pow``: within a relative 1e-12, unless what follows cancels and magnifies it. For a record see ``updates``.
         """
         self._scalar("arrays")
-        ((values, nulls),) = self._arrays.run(columns, order)
+        ((values, nulls),) = self._read(self._arrays.run, columns, order)
         return values, nulls
 
     def updates(
@@ -166,7 +171,7 @@ class Policy:
         """What a record policy makes of each of its ``fields``, as ``arrays`` would give it."""
         if self.root.op != "record":
             raise InputError(f"{self.name} returns one value and updates nothing: use arrays.")
-        return dict(zip(self.fields, self._arrays.run(columns, order), strict=True))
+        return dict(zip(self.fields, self._read(self._arrays.run, columns, order), strict=True))
 
     def row(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
@@ -175,15 +180,17 @@ class Policy:
 
         ``aggregates`` is the item's row of ``aggregates``. A set is any collection of strings.
         """
-        return self._row.value(self._row.run(values, aggregates))
+        return self._row.value(self._read(self._row.run, values, aggregates))
 
+    @checked
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Explanation:
         """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
         self._scalar("explain")
-        return explain(self._row, self._row.run(values, aggregates))
+        return explain(self._row, self._read(self._row.run, values, aggregates))
 
+    @checked
     def why(
         self,
         a: Mapping[str, object],
@@ -197,6 +204,7 @@ class Policy:
 
         return why(self, a, b, aggregates=aggregates, names=names)
 
+    @checked
     def sensitivity(
         self, item: Mapping[str, object] | int, slate: pl.DataFrame | None = None, *, order: str = "memory_id"
     ) -> Sensitivity:
@@ -205,6 +213,7 @@ class Policy:
 
         return sensitivity(self, item, slate, order=order)
 
+    @checked
     def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
         """What the order of a slate owes to each feature: see ``_sensitivity``."""
         from memlab.language.insight._sensitivity import slate_sensitivity
@@ -225,6 +234,15 @@ class Policy:
 
         head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
         return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
+
+    def _read(self, run: Callable[..., Any], *given: Any) -> Any:
+        """What a program makes of a caller's values, which are checked where they fail: it is asked many times."""
+        try:
+            return run(*given)
+        except MemlabError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.name} cannot read what was given: {error}") from error
 
     def _scalar(self, verb: str) -> None:
         if self.root.op == "record":
@@ -272,7 +290,8 @@ def compile_policy(
         raise InputError(f"A policy is text, not {type(source).__name__}: {source!r}.")
     if not isinstance(signature, Signature):
         raise InputError(f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}.")
-    chosen = tuple(sorted(_chosen(params).items())) if params is not None else ()
+    # as text, since -0.0 and 0.0 are equal and not the same
+    chosen = tuple(sorted((key, value.hex()) for key, value in _chosen(params).items())) if params is not None else ()
     return _compile(source, signature, name, chosen, tuple(helpers), file)
 
 
@@ -290,10 +309,11 @@ def _compile(
     source: str | PolicyForm,
     signature: Signature,
     name: str | None,
-    params: tuple[tuple[str, float], ...],
+    written: tuple[tuple[str, str], ...],
     helpers: tuple[str, ...],
     file: str | None,
 ) -> Policy:
+    params = [(key, float.fromhex(value)) for key, value in written]
     known = helpers_of(helpers, file)
     if isinstance(source, PolicyForm):
         text = source.text._replace(name=name or source.slot)

@@ -2,8 +2,9 @@
 
 One value and a column agree on every bit; that is why the scalar functions are spelled with ``math`` and branches
 rather than with Python's operators, which raise where IEEE 754 answers. NumPy's exp, log and tanh differ in the last
-place, so arrays agree within a relative 1e-12. All are total, over float64 with infinities and NaN, and follow
-Polars' total order: NaN equals itself and is greater than every number.
+place, so arrays agree within a relative 1e-12 unless what follows cancels: log(tanh x) of a great x loses 1e-11. All
+are total, over float64 with infinities and NaN, and follow Polars' total order: NaN equals itself and is greater than
+every number.
 
 A *strict* operation gives null when any argument is null, and its functions never see one. The others say what they do.
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from memlab.arguments import shown
 from memlab.errors import InputError, UnknownName
 from memlab.language._dag import Node, Value, reachable
 from memlab.language._derived import Derived
@@ -65,6 +66,8 @@ class RowProgram:
         return {name: registers[i] for name, i in self.fields}
 
     def run(self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None) -> list[Any]:
+        if aggregates is not None and not isinstance(aggregates, Mapping):
+            raise InputError(f"aggregates are a row of Policy.aggregates, by name, not {shown(aggregates)}.")
         registers: list[Any] = self.template.copy()
         for i, name, type in self.inputs:
             if name in values:

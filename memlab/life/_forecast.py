@@ -88,8 +88,6 @@ def forecast(
     that ``promote``, ``forget`` and ``label`` give at each instant of what takes part in recall; what has left it keeps
     what it had. A transition that is undone again between two instants is not seen.
     """
-    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
-        raise InputError(f"points= is a whole number from 2 to {_MOST_POINTS:,}, not {points!r}.")
     if until <= now:
         raise InputError(
             f"A forecast ends after it begins: until= is {from_micros(until):%Y-%m-%d %H:%M:%S}, and it begins at "

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from memlab.arguments import shown
 from memlab.clock import datable, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.schema import FIELDS, MEMORY, Column
@@ -24,7 +25,12 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
         return rows.to_dict(as_series=False)
     if isinstance(rows, str | Mapping):
         raise InputError("remember_many takes several rows: a list of dicts, a list of texts, or a Polars frame.")
-    given = [{"text": row} if isinstance(row, str) else row for row in rows]
+    if not isinstance(rows, Iterable):
+        raise InputError(f"remember_many takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}.")
+    try:
+        given = [{"text": row} if isinstance(row, str) else row for row in rows]
+    except Exception as error:
+        raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
     for number, row in enumerate(given):
         if not isinstance(row, Mapping):
             raise InputError(f"Row {number} is {type(row).__name__}, not a dict with a text.")
@@ -60,6 +66,7 @@ def checked_text(text: object, *, where: str = "") -> str:
     at = f" ({where})" if where else ""
     if not isinstance(text, str):
         raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
+    text = str.__str__(text)  # a subclass may say something else of itself
     if not text or text.isspace():
         raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
     try:
@@ -85,16 +92,18 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
-        for row, value in enumerate(values):
-            if value is not None and value not in column.words:
-                raise InputError(f"Row {row}: {UnknownName(name, value, column.words)}")
-        return [default if value is None else value for value in values]
+        words = [str.__str__(value) if isinstance(value, str) else value for value in values]
+        for row, value in enumerate(words):
+            if value is not None and (not isinstance(value, str) or value not in column.words):
+                told = value if isinstance(value, str) else shown(value)
+                raise InputError(f"Row {row}: {UnknownName(name, told, column.words)}")
+        return [default if value is None else value for value in words]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]
     if storage == "bool":
         for row, value in enumerate(values):
             if value is not None and not isinstance(value, bool):
-                raise InputError(f"Row {row}: {name} is true or false, not {value!r}.")
+                raise InputError(f"Row {row}: {name} is true or false, not {shown(value)}.")
         return [default if value is None else value for value in values]
     if storage == "time":
         return [None if value is None else _instant(value, row, name) for row, value in enumerate(values)]
@@ -105,15 +114,12 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
         ]
     if storage == "list":
         return [_strings(name, value, row) for row, value in enumerate(values)]
-    for row, value in enumerate(values):
-        if value is not None:
-            _name(name, value, row)
-    return list(values)
+    return [value if value is None else _name(name, value, row) for row, value in enumerate(values)]
 
 
 def _number(column: Column, value: Any, row: int) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -_GREATEST <= value <= _GREATEST:
-        raise InputError(f"Row {row}: {column.name} is a finite number, not {value!r}.")
+        raise InputError(f"Row {row}: {column.name} is a finite number, not {shown(value)}.")
     if not column.low <= value <= column.high:
         raise InputError(f"Row {row}: {column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")
     return float(value)
@@ -121,7 +127,7 @@ def _number(column: Column, value: Any, row: int) -> float:
 
 def _name(field: str, value: Any, row: int) -> str:
     if not isinstance(value, str) or not value or len(value) > 1000:
-        raise InputError(f"Row {row}: {field} is a string of 1 to 1000 characters, not {value!r:.60}.")
+        raise InputError(f"Row {row}: {field} is a string of 1 to 1000 characters, not {shown(value)}.")
     return checked_text(value, where=f"row {row}, field {field}")
 
 
@@ -129,5 +135,5 @@ def _strings(name: str, value: Any, row: int) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InputError(f"Row {row}: {name} is a list of strings, not {value!r:.60}.")
+        raise InputError(f"Row {row}: {name} is a list of strings, not {shown(value)}.")
     return [_name(name, item, row) for item in value] or None

@@ -9,12 +9,14 @@ from memlab.moving._formats import EXPORTS, IMPORTS, format_of, read_bundle, rem
 from memlab.moving._lab_folder import events_of, lab_id, read_lab
 from memlab.moving._load import Loaded, load_bundle
 from memlab.moving._mirror import Mirror, reach_mirrors
+from memlab.moving._parquet import UNREADABLE
 from memlab.moving._policies import pack_of, policies_of
 
 __all__ = [
     "EXPORTS",
     "IMPORTS",
     "SCHEMA",
+    "UNREADABLE",
     "Bundle",
     "Loaded",
     "Mirror",

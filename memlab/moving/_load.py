@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
 from memlab.life import tombstones_of
 from memlab.memory import Change, State, as_said, checked_columns, compact, redactions, refuse_names, values_of
@@ -44,6 +45,7 @@ class Loaded:
     left_out: Mapping[str, int] = field(default_factory=dict)
     redacted: tuple[tuple[int, Finding], ...] = ()
 
+    @checked
     def count(self, what: str) -> int:
         """How many memories were ``added``, were ``known`` already, or had been ``purged`` here."""
         return int((self.frame["what"] == what).sum())

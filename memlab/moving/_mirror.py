@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from memlab.arguments import Seconds, checked
 from memlab.copies import note_copy, unreached, written
 from memlab.errors import InputError, MemlabError
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
@@ -98,7 +99,8 @@ class Mirror:
             self._seq = head
             return changed
 
-    def wait(self, seconds: float) -> bool:
+    @checked
+    def wait(self, seconds: Seconds) -> bool:
         """Wait so long, or until it is stopped; whether it was."""
         return self._ended.wait(seconds)
 

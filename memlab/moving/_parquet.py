@@ -19,12 +19,14 @@ from memlab.moving._records import Record, bundle_from, fields_of, records_of
 from memlab.moving._text import MOST_BYTES, json_of
 from memlab.schema import MEMORY
 
-__all__ = ["MANIFEST", "read_parquet", "write_parquet_file", "write_parquet_folder"]
+__all__ = ["MANIFEST", "UNREADABLE", "read_parquet", "write_parquet_file", "write_parquet_folder"]
 
 MANIFEST = "manifest.json"
 _KEY = "memlab"
 _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
 _STAMP = pl.Datetime("us", "UTC")
+UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises of a damaged file; a panic is no Exception."""
 _MOST_ROWS = 20_000_000
 
 
@@ -64,26 +66,26 @@ def _about(bundle: Bundle) -> str:
 def read_parquet(path: Path) -> Bundle:
     """What either of the two wrote. Events are not read: they are the history of the lab that they come from."""
     name = path.name
-    if path.is_dir():
-        tables = {kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")}
-    else:
-        whole = _table(path)
-        tables = {kind: _of_union(whole, kind, name) for kind in ("memory", "edge")}
-    about = _manifest(path / "memories.parquet" if path.is_dir() else path, name)
-    return bundle_from(_records(about, tables, name), name)
+    try:
+        if path.is_dir():
+            tables = {kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")}
+        else:
+            whole = _table(path)
+            tables = {kind: _of_union(whole, kind, name) for kind in ("memory", "edge")}
+        about = _manifest(path / "memories.parquet" if path.is_dir() else path, name)
+        return bundle_from(_records(about, tables, name), name)
+    except (*UNREADABLE, UnicodeDecodeError) as error:
+        raise DatasetError(f"{name} cannot be read as Parquet: {error}") from None
 
 
 def _table(path: Path) -> pl.DataFrame:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DatasetError(f"{path.name} has {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read.")
-        scan = pl.scan_parquet(path, glob=False)
-        rows = int(scan.select(pl.len()).collect().item())
-        if rows > _MOST_ROWS:
-            raise DatasetError(f"{path.name} has {rows:,} rows; at most {_MOST_ROWS:,} are read.")
-        return scan.collect()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DatasetError(f"{path.name} cannot be read as Parquet: {error}") from None
+    if path.stat().st_size > MOST_BYTES:
+        raise DatasetError(f"{path.name} has {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read.")
+    scan = pl.scan_parquet(path, glob=False)
+    rows = int(scan.select(pl.len()).collect().item())
+    if rows > _MOST_ROWS:
+        raise DatasetError(f"{path.name} has {rows:,} rows; at most {_MOST_ROWS:,} are read.")
+    return scan.collect()
 
 
 def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
@@ -100,10 +102,7 @@ def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
 
 
 def _manifest(path: Path, source: str) -> list[Any]:
-    try:
-        told = pl.read_parquet_metadata(path).get(_KEY)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DatasetError(f"{source} cannot be read as Parquet: {error}") from None
+    told = pl.read_parquet_metadata(path).get(_KEY)
     if told is None:
         raise DatasetError(f'{source}: Its metadata holds no "{_KEY}": it is no export of a lab.')
     about = json_of(told.encode(), f"{source}, metadata", 1)

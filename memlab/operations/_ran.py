@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import polars as pl
 
+from memlab.arguments import checked, item
 from memlab.operations._program import Program
 from memlab.printable import printable
 
@@ -63,8 +64,10 @@ class Ran(Sequence[Step]):
     def __getitem__(self, index: int) -> Step: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    @checked
     def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
-        return self.steps[index]
+        found: Step | tuple[Step, ...] = item(self.steps, index, "step")
+        return found
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from memlab.arguments import checked, shown
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
 from memlab.policies._features import FEATURES
@@ -38,19 +39,24 @@ class Pack:
     sources: tuple[str, ...]
     hash: str
 
+    @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
         """This pack with another policy in one slot."""
+        slot_named(slot)
         policies = {**self.policies, slot: policy}
         return replace(self, policies=MappingProxyType(policies), hash=_pack_hash(policies, self.settings))
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
-        policy = self.policies[slot]
+        policy = self.policies.get(slot) if isinstance(slot, str) else None
+        if policy is None:
+            raise UnknownName("policy slot", str.__str__(slot) if isinstance(slot, str) else shown(slot), SLOTS)
         for adapter in SLOTS[slot].adapters:
             if adapter.input in policy.inputs:
                 return adapter.per_unit
         return 1.0
 
+    @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
         """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
         given = {"embedder": embedder}
@@ -59,10 +65,13 @@ class Pack:
         return {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
 
     def count(self, setting: str) -> int:
-        return int(self.settings[setting])
+        return int(self.number(setting))
 
     def number(self, setting: str) -> float:
-        return float(self.settings[setting])
+        value = self.settings.get(setting) if isinstance(setting, str) else None
+        if value is None:
+            raise UnknownName("setting", str.__str__(setting) if isinstance(setting, str) else shown(setting), SETTINGS)
+        return float(value)
 
     def __repr__(self) -> str:
         return printable(f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>")
@@ -85,6 +94,7 @@ def _file(name: str) -> str:
     return f"{_FILES.get(name, name)}.hy"
 
 
+@checked
 def load_pack(spec: str | Path | Pack) -> Pack:
     """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, or by its text.
 

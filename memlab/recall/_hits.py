@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 import polars as pl
 
+from memlab.arguments import checked, item
 from memlab.errors import InputError, UnknownName
 from memlab.memory import State
 from memlab.policies import Pack
@@ -118,6 +119,7 @@ class Hit:
         """The terms of the recall score that sum to this hit's score, and the features that they read."""
         return self._hits.explain(self)
 
+    @checked
     def above(self, other: Hit | int | None = None) -> Why:
         """Why this hit stands above another hit or candidate, or above the best that was not shown."""
         return self._hits.why(self, other)
@@ -177,8 +179,10 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: int) -> Hit: ...
     @overload
     def __getitem__(self, index: slice) -> list[Hit]: ...
+    @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
-        return self._hits[index]
+        found: Hit | list[Hit] = item(self._hits, index, "hit")
+        return found
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self._hits)
@@ -238,6 +242,7 @@ class Hits(Sequence[Hit]):
         aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
         return {name: row[name] for name in self._policy.inputs}, aggregates
 
+    @checked
     def explain(self, memory: Hit | int) -> ScoreExplanation:
         """Why this candidate, a hit or a memory's id, has its score; it need not have been shown."""
         index, policy = self._index(memory), self._policy
@@ -254,6 +259,7 @@ class Hits(Sequence[Hit]):
             tree=told.tree,
         )
 
+    @checked
     def why(self, a: Hit | int, b: Hit | int | None = None) -> Why:
         """Why one candidate stands above another: hits or ids of memories, shown or not.
 
@@ -286,6 +292,7 @@ class Hits(Sequence[Hit]):
     def sensitivity(self, memory: None = None) -> SlateSensitivity: ...
     @overload
     def sensitivity(self, memory: Hit | int) -> Sensitivity: ...
+    @checked
     def sensitivity(self, memory: Hit | int | None = None) -> Sensitivity | SlateSensitivity:
         """What the order of the pool owes to each feature; of one candidate, how its score answers to each."""
         if memory is None:

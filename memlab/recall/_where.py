@@ -97,8 +97,8 @@ class Where:
         frame = frame if seen is None else frame[seen]
         try:
             found = frame.select(self.expression.alias("where")).to_series()
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"The filter {_shown(self.expression)} cannot be computed: {error}") from None
+        except Exception as error:  # a Python function in it may raise anything
+            raise InputError(f"The filter {_shown(self.expression)} cannot be computed: {error}") from error
         if found.dtype != pl.Boolean:
             raise InputError(f"The filter {_shown(self.expression)} gives {found.dtype}; it has to be true or false.")
         if len(found) != len(frame):

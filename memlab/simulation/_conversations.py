@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memlab.arguments import Seed, checked
 from memlab.clock import HOUR, Micros, to_micros
 from memlab.errors import DatasetError, did_you_mean
 from memlab.simulation._events import Asked, Event, Said, User
@@ -13,6 +14,7 @@ from memlab.simulation._events import Asked, Event, Said, User
 __all__ = ["Transcript", "from_conversations"]
 
 
+@checked
 @dataclass(frozen=True)
 class Transcript:
     """A script for ``live`` that was not invented: turns, questions about them, and the evidence as utility.
@@ -23,7 +25,7 @@ class Transcript:
     name: str
     told: tuple[Event, ...] = field(repr=False)
     unjudged: int = 0
-    seed: int = 0
+    seed: Seed = 0
     user: User = field(default_factory=User)
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),)
 
@@ -32,12 +34,13 @@ class Transcript:
         return self.told
 
 
+@checked
 def from_conversations(
     turns: Mapping[str, Iterable[Mapping[str, Any]]],
     questions: Mapping[str, Iterable[Mapping[str, Any]]],
     *,
     name: str = "conversations",
-    seed: int = 0,
+    seed: Seed = 0,
     fractional: bool = False,
     asked_after_days: float = 1.0,
     every_hours: float = 1.0,

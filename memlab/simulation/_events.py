@@ -10,12 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.arguments import checked
 from memlab.clock import HOUR, Micros
 from memlab.errors import InputError
 
 __all__ = ["Asked", "Event", "Reactions", "Said", "Script", "User", "chance", "utilities"]
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Said:
     """Something to remember. ``ref`` names it in the truth and tells a policy nothing."""
@@ -45,6 +47,7 @@ class Said:
         }
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question, and the truth about it: the utility (0..1) of each memory by ``ref``; ``otherwise`` of all others."""
@@ -60,6 +63,7 @@ class Asked:
 Event = Said | Asked
 
 
+@checked
 @dataclass(frozen=True)
 class User:
     """How the user of a simulated life gives feedback.
@@ -79,10 +83,12 @@ class User:
             if not low <= value <= high:
                 raise InputError(f"{name} of a User lies in {low:g}..{high:g}, not {value!r}.")
 
+    @checked
     def reward(self, utility: NDArray[np.float64]) -> NDArray[np.float64]:
         """The expected reward of a memory that gets feedback, by its utility."""
         return np.asarray(self.errors + (1.0 - 2.0 * self.errors) * utility)
 
+    @checked
     def react(self, utility: NDArray[np.float64], dice: np.random.Generator) -> Reactions:
         """Whether, how and when the user would react to each of these memories."""
         count = len(utility)

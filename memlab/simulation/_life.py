@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import checked
 from memlab.clock import DAY, ManualClock, Micros
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, UnknownName
@@ -51,6 +52,7 @@ class Life:
         utility = self._utility(pools["decision"].to_numpy(), pools["memory_id"].to_numpy())
         return pools.with_columns(utility=utility, reward=self.world.user.reward(utility))
 
+    @checked
     def truth(
         self,
         policy: str | Path | Pack | pl.Expr,
@@ -172,6 +174,7 @@ def _success() -> pl.Expr:
     return pl.coalesce("reward", (pl.col("outcome") == "success").cast(pl.Float64))
 
 
+@checked
 def live(
     world: Script,
     *,

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import Seed, checked
 from memlab.errors import InputError
 from memlab.simulation._events import chance
 from memlab.simulation._life import Life
@@ -42,6 +43,7 @@ class Pools:
     cluster: Ints
 
     @classmethod
+    @checked
     def of(
         cls,
         life: Life,
@@ -96,7 +98,8 @@ class Pools:
         cluster = decisions["cluster"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
-    def redraw(self, seed: int, *, clusters: int | None = None) -> Slates:
+    @checked
+    def redraw(self, seed: Seed, *, clusters: int | None = None) -> Slates:
         """Another log of the same life: other probes, other feedback.
 
         With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and

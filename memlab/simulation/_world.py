@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from memlab.arguments import Seed, checked
 from memlab.clock import DAY, HOUR, Micros, to_micros
 from memlab.errors import InputError
 from memlab.simulation import _words as words
@@ -31,6 +32,7 @@ _TONGUE = {
 """How each sort of fact is first stated, changed and asked about."""
 
 
+@checked
 @dataclass(frozen=True)
 class Phase:
     """A stretch of the world's days, up to the share ``until`` of them.
@@ -46,6 +48,7 @@ class Phase:
     asked: float = 1.0
 
 
+@checked
 @dataclass(frozen=True)
 class World:
     """The settings of a simulated life. The same settings give the same events, byte for byte.
@@ -63,7 +66,7 @@ class World:
 
     name: str
     doc: str = ""
-    seed: int = 0
+    seed: Seed = 0
     days: int = 90
     projects: int = 8
     people: int = 3
@@ -108,6 +111,7 @@ class World:
         told = _Telling(self)
         return tuple(sorted([*told.said, *told.asked()], key=lambda event: event.at))
 
+    @checked
     def phase(self, day: int) -> Phase:
         """The phase of a day."""
         return next(phase for phase in self.phases if (day + 0.5) / self.days <= phase.until or phase.until >= 1)

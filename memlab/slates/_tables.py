@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from memlab import arguments
 from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.printable import printable
@@ -28,6 +29,7 @@ __all__ = ["Frame", "Slates"]
 Frame = pl.DataFrame | pl.LazyFrame
 
 
+@arguments.checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Slates:
     """The four tables of a log, as lazy frames.
@@ -101,6 +103,7 @@ class Slates:
         )
 
     @classmethod
+    @arguments.checked
     def from_frames(
         cls,
         decisions: Frame,
@@ -161,6 +164,7 @@ class Slates:
         )
 
     @classmethod
+    @arguments.checked
     def from_wide(
         cls,
         frame: Frame,
@@ -217,6 +221,7 @@ class Slates:
             notes=(*notes, *found.notes),
         )
 
+    @arguments.checked
     def to_wide(self, *, duplicates: Duplicates = "refuse") -> pl.DataFrame:
         """One row a candidate, with its decision, exposure and feedback beside it: the inverse of ``from_wide``.
 
@@ -233,6 +238,7 @@ class Slates:
 
     # -- parts of it ------------------------------------------------------------------------------------------------
 
+    @arguments.checked
     def filter(self, *predicates: pl.Expr) -> Slates:
         """The part of the log whose decisions satisfy all ``predicates``; nothing is computed yet.
 
@@ -240,6 +246,7 @@ class Slates:
         """
         return self._part(self.decisions.filter(*predicates))
 
+    @arguments.checked
     def split(
         self, by: Literal["time", "cluster"] = "time", *, share: float = 0.5, at: When | None = None, seed: int = 0
     ) -> tuple[Slates, Slates]:
@@ -303,6 +310,7 @@ class Slates:
             feedback=theirs(self.feedback),
         )
 
+    @arguments.checked
     def collect(self) -> Slates:
         """The same log with its four tables in memory, so that each is read and filtered once."""
         tables = pl.collect_all([self.decisions, self.candidates, self.exposures, self.feedback])
@@ -317,6 +325,7 @@ class Slates:
         names = self.candidates.collect_schema().names()
         return tuple(name for name in names if name not in CANDIDATES and name not in self.policies)
 
+    @arguments.checked
     def fingerprints(self, decision: int | str) -> dict[str, str]:
         """The fingerprint of each feature as it was logged for one decision; empty where none was."""
         rows = self.decisions.filter(pl.col("decision") == decision).select("fingerprints").collect()

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.arguments import checked
 from memlab.errors import DamagedLab, InputError
 from memlab.structure._directions import blocks, centre_of, checked_vectors, directions, on_grid
 
@@ -62,9 +63,12 @@ class Clusters:
         inside = int(self.sizes.sum())
         return f"<Clusters {len(self):,} of {inside:,} among {len(self.rows):,} rows; {self.method}>"
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write one file of plain arrays (NumPy's npz), replaced whole."""
         path = Path(path)
+        if not path.name:
+            raise InputError(f"{path} is a folder: name a file for the clusters.")
         about = json.dumps({"method": self.method, "settings": dict(self.settings)}).encode()
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
@@ -73,6 +77,7 @@ class Clusters:
         draft.replace(path)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> Clusters:
         """Read what ``save`` wrote. DamagedLab if the file is not whole."""
         try:

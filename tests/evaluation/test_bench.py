@@ -140,7 +140,7 @@ def test_conversations_that_a_file_held():
 
 
 def test_a_path_is_refused_with_the_way_to_read_it():
-    with pytest.raises(InputError, match=r"bench_locomo\(read_locomo\('talk.json'\)\)"):
+    with pytest.raises(InputError, match=r"what memlab.ingest.read_locomo\(path\) returns, not 'talk.json'"):
         bench_locomo("talk.json")
 
 

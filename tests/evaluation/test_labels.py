@@ -106,7 +106,7 @@ def test_one_cluster_is_no_ranking():
 def test_labels_that_are_none_are_refused(frame, reason):
     with pytest.raises(InputError, match=reason):
         evaluate(WORLD.slates(), ["good"], labels=frame)
-    with pytest.raises(InputError, match="labels are a Polars frame"):
+    with pytest.raises(InputError, match="labels is a Polars DataFrame"):
         evaluate(WORLD.slates(), ["good"], labels={"decision": [1]})
 
 

@@ -111,7 +111,7 @@ def test_two_packs_of_one_name_are_told_apart_by_hash():
         ([pl.col("gooood")], UnknownName, "There is no column of the candidates"),
         (["(fn [similarity] (nonsense))"], PolicyError, "nonsense"),
         (["(pack broken"], PolicyError, "line 1"),
-        ([3], InputError, "A policy is a pack"),
+        ([3], InputError, "is a name, a path or a text"),
         ([pl.lit(1.0).alias("one")], InputError, "gives 1 values for 96 candidates"),
     ],
 )

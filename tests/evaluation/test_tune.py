@@ -92,7 +92,7 @@ def test_the_frame_and_the_page(labelled):
         ("(fn [plain] (* (param :w 1) plain))", {}, "No parameter of"),
         (HELPS, {"bounds": {"w": (-1, 1)}}, "The bounds of w lie within 0 and 6"),
         (HELPS, {"folds": 1}, "folds is a whole number of at least 2"),
-        (HELPS, {"budget": 3}, "budget is a whole number of at least 20"),
+        (HELPS, {"budget": 3}, "budget is a whole number from 20 to"),
         ("(fn [similarity] (* (param :w 1 :low 0 :high 2) similarity))", {}, "It reads similarity, which the log"),
     ],
 )  # fmt: skip

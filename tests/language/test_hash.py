@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from memlab.language import Input, Policy, Signature, compile_policy
@@ -104,3 +105,20 @@ def test_hashes_are_pinned() -> None:
     assert found.source_hash[:16] == "3346accba6c9b300"
     assert found.meaning_hash[:16] == "1c4a78880c74201f"
     assert found.hash[:16] == "e1ffb86ca5ba78c2"
+
+
+def test_the_order_of_arguments_is_part_of_the_text_and_not_of_the_meaning():
+    one, other = policy("(fn [x y] (- x y))"), policy("(fn [y x] (- x y))")
+    assert one.meaning_hash == other.meaning_hash
+    assert one.hash != other.hash
+
+
+def test_negative_zero_is_a_value_of_its_own():
+    divided = policy("(fn [x] (/ x (param :d 1.0)))")
+    values = [divided.with_params({"d": d}).row({"x": 1.0}) for d in (0.0, -0.0)]
+    assert values == [divided.with_params({"d": d}).columns(_one()).item() for d in (0.0, -0.0)]
+    assert [divided.with_params({"d": d}).params["d"].value.hex() for d in (0.0, -0.0)] == ["0x0.0p+0", "-0x0.0p+0"]
+
+
+def _one() -> pl.DataFrame:
+    return pl.DataFrame({"x": [1.0]})

@@ -1,6 +1,7 @@
 """A file that is wrong is refused whole, with the place of what is wrong; nothing in it is ever run."""
 
 import json
+import random
 
 import polars as pl
 import pytest
@@ -277,3 +278,24 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
         lab.export(path, overwrite=True)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_a_parquet_file_that_was_changed_anywhere_is_read_or_refused(lab, tmp_path):
+    """Polars answers some of them with a panic, which is no Exception."""
+    lab.remember_many(["tabs", "spaces"])
+    whole = lab.export(tmp_path / "whole.parquet").read_bytes()
+    dice = random.Random(20261122)
+    for number in range(60):
+        changed = bytearray(whole)
+        for _ in range(dice.choice((1, 2, 8))):
+            place = dice.randrange(len(changed))
+            if number % 2:
+                changed[place] ^= 1 << dice.randrange(8)
+            else:
+                del changed[place : place + dice.randrange(1, 32)]
+        (tmp_path / "changed.parquet").write_bytes(changed)
+        before = len(lab)
+        try:
+            lab.load(tmp_path / "changed.parquet", format="parquet")
+        except memlab.MemlabError:
+            assert len(lab) == before

@@ -157,7 +157,7 @@ def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
         time.sleep(0.01)
     assert not kept.running
     assert kept.update() == 0
-    with disk() as lab, pytest.raises(memlab.InputError, match="seconds above 0"):
+    with disk() as lab, pytest.raises(memlab.InputError, match="every is a number above 0"):
         lab.mirror(tmp_path / "x", every=0)
 
 

@@ -175,7 +175,7 @@ class TestProposals:
         for refused in (memory, memory.id, lab.recall("release day")[0]):
             with pytest.raises(memlab.InputError, match="consent=True"):
                 lab.run(refused)
-        with pytest.raises(memlab.InputError, match="consent=True"):
+        with pytest.raises(memlab.InputError, match="consent is True or False"):
             lab.run(memory, consent="yes")
         assert len(lab) == 1
         ran = lab.run(memory, consent=True)

@@ -143,8 +143,8 @@ def test_spreading_does_not_leave_the_filter(lab):
         ({"visibility": []}, r"visibility=\[\] admits nothing; name at least one of private, team, project"),
         ({"branch": []}, r"branch=\[\] admits nothing"),
         ({"branch": ""}, "branch is a word or a list of words"),
-        ({"status": 3}, "status is a word or a list of words, not 3"),
-        ({"status": ["active", None]}, "status is a word"),
+        ({"status": 3}, "status is a text or a list of which each is a text, not 3"),
+        ({"status": ["active", None]}, r"status\[1\] is a text"),
         ({"viewer": ""}, "viewer is who asks"),
     ],
 )

@@ -382,7 +382,7 @@ class TestColumns:
         ("how", "why"),
         [
             ({"duplicates": "lats"}, "Did you mean last"),
-            ({"empty": "skip"}, "empty="),
+            ({"empty": "skip"}, "There is no empty of"),
             ({"reward_range": (1, 0)}, "reward_range"),
         ],
     )
@@ -395,7 +395,7 @@ class TestColumns:
         assert taken(tiny(decisions={"limit": kinds})).decisions.collect()["limit"].to_list() == [2, 1]
 
     def test_a_frame_is_a_frame(self):
-        with pytest.raises(InputError, match="exposures: a Polars DataFrame or LazyFrame is needed, not dict"):
+        with pytest.raises(InputError, match="exposures is a Polars DataFrame or a Polars LazyFrame, not"):
             Slates.from_frames(pl.DataFrame({"decision": [1]}), pl.DataFrame({"decision": [1]}), {})
 
 

@@ -182,7 +182,7 @@ class TestColumns:
             read(**{role: "clickde"})
 
     def test_scores_are_several(self):
-        with pytest.raises(InputError, match=r"scores=\['mine'\]"):
+        with pytest.raises(InputError, match=r"Did you mean \['mine'\]"):
             read(scores="mine")
 
     def test_scores_are_whole(self):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from memlab.arguments import checked
 from memlab.language._policy import Policy
 from memlab.language.edits._match import Change, Mark, compared
 from memlab.language.edits._parsed import known_helpers, parsed, used_helpers
@@ -77,6 +78,7 @@ class FormDiff:
         lines = [self._title(), *(f"  {_told(change)}" for change in self.changes)]
         return printable("\n".join(lines))
 
+    @checked
     def text(self, *, color: bool = False) -> str:
         """The newer source with ``[-what went-]`` and ``{+what came+}`` in it; with ``color`` in red and green."""
         lines = [_painted("bold", self._title(), color)]

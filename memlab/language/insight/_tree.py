@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.language._dag import Node, Value
 from memlab.language._row import RowProgram
 from memlab.language.insight._source import literal, source, stands_for
@@ -91,6 +92,7 @@ class Tree:
             },
         )
 
+    @checked
     def text(self, *, depth: int = _DEPTH, lines: int = _LINES, dead: bool = False) -> str:
         """At most ``depth`` levels and ``lines`` lines; branches not taken are one line each unless ``dead``."""
         rows = [("value", "source")]

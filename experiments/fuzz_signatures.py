@@ -1,0 +1,37 @@
+"""Junk for every argument of every public callable: one command, seeded, counts at the end.
+
+    python experiments/fuzz_signatures.py --cases 25000 --seed 1
+
+Without ``--cases`` all are tried. The status is 1 if a call raised anything from outside of ``memlab.MemlabError``,
+accepted what must be refused, or changed a lab that refused it. A short run is ``tests/test_signatures.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from experiments.fuzzing.signatures import cases, fuzz, sampled
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=None, help="how many; all unless given")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="callables whose name holds this")
+    asked = parser.parse_args()
+    chosen = sampled(len(cases()) if asked.cases is None else asked.cases, asked.seed)
+    chosen = [case for case in chosen if asked.only in case.call]
+    began = time.monotonic()
+    report = fuzz(chosen)
+    print(report)
+    print(f"{'seconds':<12}{time.monotonic() - began:>9,.0f}")
+    return 1 if report.raw or report.nonsense or report.changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Every public callable of memlab, found by introspection: ``memlab.__all__``, and the methods of whatever they return.
+
+A callable has a name as people say it (``Lab.recall``, ``memlab.open``, ``Policy.why``). What cannot be found (a new
+callable without an example) is told by ``tests/test_signatures.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import memlab
+
+__all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
+
+MADE_BY_MEMLAB = {
+    "Call": "a step of a program that was read",
+    "Derived": "the language's own note of an input",
+    "Entity.of": "from a state",
+    "Hit": "what a recall shows",
+    "Hits": "what a recall returns",
+    "Life": "what simulation.live returns",
+    "Memory": "what a lab returns",
+    "Memory.of": "from a state",
+    "Node": "a node of the language's graph",
+    "Pack": "what load_pack returns",
+    "Pools": "what Pools.of returns",
+    "Program": "what was read of a text",
+    "Reactions": "what User.react returns",
+    "Script": "a protocol",
+    "Signature": "what a slot declares",
+    "Slates.of": "from slates as memlab wrote them",
+    "Slates.of_log": "from slates as memlab wrote them",
+    "VersionLog": "folded from a journal",
+    "load_ipython_extension": "called by IPython",
+    "unload_ipython_extension": "called by IPython",
+}
+"""Classes and calls that no caller gives arguments to, and why."""
+
+_SUBMODULES = ("ingest", "simulation", "verifiers")
+
+
+def public_callables() -> dict[str, Callable[..., Any]]:
+    """Each with at least one parameter, by its name; the underlying function, whose annotations say what it takes."""
+    found: dict[str, Callable[..., Any]] = {}
+    classes: list[type] = []
+    for module in (memlab, *(getattr(memlab, name) for name in _SUBMODULES)):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value):
+                classes.append(value)
+                if "__init__" in vars(value) and not issubclass(value, Exception):
+                    found[value.__name__] = value.__init__
+            elif inspect.isfunction(value):
+                found[name] = value
+                classes += _returned(value)
+    seen: set[type] = set()
+    while classes:
+        cls = classes.pop()
+        if cls in seen or issubclass(cls, BaseException):
+            continue
+        seen.add(cls)
+        for name, function in _methods(cls):
+            classes += _returned(function)
+            found[f"{cls.__name__}.{name}"] = function
+        for name, hint in vars(cls).get("__annotations__", {}).items():
+            if not name.startswith("_"):
+                classes += _classes(_evaluated(hint, sys.modules[cls.__module__]))
+    return {
+        name: function
+        for name, function in sorted(found.items())
+        if parameters(function) and name not in MADE_BY_MEMLAB and name.partition(".")[0] not in _INTERNAL
+    }
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """What a caller gives, without ``self``."""
+    given = inspect.signature(function).parameters
+    return {name: one for name, one in given.items() if name not in ("self", "cls")}
+
+
+_INTERNAL = {"Call", "Derived", "Node", "Program", "Signature", "VersionLog"}
+"""Classes of which no method is asked by a caller either."""
+
+
+def _methods(cls: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(cls):
+        value = inspect.getattr_static(cls, name)
+        if isinstance(value, property):
+            value = value.fget
+        elif isinstance(value, cached_property):
+            value = value.func
+        elif isinstance(value, classmethod | staticmethod):
+            value = value.__func__
+        asked = not name.startswith("_") or name == "__getitem__"
+        if asked and inspect.isfunction(value) and value.__module__.startswith("memlab"):
+            yield name, value
+
+
+def _returned(function: Callable[..., Any]) -> list[type]:
+    hint = getattr(function, "__annotations__", {}).get("return")
+    return _classes(_evaluated(hint, sys.modules[function.__module__]))
+
+
+def _classes(hint: Any) -> list[type]:
+    if inspect.isclass(hint) and hint.__module__.startswith("memlab"):
+        return [hint]
+    return [cls for part in typing.get_args(hint) for cls in _classes(part)]
+
+
+def _evaluated(hint: Any, module: ModuleType) -> Any:
+    if not isinstance(hint, str):
+        return hint
+    try:
+        return eval(hint, {**_everything(), **vars(module)})
+    except NameError:  # of a library that is imported for type checkers alone: nothing of memlab
+        return None
+
+
+def _everything() -> dict[str, Any]:
+    """The classes of all modules, for annotations that name what their module imports for type checkers alone."""
+    if not _KNOWN:
+        for found in pkgutil.walk_packages(memlab.__path__, "memlab."):
+            if not found.name.endswith("__main__"):
+                importlib.import_module(found.name)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("memlab"):
+                _KNOWN.update({one: value for one, value in vars(module).items() if inspect.isclass(value)})
+    return _KNOWN
+
+
+_KNOWN: dict[str, Any] = {}

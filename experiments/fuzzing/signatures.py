@@ -1,0 +1,227 @@
+"""One call after another with junk in the place of one argument, and what came of each.
+
+``raw`` is an error from outside of ``memlab.MemlabError``. A TypeError of Python itself about a missing or unknown
+argument is none, nor are KeyboardInterrupt, SystemExit and MemoryError. ``nonsense`` was accepted and must not be;
+``changed`` is a lab that a refused call has changed.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import inspect
+import io
+import os
+import random
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import memlab
+from experiments.fuzzing.callables import parameters, public_callables
+from experiments.fuzzing.examples import EXAMPLES, Desk
+from experiments.fuzzing.junk import JUNK
+from memlab.schema import FIELDS
+
+__all__ = ["Case", "Report", "cases", "fuzz", "sampled"]
+
+
+class Case(NamedTuple):
+    """Junk for one parameter of one callable."""
+
+    call: str
+    parameter: str
+    junk: str
+
+    def __str__(self) -> str:
+        return f"{self.call}({self.parameter}={self.junk})"
+
+
+@dataclass
+class Report:
+    """What came of all cases. ``raw``: where it was raised, and by which cases."""
+
+    calls: int = 0
+    refused: int = 0
+    accepted: int = 0
+    raw: dict[str, list[Case]] = field(default_factory=lambda: collections.defaultdict(list))
+    nonsense: list[Case] = field(default_factory=list)
+    changed: list[Case] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'calls':<12}{self.calls:>9,}",
+            f"{'refused':<12}{self.refused:>9,}",
+            f"{'accepted':<12}{self.accepted:>9,}",
+            f"{'raw':<12}{sum(map(len, self.raw.values())):>9,}   at {len(self.raw)} places",
+            f"{'nonsense':<12}{len(self.nonsense):>9,}   accepted",
+            f"{'changed':<12}{len(self.changed):>9,}   by a refused call",
+        ]
+        for where, found in sorted(self.raw.items(), key=lambda item: -len(item[1])):
+            lines += [f"{len(found):>5} {where}", *(f"        {case}" for case in found[:3])]
+        lines += [f"accepted: {case}" for case in self.nonsense] + [f"changed: {case}" for case in self.changed]
+        return "\n".join(lines)
+
+
+def cases() -> list[Case]:
+    """All of them, in one order."""
+    return [
+        Case(name, parameter, junk)
+        for name, function in public_callables().items()
+        for parameter in _parameters(function)
+        for junk in JUNK
+    ]
+
+
+def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> Report:
+    """Try these cases, each on a lab as it was left by a refused call, or on a new one."""
+    report, annotated = Report(), public_callables()
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a text may be the name of a model: nothing is downloaded
+    home = Path.cwd()
+    desk = Desk()
+    try:
+        for case in chosen:
+            seen(case)
+            os.chdir(desk.folder)
+            if not _tried(case, desk, annotated[case.call], report):
+                os.chdir(home)
+                desk.close()
+                desk = Desk()
+    finally:
+        os.chdir(home)
+        desk.close()
+    return report
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[str]:
+    for name, parameter in parameters(function).items():
+        yield from (*FIELDS, "at", "unknown") if parameter.kind is parameter.VAR_KEYWORD else (name,)
+
+
+def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report) -> bool:
+    """Whether the lab is as it was, so that it serves the next case."""
+    call, given = EXAMPLES[case.call](desk)
+    rest = [name for name, one in parameters(function).items() if one.kind is one.VAR_POSITIONAL]
+    before = _state(desk)
+    junk = JUNK[case.junk]()
+    report.calls += 1
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("ignore")
+            if case.parameter in rest:
+                made = call(*given.values(), junk)
+            else:
+                made = call(**{**given, case.parameter: junk})
+            _end(made)
+    except memlab.MemlabError as error:
+        report.refused += 1
+        with contextlib.suppress(MemoryError):
+            str(error)
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - Polars panics with a BaseException: this is what is looked for
+        report.raw[_place(error)].append(case)
+        return False
+    else:
+        report.accepted += 1
+        if _is_nonsense(case, function):
+            report.nonsense.append(case)
+        return False
+    if _state(desk) == before:
+        return True
+    report.changed.append(case)
+    return False
+
+
+def _state(desk: Desk) -> tuple[Any, ...]:
+    lab = desk.lab
+    return lab.log.height, lab.memories.hash_rows().sum(), lab.edges.height, lab.pack.hash
+
+
+def _end(made: Any) -> None:
+    """What runs in the background is ended, and what is lazy is computed."""
+    for verb in ("stop", "close"):
+        end = getattr(made, verb, None)
+        if callable(end) and not isinstance(made, memlab.Slates):
+            end()
+            return
+    if isinstance(made, memlab.Slates):
+        made.collect()
+    if isinstance(getattr(made, "lab", None), memlab.Lab) and not isinstance(made, memlab.Slates):
+        made.lab.close()
+
+
+def _place(error: BaseException) -> str:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/memlab/" in frame.filename]
+    last = frames[-1] if frames else None
+    where = f"{last.filename.rpartition('/memlab/')[2]}:{last.lineno} {last.name}" if last else "?"
+    try:
+        told = " ".join(str(error).split())[:80]
+    except Exception:  # noqa: BLE001 - an error may be as spiteful as what raised it
+        told = ""
+    return f"{type(error).__name__} in {where}: {told}"
+
+
+# -- what must not be accepted ----------------------------------------------------------------------------------------
+
+_NUMBERS = {"0", "1", "7", "-1", "np.int64"}
+_FLOATS = {*_NUMBERS, "1.0", "1.5", "-0.0", "1e308", "2**63", "-10**30", "10**30", "np.float32", "a Fraction"}
+_TEXTS = {name for name, make in JUNK.items() if name != "a file" and isinstance(make(), str)}
+_KINDS = {
+    "bool": {"True", "False", "np.bool"},
+    "int": _NUMBERS,
+    "Count": _NUMBERS - {"0", "-1"},
+    "Seed": (_NUMBERS | {"2**63"}) - {"-1"},
+    "Share": {"0", "1", "1.0", "-0.0", "np.float32", "a Fraction"},
+    "Seconds": _FLOATS - {"-1", "-10**30", "10**30", "2**63", "1e308"},
+    "float": _FLOATS,
+    "str": _TEXTS - {"a lone surrogate"},
+    "When": {"0", "1", "7", "-1", "np.int64", "a date", "the first time", "a date as text"},
+    "pl.Expr": {name for name in JUNK if "expression" in name or "column" in name or name == "a number for true"},
+}
+"""What may be accepted where an annotation says no more than this: told anew here, without asking the rules."""
+
+_NEVER = {"object()", "spite", "a Decimal", "1j", "an exception", "{'x': spite}", "[spite]", "10**400"}
+_ANYTHING = {
+    ("Slates", "lab"),
+    ("Slates.from_frames", "lab"),
+    ("Policy.row", "aggregates"),  # values under names that nobody asks for
+    ("Verdict", "accepted"),
+    ("Verdict", "rejected"),
+    ("Verdict", "relations"),
+}
+
+
+def _is_nonsense(case: Case, function: Callable[..., Any]) -> bool:
+    if (case.call, case.parameter) in _ANYTHING:
+        return False
+    parameter = inspect.signature(function).parameters.get(case.parameter)
+    if parameter is None:
+        return case.junk in _NEVER
+    told = str(parameter.annotation)
+    kinds = [kind.strip() for kind in told.split("|")]
+    if parameter.kind is not parameter.VAR_POSITIONAL and all(kind in _KINDS or kind == "None" for kind in kinds):
+        allowed = set().union(*(_KINDS[kind] for kind in kinds if kind != "None"))
+        return case.junk not in (allowed | {"None"} if "None" in kinds else allowed)
+    return case.junk in _NEVER
+
+
+def sampled(count: int, seed: int) -> list[Case]:
+    """So many cases, drawn evenly over callables first: those with few parameters are tried as much as others."""
+    by_call: dict[str, list[Case]] = collections.defaultdict(list)
+    for case in cases():
+        by_call[case.call].append(case)
+    dice = random.Random(seed)
+    for found in by_call.values():
+        dice.shuffle(found)
+    drawn: list[Case] = []
+    while len(drawn) < count and any(by_call.values()):
+        drawn += [found.pop() for found in by_call.values() if found]
+    return drawn[:count]

@@ -1,0 +1,86 @@
+"""Whatever a public call is given, it answers from the error tree, and a lab that refused is as it was.
+
+A few thousand cases, seeded; all of them are ``experiments/fuzz_signatures.py``. A new public callable fails here until
+``experiments/fuzzing/examples.py`` has an example of it.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import memlab
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from experiments.fuzzing.callables import parameters, public_callables
+from experiments.fuzzing.examples import EXAMPLES, Desk
+from experiments.fuzzing.signatures import Case, fuzz, sampled
+
+CASES, SEED = 900, 20261122
+REFUSED = {"Lab.unconsolidate", "LabIndex.rebuild", "read_locomo"}
+"""What a small lab cannot do: their examples are refused as well."""
+CHECKED_WHERE_THEY_FAIL = {"Pack.count", "Pack.number", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates"}
+"""Asked many times a recall: their arguments are looked at only once something has failed."""
+
+
+def test_every_public_callable_has_an_example():
+    assert sorted(EXAMPLES) == sorted(public_callables())
+
+
+def test_every_public_callable_checks_its_arguments():
+    """By ``memlab.arguments.checked``, which marks it."""
+    unchecked = {name for name, call in public_callables().items() if not getattr(call, "__checked__", False)}
+    assert unchecked == CHECKED_WHERE_THEY_FAIL | {"Verdict"}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_every_parameter_has_an_annotation(name):
+    call = public_callables()[name]
+    assert set(parameters(call)) <= set(call.__annotations__)
+
+
+def test_the_examples_are_right():
+    refused = set()
+    for name, example in EXAMPLES.items():
+        desk = Desk()
+        call, given = example(desk)
+        try:
+            made = call(**given)
+            end = getattr(made, "stop", None) or getattr(made, "close", None)
+            if callable(end):
+                end()
+        except memlab.MemlabError:
+            refused.add(name)
+        desk.close()
+    assert refused == REFUSED
+
+
+def test_no_call_answers_junk_with_a_raw_error_or_takes_nonsense():
+    report = fuzz(sampled(CASES, SEED))
+    assert report.calls == CASES
+    assert not report.raw, str(report)
+    assert not report.nonsense, str(report)
+    assert not report.changed, str(report)
+
+
+NONSENSE = [
+    Case("Lab.recall", "project", "1.0"),
+    Case("Lab.recall", "log", "x"),
+    Case("Lab.turns", "limit", "-1"),
+    Case("Lab.turns", "where", "x"),
+    Case("open", "reembed", "x"),
+    Case("open", "read_only", "1"),
+    Case("Lab.facts", "at", "10**30"),
+    Case("ManualClock", "start", "10**30"),
+    Case("ManualClock.advance", "days", "1e308"),
+    Case("Lab.purge", "memory", "{}"),
+    Case("Lab.hear", "unknown", "x"),
+    Case("Lab.hear", "importance", "nan"),
+    Case("Lab.hear", "linking", "x"),
+]
+
+
+@pytest.mark.parametrize("case", NONSENSE, ids=str)
+def test_nonsense_is_refused(case):
+    assert fuzz([case]).refused == 1
