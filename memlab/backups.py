@@ -65,7 +65,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> K
     draft = folder / f".draft-{os.getpid()}-{number:06d}"
     final = folder / f"backup-{number:06d}-{head:012d}-{from_micros(now).strftime(_STAMP)}"
     try:
-        copied(journal, draft, without=(_META, "purging"))
+        copied(journal, draft, without=(_META, "purging", "copies"))
         draft.rename(final)
         sync(folder)
     except BaseException:

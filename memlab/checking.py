@@ -28,6 +28,7 @@ from memlab.index import unsound_bases
 from memlab.journal import FILE, HEAD, LOCK, Fault, Journal, WriterLock, connected, faults, head_of, replace_rows, whole
 from memlab.memory import State, latest_snapshot, load_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.printable import printable
 from memlab.purging import DERIVED, PURGE_TIMEOUT
 from memlab.slates import SlateLog
 
@@ -55,7 +56,7 @@ class Checked:
     def __repr__(self) -> str:
         counts = self.frame.group_by("state").len().sort("state")
         told = ", ".join(f"{count:,} {state}" for state, count in counts.iter_rows())
-        return f"<Checked {self.path.name if self.path else 'in memory'}: {told}>"
+        return printable(f"<Checked {self.path.name if self.path else 'in memory'}: {told}>")
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"

@@ -29,6 +29,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from memlab.printable import printable
+
 __all__ = [
     "DamageWarning",
     "DamagedLab",
@@ -71,6 +73,9 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
 
 class MemlabError(Exception):
     """The root of the tree: ``except memlab.MemlabError`` catches all that memlab raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(MemlabError, ValueError):
@@ -127,17 +132,17 @@ class PolicyError(MemlabError):
         if self.hash:
             where += f" [{self.hash[:12]}]"
         if self.line is None:
-            return f"{where}: {self.message}"
+            return printable(f"{where}: {self.message}")
         where += f", line {self.line}, column {self.column}"
         lines = (self.source or "").split("\n")
         if not 1 <= self.line <= len(lines):
-            return f"{where}: {self.message}"
+            return printable(f"{where}: {self.message}")
         shown = lines[self.line - 1]
         start = max(0, (self.column or 1) - 1)
         stop = self.end_column if self.end_column and self.end_column > start else start + 1
         window = max(0, start - 60)
         caret = " " * (start - window) + "^" * max(1, min(stop, len(shown)) - start)
-        return f"{where}: {self.message}\n  {shown[window : window + 120]}\n  {caret[:120]}"
+        return printable(f"{where}: {self.message}\n  {shown[window : window + 120]}\n  {caret[:120]}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))

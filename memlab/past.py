@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from memlab.errors import InputError, UnknownName
-from memlab.journal import Journal, Until
-from memlab.memory import State
+from memlab.journal import Event, Journal, Until
+from memlab.memory import Change, State
 from memlab.policies import Pack
 from memlab.purging import last_purge
 from memlab.recall import Filters, Question, Recaller
@@ -48,8 +51,12 @@ class Past:
             return False
         return True
 
-    def recall(self, decision: int, pack: Pack) -> Slate:
+    def recall(
+        self, decision: int, pack: Pack, *, instead: Callable[[State], tuple[Change, Change]] | None = None
+    ) -> Slate:
         """What ``pack`` would have answered: the logged question, filters and vector, nothing explored or written.
+
+        ``instead`` gives, for the state before the decision, what had been so instead, and the way back from there.
 
         InputError if the recall was filtered by an expression that the log does not hold.
         """
@@ -66,4 +73,17 @@ class Past:
             filters=filters,
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
-        return self._recaller.recall(self.before(slate.state), pack, question, limit=slate.limit)
+        with self._supposed(self.before(slate.state), instead) as state:
+            return self._recaller.recall(state, pack, question, limit=slate.limit)
+
+    @contextmanager
+    def _supposed(self, state: State, instead: Callable[[State], tuple[Change, Change]] | None) -> Iterator[State]:
+        if instead is None:
+            yield state
+            return
+        there, back = (Event(state.seq, 0, "edit", change.body()) for change in instead(state))
+        self._state = State()  # whoever is interrupted here begins anew
+        state.fold([there], self._journal)
+        yield state
+        state.fold([back], self._journal)
+        self._state = state

@@ -16,6 +16,7 @@ from memlab.disk import sync, writing
 from memlab.errors import DamagedLab, InputError, LabError, NotALab
 from memlab.index import swept
 from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, connected, head_of
+from memlab.printable import printable
 from memlab.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 
 __all__ = ["Restored", "restore"]
@@ -49,7 +50,7 @@ class Restored:
 
     def __repr__(self) -> str:
         source = "its own journal" if self.backup is None else self.backup.name
-        return f"<Restored {self.path.name} from {source}, up to event {self.event:,}>"
+        return printable(f"<Restored {self.path.name} from {source}, up to event {self.event:,}>")
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"

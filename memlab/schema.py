@@ -118,6 +118,8 @@ STATUSES = (
     "purged",
     # part of a summary that stands for it
     "consolidated",
+    # out of recall with all that came from the same place
+    "quarantined",
 )
 RECALLABLE = ("active", "staged", "confirmed")
 """The statuses of what takes part in recall."""

@@ -83,6 +83,11 @@
 (setting initial-confidence 0.8)
 (setting session-writes 0)
 (setting write-bytes 0)
+(setting redact-cards false)  ; credentials are redacted whatever stands here
+(setting redact-ibans false)
+(setting redact-social-security false)
+(setting redact-phones false)
+(setting redact-emails false)
 (setting tier-1-tokens 600)
 (setting tier-2-tokens 1200)
 (setting tier-3-tokens 30)

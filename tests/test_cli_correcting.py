@@ -63,6 +63,7 @@ def test_a_purge_has_to_be_meant(told, run, lab, tmp_path):
     assert told("purge", lab, "--overdue", "--yes")["purged"] == []
     assert "Purged 3 memories" not in run("purge", lab, "--project", "nobody", "--yes").stdout
     assert run("purge", lab, "--yes").exit_code == 1
+    assert run("purge", lab, 2, "--session", "s", "--yes").exit_code == 1
     assert told("show", lab, 3)["status"] == "purged"
 
 
@@ -76,3 +77,18 @@ def test_a_backup_is_a_lab(told, run, lab, tmp_path):
     assert again["path"] != made["path"]
     assert run("backup", lab, "--keep", 0).exit_code == 1
     assert run("backup", "nowhere").exit_code == 1
+
+
+def test_a_purge_prints_its_receipt(told, run, lab, tmp_path):
+    told("remember", lab, "Fennel tops for the rabbit", "--session", "monday")
+    told("export", lab, tmp_path / "out.md")
+    told("mirror", lab, tmp_path / "copy")
+    printed = run("purge", lab, "--session", "monday", "--yes").stdout
+    assert "removed  1 memories" in printed
+    assert f"removed  1 mirrors in {tmp_path / 'copy'} (brought in step)" in printed
+    assert f"in {tmp_path / 'out.md'} (file; an export, which is kept)" in printed
+    told("remember", lab, "Hay for the rabbit", "--session", "friday")
+    told("export", lab, tmp_path / "again.md")
+    done = told("purge", lab, "--session", "friday", "--remove-exports", "--yes")
+    assert [row["where"] for row in done["receipt"] if row["what"] == "exports"] == [str(tmp_path / "again.md")]
+    assert not [row for row in done["receipt"] if row["step"] == "found" and "again" in row["where"]]

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
 from memlab.life import in_place_of, tombstones_of
 from memlab.memory import State
+from memlab.searching import searched, sought
 
 TEXT = "The xylophonist Zanzibarov keeps his quokkas in a shed"
 FIELDS = {
@@ -168,7 +170,7 @@ def test_what_tells_of_it_and_stays_is_named(lab):
     done = lab.purge(2)
     assert sorted(done.review.select("memory_id", "how").rows()) == [(1, "superseded by it"), (3, "derived from it")]
     assert "2 to review" in repr(done)
-    assert done.frame["memories"].to_list() == [1]
+    assert done.frame.filter(step="removed", what="memories")["count"].to_list() == [1]
     assert "review" in done._repr_html_()
 
 
@@ -212,6 +214,26 @@ def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
     assert past.recall("fair in the town").ids
 
 
+# -- the questions ------------------------------------------------------------------------------------------------
+
+
+def asked(lab):
+    return lab.slates.decisions.collect()["query"].to_list()
+
+
+def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains_stays(lab):
+    lab.remember("The xylophonist Zanzibarov keeps 17 quokkas in a shed in Ghent")
+    lab.remember("There is a shed in Ghent with a leaking roof")
+    quoting = ["who keeps 17 QUOKKAS in there?", "where does zanzibarov live", "is the xylophonist  zanz"]
+    staying = ["what about a shed in Ghent with a roof", "who keeps anything", "quokkas"]
+    for question in (*quoting, *staying):
+        lab.recall(question)
+    done = lab.purge(1)
+    assert asked(lab) == ["", "", "", *staying]
+    assert done.questions == 3
+    assert done.frame.filter(what="questions")["count"].item() == 3
+
+
 # -- what is purged -------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +245,67 @@ def test_a_project_goes_with_the_questions_that_were_asked_in_it(disk, folder):
         assert done.ids == (1, 4)
         assert traces(folder) == set()
         assert lab.slates.decisions.collect()["query"].to_list() == ["", "fair", "", "fair", ""]
+
+
+def test_a_session_goes_with_the_questions_that_were_asked_in_it(disk, folder):
+    with disk() as lab:
+        fill(lab)
+        lab.recall("what was it again", session="secretsession")
+        done = lab.purge(session="secretsession")
+        assert done.ids == (1, 4)
+        assert done.found.is_empty()
+        assert traces(folder) == set()
+        assert asked(lab) == ["", "", "fair", "fair", ""]
+
+
+def test_what_one_creator_wrote_goes_with_what_was_asked_as_this_viewer(lab):
+    lab.remember("Fennel tops for the rabbit", creator="agent:coder")
+    lab.remember("Hay for the rabbit", creator="agent:vet")
+    lab.recall("the rabbit", viewer="agent:coder")
+    lab.recall("the rabbit", viewer="agent:vet")
+    assert lab.purge(creator="agent:coder").ids == (1,)
+    assert asked(lab) == ["", "the rabbit"]
+    assert "agent:coder" not in str(lab.slates.decisions.collect().to_dicts())
+
+
+def test_a_subject_goes_under_all_its_names(disk, folder):
+    with disk() as lab:
+        lab.fact("Adele Quuxley", "likes", "goat cheese")
+        lab.fact("A. Quuxley", "lives in", "Ostend")
+        lab.fact("Bob", "likes", "tea")
+        lab.remember("Somebody saw Adele Quuxley at the fair")
+        lab.entity("Adele Quuxley", type="person", aliases=["Della"])
+        lab.merge_entities("A. Quuxley", "Adele Quuxley")
+        lab.fact("della", "speaks", "Dutch")
+        lab.recall("what does Della like")
+        lab.recall("what does Bob like")
+        lab.snapshot()
+        lab.backup()
+        done = lab.purge(subject="DELLA")
+        assert done.ids == (1, 2, 5)
+        assert traces(folder, ["goat cheese", "ostend", "della", "a. quuxley", "dutch"]) == set()
+        assert done.found.rows() == [("a name", "memory 4", 1, "says as much, and stays")]
+        assert asked(lab) == ["", "what does Bob like"]
+        assert "Bob" in lab.entities["name"].to_list()
+        live = told(lab._store.state)
+    with disk() as lab:
+        assert told(lab._store.state) == live
+
+
+def test_names_narrow_each_other(lab):
+    for project in ("web", "api"):
+        for session in ("monday", "friday"):
+            lab.remember(f"{project} on {session}", project=project, session=session)
+    lab.recall("which", project="web", session="monday")
+    lab.recall("which", project="api", session="monday")
+    assert lab.purge(project="web", session="monday").ids == (1,)
+    assert asked(lab) == ["", "which"]
+    assert lab.slates.decisions.collect()["project"].to_list() == ["web", "api"]
+    assert lab.purge(project="web", session="monday").ids == ()
+    assert lab.purge(session="monday").ids == (3,)
+    for wrong in ({"session": "tuesday"}, {"creator": "nobody"}, {"subject": "Nobody"}):
+        with pytest.raises(UnknownName):
+            lab.purge(**wrong)
 
 
 def test_what_is_overdue(lab, clock):
@@ -253,7 +336,9 @@ def test_twice_is_once(lab):
     assert lab[1].status == "purged"
 
 
-@pytest.mark.parametrize("wrong", [{}, {"memory": 1, "overdue": True}, {"project": "x", "overdue": True}])
+@pytest.mark.parametrize(
+    "wrong", [{}, {"memory": 1, "overdue": True}, {"project": "x", "overdue": True}, {"memory": 1, "session": "x"}]
+)
 def test_it_is_said_exactly_what_is_to_go(lab, wrong):
     lab.remember("a", project="x")
     with pytest.raises(InputError, match="exactly one"):
@@ -305,6 +390,132 @@ def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
     shutil.copytree(tmp_path / "old", folder / "snapshots")
     with pytest.warns(memlab.DamageWarning, match="of another history"), disk(read_only=True) as lab:
         assert lab[1].text == ""
+
+
+# -- the receipt ----------------------------------------------------------------------------------------------------
+
+
+def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(disk, monkeypatch, tmp_path):
+    with disk() as lab:
+        fill(lab)
+        everywhere(lab, monkeypatch)
+        lab.backup(tmp_path / "kept")
+        lab.mirror(tmp_path / "copy")
+        assert traces(tmp_path / "copy")
+        done = lab.purge([1, 4], reason="he asked for it")
+        files = sum(file.is_file() for file in tmp_path.rglob("*"))
+        assert done.found.is_empty()
+        assert traces(tmp_path) == set()
+        counts = dict(done.frame.filter(step="removed").group_by("what").agg(pl.col("count").sum()).rows())
+        some = {what: counts.pop(what) for what in ("edges", "names", "sealed slates")}
+        assert min(some.values()) > 0
+        assert counts == {
+            "memories": 2,
+            "events": done.events,
+            "slates": done.slates,
+            "questions": 1,
+            "vectors": 2,
+            "snapshots": 1,
+            "indexes": 0,
+            "backups": 2,
+            "mirrors": 1,
+        }
+        (searched,) = done.frame.filter(step="searched").rows(named=True)
+        assert searched["count"] == files
+        assert searched["bytes"] > 10_000
+        for shown in (repr(done), done._repr_html_(), done.frame.write_csv()):
+            assert not [word for word in WORDS if word in shown.lower()]
+        assert "found    nothing" in repr(done)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.md", "out.sexp", "out.parquet", "tables"])
+def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
+    with disk() as lab:
+        fill(lab)
+        path = lab.export(tmp_path / name, format="parquet" if name == "tables" else None)
+        lab.export(tmp_path / "other.md", where=pl.col("id") == 3)
+        (tmp_path / f".{name}.999999999.draft").write_text(TEXT)  # left by a process that was killed
+        done = lab.purge(4)
+        assert {Path(where).relative_to(tmp_path).parts[0] for where in done.found["where"]} == {name}
+        assert all("an export, which is kept" in how for how in done.found["how"])
+        assert path.exists()
+        assert not list(tmp_path.glob(".*.draft"))
+        done = lab.purge(1, remove_exports=True)
+        assert done.found.is_empty()
+        assert not path.exists()
+        assert done.frame.filter(step="removed", what="exports")["where"].to_list() == [str(path)]
+        assert lab.purge(2).found.is_empty()
+
+
+def test_an_export_that_is_gone_is_told_and_one_that_failed_is_not_listed(lab, tmp_path):
+    lab.remember("The quokka sleeps in the shed")
+    lab.remember("The wombat digs behind the shed")
+    lab.export(tmp_path / "a.md").unlink()
+    with pytest.raises(InputError):
+        lab.export(tmp_path)
+    done = lab.purge(1)
+    assert done.found["how"].to_list() == ["not there: moved, renamed or removed since it was written"]
+
+
+def test_a_memory_that_says_the_same_is_told(lab):
+    lab.remember("The quokka sleeps in the shed")
+    lab.remember("Once more: The quokka sleeps in the shed, he said")
+    done = lab.purge(1)
+    assert done.found.rows() == [("text of memory 1", "memory 2", 1, "says as much, and stays")]
+
+
+def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_later(disk, tmp_path):
+    with disk() as lab:
+        fill(lab)
+        lab.mirror(tmp_path / "copy").stop()
+        lab.mirror(tmp_path / "away").stop()
+        (tmp_path / "away").rename(tmp_path / "moved")
+        (tmp_path / "copy" / "diary.txt").write_text("mine")
+        done = lab.purge([1, 4])
+        problems = {Path(row["where"]).name: row["how"] for row in done.found.filter(what="mirror").to_dicts()}
+        assert problems["away"] == "not there"
+        assert "holds diary.txt" in problems["copy"]
+        assert "file" in done.found.filter(what="text of memory 4")["how"].to_list()
+    (tmp_path / "moved").rename(tmp_path / "away")
+    with pytest.warns(UserWarning, match="diary"):
+        disk().close()
+    assert traces(tmp_path / "away") == set()
+    assert traces(tmp_path / "copy")
+    (tmp_path / "copy" / "diary.txt").unlink()
+    disk().close()
+    assert traces(tmp_path) == set()
+
+
+@pytest.mark.parametrize("kind", ["db", "free", "parquet", "npz", "zip", "txt", "json", "msgpack"])
+def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind):
+    held = f"he said: {TEXT[10:]} \u2026"
+    file = tmp_path / f"held.{'db' if kind == 'free' else kind}"
+    if file.suffix == ".db":
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("PRAGMA secure_delete=OFF")
+            connection.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, said TEXT, town TEXT)")
+            connection.execute("INSERT INTO note VALUES (7, ?, 'acmeproj')", (held,))
+            if kind == "free":
+                connection.execute("DELETE FROM note")
+    elif kind == "parquet":
+        pl.DataFrame({"acmeproj": [held], "name": [["acmeproj"]]}).write_parquet(file)
+    elif kind == "npz":
+        np.savez_compressed(file, said=np.array([held, "acmeproj"]))
+    elif kind == "zip":
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+            opened.writestr("a.json", f'{{"acmeproj": 1, "of": "acmeproj", "said": "{held}"}}')
+    else:
+        value = {"acmeproj": 1, "of": "acmeproj", "said": held}
+        file.write_bytes(msgspec.msgpack.encode(value) if kind == "msgpack" else msgspec.json.encode(value))
+    (tmp_path / "keys.json").write_text('{"acmeproj": 1, "sedan": "acmeprojects"}')
+    stays = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
+    done = searched([tmp_path], sought({4: TEXT}, ["acmeproj"], stays, ()))
+    assert {found.file for found in done.found} == {file}
+    what = {found.what for found in done.found}
+    assert what == ({"text of memory 4"} if kind == "free" else {"text of memory 4", "a name"})
+    assert (done.files, done.opaque) == (2, 0)
+    same = pl.DataFrame({"id": [2], "text": [f"as he says: {TEXT}"]})
+    assert sought({4: TEXT}, ["acmeproj"], same, {"acmeproj"}).said == ((2, "text of memory 4"),)
 
 
 # -- several processes ----------------------------------------------------------------------------------------------

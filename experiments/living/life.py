@@ -159,6 +159,7 @@ class _Life:
             self.done(verb, dice)
 
     def done(self, verb: str, dice: random.Random) -> None:
+        self.lab.settle()  # what a thread links in the background would come between
         before = self.lab._store.state
         try:
             VERBS[verb][1](self.lab, dice, self.words, self.files)

@@ -11,8 +11,9 @@ import click
 
 import memlab
 from memlab.errors import MemlabError
+from memlab.printable import json_safe, printable
 
-__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "main", "tell"]
+__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "keeping", "main", "say", "tell"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,9 +25,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except MemlabError as error:
-            from memlab.language import printable  # late: only an error pays for it
-
-            click.echo(f"memlab: {printable(str(error))}", err=True)
+            say(f"memlab: {error}", err=True)
             ctx.exit(1)
 
 
@@ -39,15 +38,31 @@ LAB = click.argument("lab", type=click.Path(path_type=Path))
 
 def tell(value: Any, *, as_json: bool, text: Callable[[], str] | None = None) -> None:
     if as_json:
-        click.echo(json.dumps(value, default=str, ensure_ascii=False))
+        click.echo(json_safe(json.dumps(value, default=str, ensure_ascii=False)))
     else:
-        click.echo(text() if text is not None else str(value))
+        say(text() if text is not None else str(value))
+
+
+def say(text: str, *, err: bool = False, painted: bool = False) -> None:
+    """Print for a person: nothing that a memory holds reaches the terminal as a command to it.
+
+    A ``painted`` text has its own colours, and whoever painted it has made the rest ``printable``.
+    """
+    click.echo(text if painted else printable(text), err=err, color=painted or None)
 
 
 def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
     if not path.exists():
         raise memlab.InputError(f"There is no lab at {path}. Make one with: memlab remember {path} TEXT")
     return memlab.open(path, read_only=read_only)
+
+
+def keeping(path: Path) -> memlab.Lab:
+    """A lab that can list the copies made of it; one that cannot be written is read."""
+    try:
+        return existing(path)
+    except memlab.errors.ReadOnlyLab:
+        return existing(path, read_only=True)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -80,7 +80,11 @@ def undelete(lab: Path, memories: tuple[int, ...], project: str | None, as_json:
 @LAB
 @MEMORIES
 @click.option("--project", help="All memories of this project.")
+@click.option("--session", help="All of this session.")
+@click.option("--subject", help="All that is known of this entity, under all its names.")
+@click.option("--creator", help="All that this user or agent wrote.")
 @click.option("--overdue", is_flag=True, help="What was deleted for longer than `grace-days`.")
+@click.option("--remove-exports", is_flag=True, help="Also remove known exports that hold something of it.")
 @click.option("--reason", default="", help="Kept in the journal.")
 @click.option("--yes", is_flag=True, help="Do it: nothing brings back what was purged.")
 @as_json_option
@@ -88,18 +92,34 @@ def purge(
     lab: Path,
     memories: tuple[int, ...],
     project: str | None,
+    session: str | None,
+    subject: str | None,
+    creator: str | None,
     overdue: bool,
+    remove_exports: bool,
     reason: str,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Remove MEMORIES for good from the journal and every file made of it, backups included."""
+    """Remove MEMORIES for good from the journal and every file made of it, and print a receipt.
+
+    Backups and mirrors are reached, exports are named. --project, --session, --subject and --creator narrow each other.
+    """
     if not yes:
         raise memlab.InputError("What is purged cannot be brought back. Say so with --yes, or use: memlab delete.")
+    names = {"project": project, "session": session, "subject": subject, "creator": creator}
     with existing(lab) as opened:
-        done = opened.purge(memories or None, project=project, overdue=overdue, reason=reason)
-    report = {"purged": list(done.ids), "events": done.events, "slates": done.slates, "review": done.review.to_dicts()}
-    tell(report, as_json=as_json, text=lambda: "\n".join([repr(done)[1:-1], *_review(done.review.to_dicts())]))
+        done = opened.purge(memories or None, **names, overdue=overdue, remove_exports=remove_exports, reason=reason)
+    review = done.review.to_dicts()
+    report = {
+        "purged": list(done.ids),
+        "events": done.events,
+        "slates": done.slates,
+        "questions": done.questions,
+        "receipt": done.frame.to_dicts(),
+        "review": review,
+    }
+    tell(report, as_json=as_json, text=lambda: "\n".join([str(done), *_review(review)]))
 
 
 @main.command()

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, tell
+from memlab.printable import printable
 
 _EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
 _IMPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp", "mem0", "langgraph", "lab"])
@@ -26,7 +27,7 @@ def export(
     lab: Path, path: Path, format_: str | None, project: str | None, no_policies: bool, overwrite: bool, as_json: bool
 ) -> None:
     """Write the memories of LAB to PATH: .jsonl, .md, .sexp, .parquet, or a folder of tables."""
-    with existing(lab, read_only=True) as opened:
+    with keeping(lab) as opened:
         written = opened.export(path, format=format_, project=project, policies=not no_policies, overwrite=overwrite)
         frame = opened.memories
     count = len(frame) if project is None else int((frame["project"] == project).sum())
@@ -79,7 +80,7 @@ def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
         shown = "\n".join(f"  {call.operation.does:<8} {' '.join(call.source.split())[:160]}" for call in changing)
         if as_json:
             raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
-        click.confirm(f"{shown}\nRun this on {lab}?", abort=True)
+        click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
     with memlab.open(lab) if changing else existing(lab) as opened:
         ran = opened.run(file)
     tell(json.loads(ran.json()), as_json=as_json, text=lambda: repr(ran))
@@ -92,11 +93,10 @@ def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
 @as_json_option
 def mirror(lab: Path, folder: Path, every: float | None, as_json: bool) -> None:
     """Keep a readable copy of LAB in FOLDER: one Markdown file a memory. With --every until it is interrupted."""
-    with existing(lab, read_only=True) as opened, opened.mirror(folder) as kept:
+    with keeping(lab) as opened, opened.mirror(folder) as kept:
         tell({"folder": str(folder), "memories": len(kept)}, as_json=as_json, text=lambda: repr(kept))
         while every is not None:
             if kept.wait(every):
                 return
-            changed = kept.update()
-            if changed:
-                click.echo(json.dumps({"changed": changed}) if as_json else f"{changed} files changed")
+            if changed := kept.update():
+                say(json.dumps({"changed": changed}) if as_json else f"{changed} files changed")

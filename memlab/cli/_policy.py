@@ -11,10 +11,10 @@ from typing import NoReturn
 
 import click
 
-from memlab.cli._base import FILE, as_json_option, main, tell
+from memlab.cli._base import FILE, as_json_option, main, say, tell
 from memlab.cli._policy_file import PolicyFile, errors_of, given_values, opened, read_frame
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language import Explanation, Policy, diff_packs, diff_policies, highlight, printable
+from memlab.language import Explanation, Policy, diff_packs, diff_policies, highlight
 from memlab.language._reader import canonical
 
 
@@ -62,8 +62,8 @@ def _refuse(file: str, errors: list[PolicyError], as_json: bool) -> NoReturn:
     else:
         for error in errors:
             place = ":".join(str(part) for part in (error.file or file, error.line, error.column) if part is not None)
-            click.echo(f"{place}: {printable(str(error))}", err=True)
-        click.echo(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
+            say(f"{place}: {error}", err=True)
+        say(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
     sys.exit(1)
 
 
@@ -90,7 +90,7 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
     paint = _colored(color)
 
     def shown(source: str, features: Iterable[str] = ()) -> str:
-        return highlight(source, "terminal", features=features) if paint else printable(source)
+        return highlight(source, "terminal", features=features) if paint else source
 
     def text() -> str:
         lines = []
@@ -105,7 +105,7 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
     if as_json:
         tell(report, as_json=True)
     else:
-        click.echo(text(), color=paint)
+        say(text(), painted=paint)
 
 
 def _literal(value: float | bool | str) -> str:
@@ -173,7 +173,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     if as_json:
         tell({"slots": slots, "settings": settings, "changes": found.frame.to_dicts()}, as_json=True)
     else:
-        click.echo(text(), color=_colored(color))
+        say(text(), painted=_colored(color))
     if slots or settings:
         sys.exit(1)
 
@@ -219,7 +219,7 @@ def explain(
     tell(
         {"policy": chosen.name, "hash": chosen.hash, "values": given, "explained": report},
         as_json=as_json,
-        text=lambda: printable("\n\n".join(_explained(name, found) for name, found in made.items())),
+        text=lambda: "\n\n".join(_explained(name, found) for name, found in made.items()),
     )
 
 

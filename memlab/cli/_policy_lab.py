@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from memlab.cli._base import LAB, as_json_option, existing, tell
+from memlab.cli._base import LAB, as_json_option, existing, say, tell
 from memlab.cli._policy import policy
 from memlab.errors import InputError
 from memlab.policies import Pack, Version
@@ -117,7 +117,7 @@ def watch(lab: Path, file: Path, slot: str | None, seconds: float | None, as_jso
     """Let LAB follow FILE: each save that is valid goes live, a broken one is told and changes nothing."""
     with existing(lab) as opened, opened.watch(file, slot) as watched:
         if not as_json:
-            click.echo(f"watching {file} (end with Ctrl-C)", err=True)
+            say(f"watching {file} (end with Ctrl-C)", err=True)
         end = None if seconds is None else time.monotonic() + seconds
         try:
             while end is None or time.monotonic() < end:

@@ -81,7 +81,8 @@ class Sample:
         if np.isnan(drawn).any():
             return Estimate(value, np.nan, np.nan, np.nan, np.nan)
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        beyond = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+        zero = _zero(value)
+        beyond = min(int((drawn <= zero).sum()), int((drawn >= -zero).sum()))
         p = min(1.0, 2 * (beyond + 1) / (len(drawn) + 1))
         return Estimate(value, float(low), float(high), float(drawn.std(ddof=1)), p)
 
@@ -90,11 +91,16 @@ class Sample:
         count = self.clusters
         error = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
         reach = t_quantile(level, count - 1) * error
-        if error > 0:
+        if error > _zero(value):
             p = 1.0 - central_mass(value / error, count - 1)
         else:
-            p = np.nan if np.isnan(error) else float(value == 0)
+            p = np.nan if np.isnan(error) else float(abs(value) <= _zero(value))
         return Estimate(value, value - reach, value + reach, error, p)
+
+
+def _zero(value: float) -> float:
+    """What cannot be told from zero beside ``value``: sums differ by as much with the order in which they are made."""
+    return 1e-12 * max(1.0, abs(value))
 
 
 def _drawn(sums: Floats, seed: int, draws: int) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.evaluation._log import Log
 from memlab.evaluation._targets import Target
+from memlab.printable import printable
 
 __all__ = ["Disagreement", "Disagreements", "Item", "disagreements"]
 
@@ -96,7 +97,7 @@ class Disagreements(Sequence[Disagreement]):
                 told = f"  memory {item.memory}: rank {_rank(item.ranks[0])} against {_rank(item.ranks[1])}"
                 earned = "" if item.reward is None else f", earned {item.reward:g}"
                 lines.append(f"{told}{earned}{f'  {_clip(item.text, 60)}' if item.text else ''}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{escape(self.a)}</b> against <b>{escape(self.b)}</b></p>"]

@@ -18,6 +18,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Measured
 from memlab.evaluation._model import predicted_rewards
 from memlab.evaluation._targets import Refused, Target
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,7 +237,7 @@ class Evaluation:
     def __repr__(self) -> str:
         from memlab.evaluation._render import as_text
 
-        return as_text(self)
+        return printable(as_text(self))
 
     def _repr_html_(self) -> str:
         from memlab.evaluation._render import as_html

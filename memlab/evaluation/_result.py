@@ -9,6 +9,7 @@ from html import escape
 import polars as pl
 
 from memlab.evaluation._intervals import Interval
+from memlab.printable import printable
 
 __all__ = ["BenchResult", "SystemResult"]
 
@@ -88,7 +89,7 @@ class BenchResult:
         if categories:
             lines += ["", "recall@10 by category (5 is adversarial and not in the figures above)"]
             lines += _aligned(head, categories)
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         tables = [_html_table(*self._cells())]

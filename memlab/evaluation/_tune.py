@@ -3,6 +3,9 @@
 A ranking is piecewise constant in its parameters: gradients are zero or undefined. Differential evolution (Storn and
 Price 1997, scipy) needs none. The value that it reaches on the data it searched is too good by the search; the value to
 quote is *cross-fitted*: clusters fall into folds, each fold is scored with the parameters found on the others.
+
+The same log, seed and budget give the same search on any processor: exponentials and sums differ there in their last
+digits, so values are compared by their first twelve, and the search ends with its budget, not when values seem equal.
 """
 
 from __future__ import annotations
@@ -28,10 +31,14 @@ from memlab.evaluation._measure import totals
 from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
 from memlab.evaluation._targets import Target, aim, pool_of, rescored
 from memlab.language import Param, Policy
+from memlab.printable import printable
 from memlab.progress import Step, bar
 from memlab.slates import Slates
 
 __all__ = ["Tuning", "tune"]
+
+_DIGITS = 12
+"""Digits of a value that count: what comes after them is the processor's."""
 
 Floats = NDArray[np.float64]
 Space = Mapping[str, tuple[float, float]]
@@ -78,20 +85,29 @@ class Tuning:
         )
 
     @property
+    def pays(self) -> bool:
+        """Whether the whole interval of ``gain`` lies above zero, by more than rounding."""
+        return bool(np.isfinite(self.gain.low) and self.gain.low > self._nothing)
+
+    @property
+    def _nothing(self) -> float:
+        return float(10.0**-_DIGITS * max(1.0, abs(self.held_out.value)))
+
+    @property
     def verdict(self) -> str:
         """Whether fitting paid, in a sentence."""
         gain = self.gain
         if not np.isfinite(gain.low):
             return "There are too few clusters to say whether fitting paid."
-        if gain.low > 0:
+        if self.pays:
             return f"Fitting pays on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
-        if gain.high < 0:
+        if gain.high < -self._nothing:
             return f"Fitting does harm on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
         return f"Fitting is not separated from the defaults: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
 
     def __repr__(self) -> str:
         found = ", ".join(f":{name} {value:.4g}" for name, value in self.params.items())
-        return (
+        return printable(
             f"{self.policy.name} [{self.policy.hash[:12]}] {found}\n"
             f"{self.metric}: {self.held_out.value:.4f} [{self.held_out.low:.4f}, {self.held_out.high:.4f}] held out in "
             f"{self.folds} folds; {self.value:.4f} where it searched, {self.default:.4f} by default\n{self.verdict}"
@@ -220,10 +236,10 @@ class _Objective:
         return self.known[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
-        """Over these clusters; the least possible where it is undefined."""
+        """Over these clusters, to the digits that count; the least possible where it is undefined."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = float(self.measure.statistic(self.sums(point)[clusters].sum(axis=0)))
-        return found if np.isfinite(found) else -np.inf
+        return float(f"{found:.{_DIGITS}g}") if np.isfinite(found) else -np.inf
 
 
 @dataclass(frozen=True)
@@ -316,5 +332,6 @@ def _evolve(
         rng=np.random.default_rng(seed),
         polish=False,
         tol=0.0,
+        atol=-1.0,  # never: whether a spread is zero depends on the order in which a processor adds
     )
     return points, values

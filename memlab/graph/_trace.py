@@ -12,6 +12,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.graph._edges import Edges
 from memlab.graph._nodes import kind_of
+from memlab.printable import printable
 from memlab.schema import RELATIONS
 
 __all__ = ["Path", "Trace", "trace"]
@@ -88,7 +89,7 @@ class Trace:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return self.tree()
+        return printable(self.tree())
 
 
 def trace(edges: Edges, node: int, depth: int, *, most: int = 100, relations: Sequence[str] = RELATIONS) -> Trace:

@@ -18,6 +18,7 @@ from memlab.journal import Event
 from memlab.lab import Lab
 from memlab.memory import State
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE, single_valued
 
@@ -61,7 +62,7 @@ class Comparison:
     frame: pl.DataFrame = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"<Comparison of {' and '.join(self.labs)} at {self.frame['at'].n_unique()} instants>"
+        return printable(f"<Comparison of {' and '.join(self.labs)} at {self.frame['at'].n_unique()} instants>")
 
     def figure(self) -> Figure:
         """Four panels: size, junk, stale hits, retained value."""

@@ -21,6 +21,7 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.lab import Lab, open_lab
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.progress import bar
 from memlab.recall import Filters, Hits
 from memlab.schema import FIELDS, RECALLABLE
@@ -32,7 +33,7 @@ _LEAST_DAYS = 1 / 24
 _MOST_PASSES = 400
 """Of upkeep between two events; in a longer gap they are as many, evenly."""
 
-_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract")
+_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract", "quarantine")
 """Events whose parts say what a person changed."""
 
 _NOT_REPLAYED = ("entity", "merge-entity", "split-entity", "close-gap", "consolidate", "unconsolidate", "purge")
@@ -57,7 +58,9 @@ class Replay:
 
     def __repr__(self) -> str:
         applied, inputs = self.frame["applied"].sum(), self.frame["inputs"].sum()
-        return f"<Replay under {self.pack} [{self.pack_hash[:12]}]: {applied:,} of {inputs:,} inputs applied>"
+        return printable(
+            f"<Replay under {self.pack} [{self.pack_hash[:12]}]: {applied:,} of {inputs:,} inputs applied>"
+        )
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"

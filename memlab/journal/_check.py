@@ -10,6 +10,7 @@ from typing import Any
 from memlab.journal._database import IDENTITY, translated
 from memlab.journal._reading import link_of, row_is_sound, text_is_sound, vectors_are_sound
 from memlab.journal._sums import content_of, first_link
+from memlab.printable import printable
 
 __all__ = ["Fault", "faults", "replace_rows"]
 
@@ -45,7 +46,7 @@ class Fault:
 
     def __str__(self) -> str:
         what = _NAMES[self.table].format(*self.key) if self.table in _NAMES else "database"
-        return f"{what}: {self.detail}"
+        return printable(f"{what}: {self.detail}")
 
 
 def faults(connection: sqlite3.Connection) -> list[Fault]:

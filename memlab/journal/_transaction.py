@@ -17,6 +17,7 @@ from memlab.clock import Micros
 from memlab.errors import InputError, LabError
 from memlab.journal._event import Event, decoded, encoded
 from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of
+from memlab.privacy import refuse, refuse_strings
 
 if TYPE_CHECKING:
     from memlab.journal._reading import Reading
@@ -94,12 +95,16 @@ class Transaction:
         return dict(self._sources).get(hash)
 
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
-        """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included."""
+        """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included.
+
+        PrivacyError if any string in it holds a secret: what is text is redacted before it gets here.
+        """
         if not isinstance(kind, str) or not kind:
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
         if isinstance(at, bool) or not isinstance(at, int) or not -(2**63) <= at <= _LAST_ID:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
         self._check_open()
+        refuse_strings(body, f'event "{kind}"')
         seq = self._next
         self._events.append((seq, at, _text(kind, "kind"), encoded(kind, body)))
         self._next += 1
@@ -132,11 +137,13 @@ class Transaction:
     def source(self, hash: str, text: str) -> None:
         """Keep the source of a policy under its hash; keeping it twice is the same as once."""
         self._check_open()
-        self._sources.append((_text(hash, "hash"), _text(text, "source")))
+        refuse(_text(text, "source"), "source of a policy")
+        self._sources.append((_text(hash, "hash"), text))
 
     def meta(self, key: str, value: str) -> None:
         """Set a named value."""
         row = (_text(key, "key"), _text(value, f'value of "{key}"'))
+        refuse(value, f'value of "{key}"')
         self._add(_META, [(*row, checksum(*row))])
 
     def scrub(self, scrub: Scrub) -> None:

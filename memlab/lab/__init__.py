@@ -5,6 +5,7 @@ from memlab.lab._correcting import Corrected, Purged
 from memlab.lab._facts import Entity
 from memlab.lab._lab import Lab, open_lab
 from memlab.lab._moving import load_lab
+from memlab.lab._quarantine import Quarantined
 from memlab.lab._results import Feedback, Memory, Remembered
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Lab",
     "Memory",
     "Purged",
+    "Quarantined",
     "Remembered",
     "load_lab",
     "open_lab",

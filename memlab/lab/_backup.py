@@ -14,6 +14,7 @@ from memlab.clock import DAY, from_micros
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.journal import Journal
 from memlab.lab._base import LabBase
+from memlab.privacy import refuse
 from memlab.purging import PURGE_TIMEOUT
 from memlab.store import Store
 
@@ -82,6 +83,7 @@ def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
 
 def _written(store: Store, folder: str | Path | None, keep: int) -> Kept:
     journal = store.journal
+    refuse(str(folder or ""), "folder for backups")  # the journal notes where they are
     if not isinstance(journal, Journal):
         raise ReadOnlyLab(f"{store.where}: back up the lab that it is the past of.")
     if journal.read_only:

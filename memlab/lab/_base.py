@@ -18,6 +18,7 @@ from memlab.lab._results import Memory
 from memlab.lab._schedule import Scheduler
 from memlab.lab._watch import Watches
 from memlab.memory import State
+from memlab.privacy import personal_kinds
 from memlab.recall import Hit, Hits
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class LabBase:
             return [self._row(cast("int", memories))]  # what is no memory is told there
         given = list(memories)
         return list(dict.fromkeys(map(self._row, given)))
+
+    def _personal(self) -> frozenset[str]:
+        """The personal identifiers that the live pack has redacted, besides secrets."""
+        with self._reading():
+            return personal_kinds(self._store.versions.pack.settings)
 
     def _instant(self, at: When | None, *, name: str = "at=") -> Micros:
         """Microseconds UTC: what the caller says, or now; ``name`` is that of the argument."""

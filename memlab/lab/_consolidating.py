@@ -28,9 +28,10 @@ from memlab.life import (
     sentences,
     summaries_of,
 )
-from memlab.memory import State, as_said, checked_text, compact
+from memlab.memory import State, as_said, checked_text, compact, redactions
 from memlab.policies import Pack
-from memlab.privacy import Screened, screen
+from memlab.printable import printable
+from memlab.privacy import Finding, Screened, personal_kinds, screen
 from memlab.store import Store
 from memlab.structure import Clusters
 
@@ -70,7 +71,7 @@ class Consolidated:
     def __repr__(self) -> str:
         count = int(self.frame["count"].sum())
         done = "would become" if self.dry_run else "became"
-        return f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>"
+        return printable(f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>")
 
     def _repr_html_(self) -> str:
         rows = self.frame.head(SHOWN).select("summary", "of", "count", "text").rows()
@@ -93,7 +94,7 @@ def consolidate(
     if not dry_run:
         check_writable(store)
     plan = _Plan(store, now, older_than_days, keep, project, by, seed)
-    said: dict[tuple[int, ...], tuple[Screened, str | None, int]] = {}
+    said: dict[tuple[int, ...], tuple[Screened, str | None, tuple[Finding, ...]]] = {}
     planned: Clusters | None = None
     if by == "clusters" and plan.unseen():
         if dry_run:
@@ -107,8 +108,8 @@ def consolidate(
             most, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
         for group, texts, speaker in asked:
             text = _extracted(store, texts, most) if summarise is None else _summarised(summarise, texts)
-            screening = screen(text)
-            said[tuple(group.rows)] = screening.text, speaker, len(screening.findings)
+            screening = screen(text, personal=personal_kinds(pack.settings))
+            said[tuple(group.rows)] = screening.text, speaker, screening.findings
         told = [said[tuple(group.rows)] for group in found]
         if dry_run or not found:
             with store.reading() as state:
@@ -122,6 +123,7 @@ def consolidate(
             body, change = consolidated(state, still, by, now)
             body["columns"] = compact(body["columns"])
             ids = list(range(body["first"], body["first"] + body["count"]))
+            body |= redactions([(id, one) for id, (_, _, findings) in zip(ids, told, strict=True) for one in findings])
             tx.payloads(ids, [text for text, _, _ in told])
             tx.vectors(ids[0], store.embedder.fingerprint, vectors)
             event = tx.event("consolidate", {"pack": store.versions.pack.hash, **body, **change.body()}, at=now)
@@ -195,7 +197,7 @@ def _result(
     event: int | None,
     dry_run: bool,
     found: Sequence[Group],
-    told: Sequence[tuple[Screened, str | None, int]],
+    told: Sequence[tuple[Screened, str | None, tuple[Finding, ...]]],
     ids: Sequence[int | None],
 ) -> Consolidated:
     frame = pl.DataFrame(
@@ -218,7 +220,9 @@ def _result(
             "text": pl.String,
         },
     )
-    return Consolidated(from_micros(now), pack.name, event, dry_run, sum(count for _, _, count in told), frame)
+    return Consolidated(
+        from_micros(now), pack.name, event, dry_run, sum(len(findings) for _, _, findings in told), frame
+    )
 
 
 def summaries_frame(state: State) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
 from memlab.memory import State
+from memlab.printable import printable
 
 __all__ = ["LabTrace", "activated", "traced"]
 
@@ -32,7 +33,7 @@ class LabTrace:
     tree: str = field(repr=False)
 
     def __repr__(self) -> str:
-        return self.tree
+        return printable(self.tree)
 
     def _repr_html_(self) -> str:
         return f"<pre style='line-height:1.35'>{html.escape(self.tree)}</pre>"

@@ -14,6 +14,7 @@ from memlab.lab._linking import Comparing
 from memlab.lab._results import Memory
 from memlab.life import DETECTORS, Utterance
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.schema import ROLES
 
 __all__ = ["Admission", "Heard", "admission"]
@@ -57,7 +58,7 @@ class Admission:
     def __repr__(self) -> str:
         verdict = "admitted" if self.admitted else "not admitted"
         why = ", ".join(self.reasons) or "nothing that a detector knows"
-        return f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>"
+        return printable(f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>")
 
     def _repr_html_(self) -> str:
         return f"<p dir='auto'>{html.escape(repr(self)[1:-1])}</p>"
@@ -75,7 +76,7 @@ class Heard:
 
     def __repr__(self) -> str:
         became = "nothing was stored" if self.memory is None else f"memory {self.memory.id}"
-        return f"<Heard {became}; {repr(self.admission)[1:-1]}>"
+        return printable(f"<Heard {became}; {repr(self.admission)[1:-1]}>")
 
     def _repr_html_(self) -> str:
         return f"<p dir='auto'>{html.escape(repr(self)[1:-1])}</p>"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memlab.index import EXACT_UP_TO, IndexReport, report
 from memlab.memory import checked_text
+from memlab.printable import printable
 from memlab.store import Store
 
 __all__ = ["LabIndex"]
@@ -60,5 +61,5 @@ class LabIndex:
         base, count = self._store.neighbours.base, len(self._store.state)
         if base is None:
             why = f": {self._store.neighbours.failure}" if self._store.neighbours.failure else ""
-            return f"<index: {count:,} memories, searched exactly (always up to {EXACT_UP_TO:,}){why}>"
-        return f"<index: {base.header.kind}, {base.header.rows:,} of {count:,} memories>"
+            return printable(f"<index: {count:,} memories, searched exactly (always up to {EXACT_UP_TO:,}){why}>")
+        return printable(f"<index: {base.header.kind}, {base.header.rows:,} of {count:,} memories>")

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from memlab.clock import Clock, When, system_clock
+from memlab.copies import unreached
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.lab._backup import LabBackup, back_up_if_due
@@ -23,9 +24,11 @@ from memlab.lab._index import LabIndex
 from memlab.lab._living import LabLiving
 from memlab.lab._moving import LabMoving
 from memlab.lab._policies import LabPolicies
+from memlab.lab._quarantine import LabQuarantine
 from memlab.lab._turns import LabTurns
 from memlab.lab._watch import OnChange, Watch
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
+from memlab.printable import printable
 from memlab.slates import Slates
 from memlab.store import Store
 from memlab.structure import Stats, stats
@@ -78,7 +81,7 @@ def open_lab(
     )
 
 
-class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, LabHistory, LabMoving):
+class Lab(LabFacts, LabTurns, LabCorrecting, LabQuarantine, LabBackup, LabLiving, LabClusters, LabHistory, LabMoving):
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``."""
 
     _backs_up = False
@@ -107,6 +110,8 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
         try:
             if chosen is not None or self._store.versions.empty:
                 self.use(chosen or DEFAULT_PACK)
+            if not read_only and unreached(self._store.journal):
+                self._reach_mirrors()
             if backups:
                 self._backs_up = True
                 back_up_if_due(self._store, closing=False)
@@ -205,7 +210,7 @@ class Lab(LabFacts, LabTurns, LabCorrecting, LabBackup, LabLiving, LabClusters, 
 
     def __repr__(self) -> str:
         with self._reading() as state:
-            return (
+            return printable(
                 f"<Lab {self._store.where}: {len(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )

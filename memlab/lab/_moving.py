@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from memlab.clock import Clock, system_clock
+from memlab.copies import copies, forget_copy, note_copy, written
 from memlab.embedding import EmbedderSpec
-from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.errors import InputError, LabError, MemlabError, PolicyError, UnknownName
 from memlab.lab._base import LabBase, MemoryLike
+from memlab.purging import PURGE_TIMEOUT
 
 if TYPE_CHECKING:
     from memlab.lab._lab import Lab
-    from memlab.moving import Bundle, Loaded, Mirror
+    from memlab.moving import Loaded, Mirror
     from memlab.operations import Fuel, Proposal, Ran
 
 __all__ = ["LabMoving", "load_lab"]
@@ -63,26 +66,42 @@ class LabMoving(LabBase):
         ``where`` (an expression over ``lab.memories``) or ``project`` leaves some out; of a whole lab its other tables
         come along. ``policies`` adds the texts of the live pack and of every version before it.
 
+        The journal keeps ``path``, so that the receipt of a ``purge`` tells whether the export holds what was purged;
+        a lab that was opened with read_only=True cannot.
+
         Raises InputError for a path that is taken (unless ``overwrite``) or whose format nobody can tell.
 
         >>> lab.export("agent.jsonl")                                                      # doctest: +SKIP
         """
-        from memlab.moving import bundle_of, events_of, lab_id, policies_of, write_bundle
+        from memlab.moving import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
 
         target = Path(path).expanduser()
-        with self._reading() as state:
-            journal = self._store.journal
+        journal = self._store.journal
+
+        def bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
-            bundle = bundle_of(
-                state,
-                lab=lab_id(journal),
-                now=self._store.clock(),
-                where=where,
-                project=project,
-                policies=policies_of(self._store.versions) if policies else None,
-                events=events_of(journal) if tables and where is None and project is None else None,
-            )
-        return write_bundle(bundle, target, format, overwrite=overwrite)
+            with self._reading() as state:
+                return bundle_of(
+                    state,
+                    lab=lab_id(journal),
+                    now=self._store.clock(),
+                    where=where,
+                    project=project,
+                    policies=policies_of(self._store.versions) if policies else None,
+                    events=events_of(journal) if tables and where is None and project is None else None,
+                )
+
+        def write(made: Bundle) -> Path:
+            known = any(one.path == target.absolute() for one in copies(journal))
+            note_copy(journal, "export", target, begun=True)  # first, as a process may be killed
+            try:
+                return write_bundle(made, target, format, overwrite=overwrite)
+            except MemlabError:
+                if not known:
+                    forget_copy(journal, target)
+                raise
+
+        return written(self._store, bundle, write)
 
     def load(
         self, path: str | Path, *, format: str | None = None, project: str | None = None, policies: bool = False
@@ -118,25 +137,32 @@ class LabMoving(LabBase):
 
         ``update()`` of what is returned brings it up to date; with ``every``, a thread does, so many seconds apart,
         until ``stop`` or the lab is closed. Only what has changed is written, and the files of deleted and purged
-        memories go. Raises InputError for a folder that holds other things, is a link or mirrors another lab.
+        memories go. The journal keeps ``folder``, and ``purge`` brings it in step whether the mirror runs or not; a lab
+        that was opened with read_only=True cannot. Raises InputError for a folder that holds other things, is a link or
+        mirrors another lab.
 
         >>> mirror = lab.mirror("memories", every=5)                                       # doctest: +SKIP
         """
-        from memlab.moving import Mirror, bundle_of, lab_id
+        from memlab.moving import Mirror
 
         if every is not None and (isinstance(every, bool) or not isinstance(every, int | float) or not every > 0):
             raise InputError(f"every is a number of seconds above 0, not {every!r}.")
-        store, kept = self._store, weakref.ref(self)
+        kept = weakref.ref(self)
+        return Mirror(Path(folder).expanduser(), self._store, alive=lambda: kept() is not None, every=every)
 
-        def head() -> int | None:
-            return None if store.journal.closed or kept() is None else store.journal.head
+    def _reach_mirrors(self) -> None:
+        """Bring in step the mirrors that the last purge did not reach: it was killed, or a disk was not there."""
+        from memlab.moving import reach_mirrors
 
-        def bundle() -> Bundle:
-            with store.reading():
-                return bundle_of(store.state, lab=lab, now=store.clock())
-
-        lab = lab_id(store.journal)
-        return Mirror(Path(folder).expanduser(), bundle, head, store.clock, lab=lab, every=every)
+        store = self._store
+        try:
+            with store.derived.held(PURGE_TIMEOUT):
+                told = reach_mirrors(store)
+        except LabError as error:
+            told = {store.folder or Path(): str(error)}
+        for path, problem in told.items():
+            if path.exists() and problem:
+                warnings.warn(f"The mirror in {path} may hold what was purged: {problem}", stacklevel=4)
 
     def run(
         self, operations: str | Path | MemoryLike | Proposal, *, consent: bool = False, fuel: Fuel | None = None

@@ -27,6 +27,7 @@ from memlab.policies import (
     pack_from_sources,
     slot_named,
 )
+from memlab.printable import printable
 from memlab.privacy import refuse
 from memlab.slates import decode
 from memlab.store import Store
@@ -241,7 +242,7 @@ class LabPolicies:
             f"{'pinned ' if row.pinned else ''}{row.doc}".rstrip()
             for row in rows
         ]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         with self.seen() as versions:

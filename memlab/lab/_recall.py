@@ -15,7 +15,7 @@ from memlab.life import reinforced
 from memlab.memory import State, checked_text
 from memlab.past import Past
 from memlab.policies import Pack
-from memlab.privacy import screen
+from memlab.privacy import personal_kinds, refuse_strings, screen
 from memlab.recall import Filters, Hits, Question, Recaller, recalled, similar
 from memlab.slates import encode
 from memlab.store import Store
@@ -43,15 +43,18 @@ class LabRecalls:
         log: bool,
     ) -> Hits:
         """One recall, logged unless told otherwise or the lab cannot be written; see ``Lab.recall``."""
-        text = screen(checked_text(query)).text
+        checked_text(query)
         if limit is not None:
             _check_limit(limit)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         with self._reading() as state:
             pack = store.versions.pack
-            question = Question(text, project=project, session=session, filters=filters, at=now)
+            screening = screen(query, personal=personal_kinds(pack.settings))
+            question = Question(screening.text, project=project, session=session, filters=filters, at=now)
             logs = log and not store.journal.read_only
+            if logs:
+                refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
             slate = self.recaller.recall(
                 state,
                 pack,
@@ -66,9 +69,10 @@ class LabRecalls:
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
                     rows = np.sort(np.array(slate.shown, dtype=np.int64)) - 1
                     use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
-                    decision = tx.event("recall", {**body, **use.body()}, at=now)
+                    redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
+                    decision = tx.event("recall", {**body, **use.body(), **redacted}, at=now)
                     tx.slate(decision, encode(slate))
-            return Hits(slate, pack, decision, memories)
+            return Hits(slate, pack, decision, memories, redacted=screening.findings)
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""

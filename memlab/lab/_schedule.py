@@ -13,6 +13,7 @@ from types import TracebackType
 from memlab.clock import from_micros
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.lab._upkeep import Upkeep, upkept
+from memlab.printable import printable
 from memlab.store import Store
 
 __all__ = ["OnUpkeep", "Schedule", "Scheduler"]
@@ -119,7 +120,7 @@ class Schedule:
         told = [f"<Schedule of upkeep: {state}, {self._passes} passes>"]
         told += [repr(self._last)] if self._last is not None else []
         told += [f"the last pass failed: {self._error}"] if self._error is not None else []
-        return "\n".join(told)
+        return printable("\n".join(told))
 
     def _repr_html_(self) -> str:
         head, *rest = repr(self).split("\n")

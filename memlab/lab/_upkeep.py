@@ -17,6 +17,7 @@ from memlab.errors import ReadOnlyLab
 from memlab.lab._clustering import clusters_kept
 from memlab.life import Transitions, due_for_purge, edges_told, may_prune, pruned, reads_degrees, transitions
 from memlab.memory import Change
+from memlab.printable import printable
 from memlab.progress import Step, bar
 from memlab.store import Store
 
@@ -79,7 +80,7 @@ class Upkeep:
         told += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
         told += [f"{self.due.height:,} due to be purged"] if self.due.height else []
         stopped = "" if self.complete else ", stopped before its end"
-        return (
+        return printable(
             f"<Upkeep {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}: {'; '.join(told) or 'nothing changed'}{stopped}>"
         )
 

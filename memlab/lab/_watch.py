@@ -19,6 +19,7 @@ from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_yo
 from memlab.lab._policies import LabPolicies
 from memlab.language import compile_policy
 from memlab.policies import pack_from_sources, slot_named
+from memlab.printable import printable
 from memlab.store import Store
 
 __all__ = ["Change", "OnChange", "Watch", "Watches"]
@@ -49,9 +50,11 @@ class Change:
     def __repr__(self) -> str:
         head = f"{self.at:%H:%M:%S} {self.file}"
         if self.error is not None:
-            return f"{head}: what was live stays live\n{self.error}"
+            return printable(f"{head}: what was live stays live\n{self.error}")
         said = {"live": "is live", "same": "means the same"}[self.outcome]
-        return f"{head}: {self.what} [{(self.hash or '')[:12]}] {said}{f'; {self.note}' if self.note else ''}"
+        return printable(
+            f"{head}: {self.what} [{(self.hash or '')[:12]}] {said}{f'; {self.note}' if self.note else ''}"
+        )
 
     def _repr_html_(self) -> str:
         head, _, rest = repr(self).partition("\n")
@@ -200,7 +203,7 @@ class Watch:
     def __repr__(self) -> str:
         state = "watching" if self.active else "stopped"
         swaps = sum(change.outcome == "live" for change in self._changes[1:])
-        return f"<Watch {self.path.name}: {state}, {swaps} swaps>\n{self._changes[-1]!r}"
+        return printable(f"<Watch {self.path.name}: {state}, {swaps} swaps>\n{self._changes[-1]!r}")
 
     def _repr_html_(self) -> str:
         head, _, _ = repr(self).partition("\n")

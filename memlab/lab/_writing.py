@@ -16,7 +16,7 @@ from memlab.lab._linking import Comparing, check_linking, linking_of, waiting_of
 from memlab.lab._remember import chosen, remembering, with_confidence, without_confidence
 from memlab.lab._results import Memory, Remembered
 from memlab.life import Linked, kind_of, named, provenance_of, utterance
-from memlab.memory import Change, as_said, checked_columns, checked_text, columns_of, edges_of, refuse_names
+from memlab.memory import Change, as_said, checked_columns, checked_text, columns_of, edges_of, redactions, refuse_names
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
 from memlab.schema import RELATIONS
@@ -79,7 +79,7 @@ class LabWriting(LabBase):
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
             raise InputError(f"Row {row}: what is purged is not remembered; see lab.delete and lab.purge.")
-        screenings = screen_many(columns.pop("text"))
+        screenings = screen_many(columns.pop("text"), personal=self._personal())
         texts = [screening.text for screening in screenings]
         refuse_names(columns)
         checked_operations(columns.get("operations", ()))
@@ -102,16 +102,17 @@ class LabWriting(LabBase):
                     body = remembering(state, columns, first, count, chain=chain)
             check_sessions(state, pack, columns, count)
             ids = range(first, first + count)
+            stands: Sequence[int] = ids if linked is None else linked.stands
+            findings = tuple(
+                (stands[row], found) for row, screening in enumerate(screenings) for found in screening.findings
+            )
             if count:
+                body |= redactions(findings)
                 tx.payloads(ids, texts)
                 tx.vectors(first, self._store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
             if linked is not None and linked.change:
                 tx.event("link", linked.change.body(), at=now)
-        stands: Sequence[int] = ids if linked is None else linked.stands
-        findings = tuple(
-            (stands[row], found) for row, screening in enumerate(screenings) for found in screening.findings
-        )
         self._store.snapshot_if_due()
         if how == "later":
             self._linker.wake()
@@ -140,7 +141,7 @@ class LabWriting(LabBase):
         >>> lab.admit("I prefer tabs").reasons                                             # doctest: +SKIP
         ('tells-preference',)
         """
-        said = screen(checked_text(text)).text
+        said = screen(checked_text(text), personal=self._personal()).text
         with self._reading():
             comparing = Comparing(self._store, self._recalls)
             return admission(self._store.versions.pack, comparing, said, utterance(said), role=role, project=project)

@@ -32,7 +32,7 @@ from memlab.language.edits._parsed import slot_of
 from memlab.language.edits._setting import with_setting
 from memlab.language.insight._effects import Sensitivity, SlateSensitivity
 from memlab.language.insight._explain import Branch, Explanation, Term
-from memlab.language.insight._highlight import highlight, printable
+from memlab.language.insight._highlight import highlight
 from memlab.language.insight._tree import Tree, TreeNode
 from memlab.language.insight._why import FeatureGap, TermGap, Why
 
@@ -75,7 +75,6 @@ __all__ = [
     "mutate",
     "parameters",
     "parametrize",
-    "printable",
     "read_data",
     "read_pack",
     "replace",

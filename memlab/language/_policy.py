@@ -30,6 +30,7 @@ from memlab.language._signature import Signature
 from memlab.language.insight._explain import Explanation, explain
 from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
 from memlab.language.lists._program import ListProgram
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -217,7 +218,7 @@ class Policy:
         return latex(self)
 
     def __repr__(self) -> str:
-        return f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>"
+        return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
     def _repr_html_(self) -> str:
         from memlab.language.insight._highlight import highlight

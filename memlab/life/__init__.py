@@ -53,6 +53,7 @@ from memlab.life._mending import mended, mending
 from memlab.life._narrative import USER, Narrative, about, narrative, profile
 from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
 from memlab.life._purge import Gone, gone_of, purging, rewritten_slate, tombstones_of
+from memlab.life._quarantine import Displaced, SetApart, came_from, displaced_by, released, set_apart, written_since
 from memlab.life._refolded import differences
 from memlab.life._reinforce import Outcome, days_before, reinforced
 from memlab.life._rewriting import rewritten
@@ -70,6 +71,7 @@ __all__ = [
     "USER",
     "Clustering",
     "Decided",
+    "Displaced",
     "Forecast",
     "Gone",
     "Group",
@@ -79,9 +81,11 @@ __all__ = [
     "Linked",
     "Narrative",
     "Outcome",
+    "SetApart",
     "Transitions",
     "Utterance",
     "about",
+    "came_from",
     "candidates",
     "centroids_of",
     "chosen",
@@ -94,6 +98,7 @@ __all__ = [
     "days_before",
     "declared",
     "differences",
+    "displaced_by",
     "due_for_purge",
     "edges_told",
     "edited",
@@ -136,6 +141,7 @@ __all__ = [
     "refined",
     "reinforced",
     "relationship_of",
+    "released",
     "remaining",
     "renamed",
     "restored",
@@ -144,6 +150,7 @@ __all__ = [
     "rewritten_slate",
     "said_of",
     "sentences",
+    "set_apart",
     "spanned",
     "split",
     "statuses_of",
@@ -159,4 +166,5 @@ __all__ = [
     "undone",
     "utterance",
     "with_status",
+    "written_since",
 ]

@@ -16,6 +16,7 @@ from memlab.errors import InputError
 from memlab.life._transitions import spelled, standing, status_of
 from memlab.memory import State, stamps
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.recall import Moment
 from memlab.schema import RECALLABLE, STATUSES
 
@@ -67,7 +68,7 @@ class Forecast:
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.packs)
-        return (
+        return printable(
             f"<Forecast of {len(self.texts):,} memories, {self.at:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M} UTC, "
             f"under {names}: {self.transitions.height:,} transitions>"
         )

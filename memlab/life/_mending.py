@@ -59,17 +59,50 @@ def mended(event: Event) -> dict[str, Any] | None:
     >>> mended(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
     {'name': 'Della', 'type': 'person', 'aliases': []}
     """
-    if event.kind not in BY_HAND:
-        return None
     body = dict(event.body)
+    if event.kind in BY_HAND:
+        body |= _declared(event, body)
+    if "clusters" in body:
+        body["clusters"] = [
+            {**told, "name": _called(told["name"], event, told["id"])} if "name" in told else told
+            for told in body["clusters"]
+        ]
+    if "registers" in body:
+        body["registers"] = {name: _MEND.get(name, _whole)(one, event) for name, one in body["registers"].items()}
+    return None if body == event.body else body
+
+
+def _declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
+    """The fields by which a person named entities."""
     if "aliases" in body:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
     for place, field in enumerate(field for field in BY_HAND[event.kind] if field in body and field != "aliases"):
         if not _is_name(body[field]):
-            body[field] = _told(event, field, body) or f"{PLACEHOLDER}{event.seq}-0{place}]"
+            body[field] = _told(event, field, body) or _called("", event, place)
     if event.kind == "merge-entity" and entity_key(body["entity"]) == entity_key(body["into"]):
-        body["entity"] = f"{PLACEHOLDER}{event.seq}-02]"  # both were cut to the same rest
-    return None if body == event.body else body
+        body["entity"] = _called("", event, 2)  # both were cut to the same rest
+    return body
+
+
+def _called(name: str, event: Event, number: int) -> str:
+    return name if _is_name(name) else f"{PLACEHOLDER}{event.seq}-0{number}]"
+
+
+def _entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
+    entries = [[_called(name, event, number), *rest] for number, (name, *rest) in enumerate(dumped["entries"])]
+    names = [_called(name, event, owner) for name, owner in zip(dumped["names"], dumped["owners"], strict=True)]
+    return {**dumped, "entries": entries, "names": names}
+
+
+def _centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
+    return {**dumped, "clusters": [[id, _called(name, event, id), *rest] for id, name, *rest in dumped["clusters"]]}
+
+
+def _whole(dumped: Any, event: Event) -> Any:
+    return dumped
+
+
+_MEND: dict[str, Callable[[Any, Event], Any]] = {"entities": _entities, "clusters": _centroids}
 
 
 def _told(event: Event, field: str, body: dict[str, Any]) -> str | None:

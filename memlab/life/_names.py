@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.memory import State
+from memlab.privacy import screen
 from memlab.structure import keywords
 
 __all__ = ["named_by", "words"]
@@ -56,5 +57,7 @@ def named_by(state: State, id: int, about: tuple[str, ...], fresh: Collection[st
     It holds a space, so that it cannot be taken for a word of a vocabulary.
     """
     name = f"about {', '.join(about)}" if about else f"number {id}"
+    if screen(name).findings:  # of a text that an older gate let through
+        name = f"number {id}"
     taken = name in fresh or int(state.nodes.find("cluster", [name])[0]) >= 0
     return f"{name} ({id})" if taken else name

@@ -20,6 +20,7 @@ from memlab.life._facts import facts_of, held_at, phrase, relevance, with_status
 from memlab.life._third_person import of_oneself, third_person
 from memlab.memory import State, entity_key
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.recall import Moment
 from memlab.schema import RECALLABLE
 
@@ -50,10 +51,10 @@ class Narrative:
     frame: pl.DataFrame = field(repr=False)
 
     def __str__(self) -> str:
-        return self.text
+        return printable(self.text)
 
     def __repr__(self) -> str:
-        return f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}"
+        return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
     def _repr_html_(self) -> str:
         note = f"{self.tokens} of {self.budget} tokens" + (f", {self.left_out} left out" if self.left_out else "")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.journal import Event
+from memlab.life._questions import NOTHING, Quotes, quotes_of
 from memlab.memory import PLACEHOLDER, Change, State, Tombstones, as_said, entity_key, plain, values_of
 from memlab.schema import MEMORY
 from memlab.slates import decode, encode
@@ -105,8 +106,13 @@ class Gone:
     created: NDArray[np.int64]
     """When each memory was remembered, by row."""
     mark: str
-    project: str | None = None
+    quotes: Quotes = NOTHING
+    """What of a question tells of the purged memories."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """The project, session or viewer that goes as a whole: what was asked there goes too."""
     taken: frozenset[str] = frozenset()
+    emptied: set[int] = field(default_factory=set)
+    """The recalls whose questions were taken out, filled by ``rewritten_slate``."""
     _aliases: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -128,9 +134,15 @@ class Gone:
         found: list[int] = np.flatnonzero(np.isin(np.asarray(ids, dtype=np.int64), self.ids)).tolist()
         return found
 
-    def named(self, name: str | None) -> str | None:
-        """The name, or what stands for it."""
-        return self.alias(name) if name is not None and (name in self.names or name == self.project) else name
+    def named(self, name: str | None, field: str = "") -> str | None:
+        """The name, or what stands for it; ``field`` is whose name it is."""
+        whole = len(self.asked) == 1 and field in self.asked and self.asked[field] == name
+        return self.alias(name) if name is not None and (whole or name in self.names) else name
+
+    def takes(self, question: str, **asked: str | None) -> bool:
+        """Whether the words of a question go: they are or quote what is gone, or were ``asked`` in what goes whole."""
+        whole = bool(self.asked) and all(asked.get(name) == given for name, given in self.asked.items())
+        return whole or plain(question) in self.cut.exact or self.quotes.within(question)
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
         """What a node is called now; ``own`` says that a purged memory was joined to it."""
@@ -141,12 +153,25 @@ class Gone:
         return self.alias(name) if own or also or name in self.names else name
 
 
-def gone_of(state: State, events: Iterable[Event], rows: NDArray[np.int64], *, seq: int, project: str | None) -> Gone:
-    """What the purge of ``rows`` by the event ``seq`` takes out; ``project`` if it is that of a whole project."""
+def gone_of(
+    state: State,
+    events: Iterable[Event],
+    rows: NDArray[np.int64],
+    *,
+    seq: int,
+    asked: Mapping[str, str] | None = None,
+    entity: Collection[str] = (),
+) -> Gone:
+    """What the purge of ``rows`` by the event ``seq`` takes out.
+
+    ``asked`` names the project, session or viewer that goes as a whole, ``entity`` all names of the one that goes: they
+    go even where a person declared them, unless a memory that stays bears them.
+    """
     ids = rows + 1
+    known = _keys(entity)
     held, cut = _held(events, ids), cut_of(state, rows)
     every = held.own | held.others | held.declared
-    whole = {name for name in held.declared if plain(name) in cut.exact}
+    whole = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
     # an entity is one under every spelling
     others, declared = _keys(held.entities), _keys(held.by_hand - whole)
     return Gone(
@@ -157,7 +182,8 @@ def gone_of(state: State, events: Iterable[Event], rows: NDArray[np.int64], *, s
         cut,
         np.array(state.numbers["created"].values),
         str(seq),
-        project,
+        quotes_of(state, rows, entity),
+        asked or {},
         frozenset(name for name in every if _PLACEHOLDER.fullmatch(name)),
     )
 
@@ -315,19 +341,20 @@ def _strings(value: Any) -> Iterator[str]:
 def rewritten_slate(decision: int, blob: bytes, gone: Gone) -> bytes | None:
     """The slate of a recall without what is gone; None if it holds nothing of it.
 
-    A question that was a purged text, or was asked in a purged project, loses its words and its vector, and cannot be
-    asked again. Ids, features and scores stay.
+    A question that was or quotes a purged text, or was asked in a purged project or session, loses its words and its
+    vector, and cannot be asked again. Ids, features and scores stay.
     """
     slate = decode(blob, decision=decision)
-    asked = slate.project is not None and slate.project == gone.project
+    viewer = slate.filters.get("viewer")
     changed = replace(
         slate,
-        project=gone.named(slate.project),
-        session=gone.named(slate.session),
+        project=gone.named(slate.project, "project"),
+        session=gone.named(slate.session, "session"),
         branch=gone.named(slate.branch),
         filters=_filters(slate.filters, gone),
     )
-    if asked or plain(slate.query) in gone.cut.exact:
+    if slate.query and gone.takes(slate.query, project=slate.project, session=slate.session, viewer=viewer):
+        gone.emptied.add(decision)
         changed = replace(changed, query="", vector=bytes(len(slate.vector)), filters=dict(_UNREADABLE))
     fields = ("project", "session", "branch", "filters", "query")
     return encode(changed) if any(getattr(changed, name) != getattr(slate, name) for name in fields) else None
@@ -341,7 +368,7 @@ def _filters(filters: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     return {
         name: [gone.named(word) for word in given]
         if isinstance(given, list)
-        else gone.named(given)
+        else gone.named(given, name)
         if isinstance(given, str) and name != "where"
         else given
         for name, given in filters.items()

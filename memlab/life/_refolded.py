@@ -124,7 +124,7 @@ def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
 
 
 def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
-    """Entities that others mention or somebody declared stand as they stood, with fewer mentions at most."""
+    """Entities that others mention stand as they stood. How often they are mentioned is a count of what is left."""
     old, new = _listed(before), _listed(after)
     edges = before.edges
     mentions = np.flatnonzero(edges.alive & (edges.relation == _MENTIONS))
@@ -134,7 +134,6 @@ def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
     for column in ("subject", "object"):
         codes = np.unique(before.names[column].codes[~gone])
         named |= {before.names[column].vocabulary[code] for code in codes.tolist() if code >= 0}
-    left = int(np.count_nonzero(gone))
     for name, was in old.items():
         now = new.get(name)
         if now is None:
@@ -143,8 +142,6 @@ def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
             continue
         if now.type != was.type:
             yield f"The entity {name!r} is of type {now.type}, and was of {was.type}."
-        if not was.mentions - left <= now.mentions <= was.mentions:
-            yield f"The entity {name!r} is mentioned {now.mentions:,} times, and was {was.mentions:,} times."
         if was.merged_into in new and now.merged_into != was.merged_into:
             yield f"The entity {name!r} is merged into {now.merged_into!r}, and was into {was.merged_into!r}."
     for name in new.keys() - old.keys():

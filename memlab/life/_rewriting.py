@@ -9,6 +9,7 @@ placeholder, the same one wherever they stand.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -63,7 +64,10 @@ def _field(event: Event, name: str, value: Any, gone: Gone) -> Any:
     if name == "graph":
         return _graph(value, gone)
     if name == "registers":
-        return {register: _REGISTERS.get(register, _kept)(dumped, gone) for register, dumped in value.items()}
+        found = {register: _REGISTERS.get(register, _kept)(dumped, gone) for register, dumped in value.items()}
+        if "entities" in value and "graph" in event.body:
+            found["entities"]["entries"] = _mentioned(found["entities"]["entries"], value, event.body["graph"], gone)
+        return found
     if name == "clusters":
         return [{**told, "name": gone.node("cluster", told["name"])} if "name" in told else told for told in value]
     if name == "summaries":
@@ -168,6 +172,23 @@ def _entities(dumped: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     return {**dumped, "entries": entries, "names": [gone.node("entity", name) for name in dumped["names"]]}
 
 
+def _mentioned(
+    entries: Sequence[Sequence[Any]], registers: Mapping[str, Any], graph: Mapping[str, Any], gone: Gone
+) -> list[Any]:
+    """Imported entities, which purged memories mention no more."""
+    purged = frozenset(gone.ids.tolist())
+    lost = Counter(
+        graph["nodes"][-target - 1][1]
+        for source, target, relation in zip(graph["source"], graph["target"], graph["relation"], strict=True)
+        if relation == "mentions" and target < 0 and source in purged
+    )
+    known = registers["entities"]["entries"]
+    return [
+        [name, type, max(0, mentions - lost[known[number][0]]), *rest]
+        for number, (name, type, mentions, *rest) in enumerate(entries)
+    ]
+
+
 def _centroids(dumped: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     clusters = [[id, gone.node("cluster", name), *rest] for id, name, *rest in dumped["clusters"]]
     return {**dumped, "clusters": clusters}
@@ -204,14 +225,14 @@ def _walked(value: Any, gone: Gone, field: str = "") -> Any:
     """
     if isinstance(value, str):
         if field in NAMED:
-            return gone.alias(value) if value in gone.names else value if field == "agent" else gone.named(value)
+            return gone.alias(value) if value in gone.names else value if field == "agent" else gone.named(value, field)
         return value if field not in _TEXTS and _VOCABULARY.fullmatch(value) else gone.cut(value)
     if isinstance(value, list):
         return [_walked(item, gone, field) for item in value]
     if isinstance(value, dict):
         found = {name: _walked(item, gone, name) for name, item in value.items()}
         if "snippet" in found:
-            if gone.project is not None and value.get("project") == gone.project:
+            if gone.takes(value["snippet"], project=value.get("project"), session=value.get("session")):
                 found["snippet"] = ""
             if found["snippet"] != value["snippet"]:
                 found["vector"] = bytes(len(value["vector"]))

@@ -2,7 +2,7 @@
 
 from memlab.memory._change import Change, edges_of, join_of, values_of
 from memlab.memory._clusters import Centroids, Cluster
-from memlab.memory._compact import compact, refuse_names
+from memlab.memory._compact import compact, redactions, refuse_names
 from memlab.memory._entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.memory._fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
 from memlab.memory._gaps import SNIPPET, Gaps
@@ -52,6 +52,7 @@ __all__ = [
     "latest_snapshot",
     "load_snapshot",
     "plain",
+    "redactions",
     "refuse_names",
     "save_snapshot",
     "stamps",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memlab.privacy import refuse
+from memlab.errors import PrivacyError
+from memlab.privacy import Finding, is_sensitive, refuse_strings
 
-__all__ = ["compact", "refuse_names"]
+__all__ = ["compact", "redactions", "refuse_names"]
 
 
 def compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
@@ -25,14 +26,19 @@ def compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
     return small
 
 
+def redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
+    """What an event says of secrets that were redacted: of which memory, and of which kind."""
+    return {"redacted": [[id, finding.type] for id, finding in redacted]} if redacted else {}
+
+
 def refuse_names(columns: Mapping[str, list[Any]]) -> None:
-    """PrivacyError if a value other than the texts, which are redacted, holds a secret."""
+    """PrivacyError if a value other than the texts, which are redacted, holds a secret, or names a file of secrets."""
     for name, values in columns.items():
-        seen: set[str] = set()
-        for value in values:
-            if isinstance(value, str):
-                seen.add(value)
-            elif isinstance(value, list):
-                seen.update(value)
-        for value in seen:
-            refuse(value, f"field {name}")
+        refuse_strings(values, f"field {name}")
+    for row, paths in enumerate(columns.get("files", ())):
+        held = next(filter(is_sensitive, paths or ()), None)
+        if held is not None:
+            raise PrivacyError(
+                f'Row {row}, field files: "{held}" is by its name a file of secrets, which no memory points to. '
+                "Leave it out of files."
+            )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.memory._purged import PLACEHOLDER
 from memlab.schema import NEVER
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Entities:
             number + 1,
             entry.name,
             entry.type,
-            tuple(name for name in names if name != own),
+            tuple(name for name in names if name != own and not name.startswith(PLACEHOLDER)),
             sum(member.mentions for member in family),
             max(member.last for member in family),
             None if root == number else self.entries[root].name,
@@ -291,4 +292,20 @@ class Entities:
         self.names, self.owners = list(dumped["names"]), list(dumped["owners"])
         self._known = {entity_key(name): place for place, name in enumerate(self.names)}
         self._merged = {number for number, entry in enumerate(self.entries) if entry.into is not None}
+        self._check_merges()
         self.version += 1
+
+    def _check_merges(self) -> None:
+        """InputError where entities are merged in a circle, which has no last one, or into what is not there."""
+        ending: set[int] = set()
+        for number in self._merged:
+            line: dict[int, None] = {}
+            into: int | None = number
+            while into is not None and into not in ending:
+                if into in line or not 0 <= into < len(self.entries):
+                    raise InputError(
+                        f"The entity {self.entries[number].name!r} is merged in a circle, or into nothing."
+                    )
+                line[into] = None
+                into = self.entries[into].into
+            ending.update(line)

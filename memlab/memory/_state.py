@@ -425,6 +425,7 @@ _APPLY: dict[str, Callable[[State, Happened], None]] = {
         (
             *("link", "unlink", "strengthen"),
             *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "reinforce", "unconsolidate"),
+            "quarantine",
             *("run", "purge"),
             "retract",
             *("use", "install", "rollback", "rollback-pack", "pin", "unpin"),

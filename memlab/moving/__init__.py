@@ -5,10 +5,10 @@ run: sizes, nesting and types are checked, texts pass the privacy gate, and a fi
 """
 
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
-from memlab.moving._formats import EXPORTS, IMPORTS, format_of, read_bundle, write_bundle
+from memlab.moving._formats import EXPORTS, IMPORTS, format_of, read_bundle, remove_export, sweep_drafts, write_bundle
 from memlab.moving._lab_folder import events_of, lab_id, read_lab
 from memlab.moving._load import Loaded, load_bundle
-from memlab.moving._mirror import Mirror
+from memlab.moving._mirror import Mirror, reach_mirrors
 from memlab.moving._policies import pack_of, policies_of
 
 __all__ = [
@@ -25,7 +25,10 @@ __all__ = [
     "load_bundle",
     "pack_of",
     "policies_of",
+    "reach_mirrors",
     "read_bundle",
     "read_lab",
+    "remove_export",
+    "sweep_drafts",
     "write_bundle",
 ]

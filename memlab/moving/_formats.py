@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from memlab.moving._parquet import MANIFEST, read_parquet, write_parquet_file, w
 from memlab.moving._sexp import read_sexp, write_sexp
 from memlab.moving._text import json_of, lines_of
 
-__all__ = ["EXPORTS", "IMPORTS", "format_of", "read_bundle", "write_bundle"]
+__all__ = ["EXPORTS", "IMPORTS", "format_of", "read_bundle", "remove_export", "sweep_drafts", "write_bundle"]
 
 EXPORTS = ("jsonl", "parquet", "markdown", "sexp")
 IMPORTS = (*EXPORTS, *FOREIGN, "lab")
@@ -57,7 +58,8 @@ def write_bundle(bundle: Bundle, path: Path, format: str | None, *, overwrite: b
         raise InputError(f"There is something at {path} already. Give another path, or overwrite=True.")
     if path.is_dir() and not (path / MANIFEST).is_file() and any(path.iterdir()):
         raise InputError(f"{path} is a folder that holds other things: it is not overwritten.")
-    draft = path.with_name(f".{path.name[:100]}.{os.getpid()}.draft")
+    draft = path.with_name(_draft_name(path, os.getpid()))
+    sweep_drafts(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if chosen == "parquet" and path.suffix.lower() != ".parquet":
@@ -77,11 +79,51 @@ def write_bundle(bundle: Bundle, path: Path, format: str | None, *, overwrite: b
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
-        if draft.is_dir():
-            shutil.rmtree(draft, ignore_errors=True)
-        else:
-            draft.unlink(missing_ok=True)
+        _remove(draft)
     return path
+
+
+def sweep_drafts(path: Path) -> None:
+    """Remove what processes that were killed have left beside ``path``."""
+    for left in path.parent.glob(_draft_name(path, "*")) if path.parent.is_dir() else ():
+        number = left.name.split(".")[-2]
+        if number.isdecimal() and not _lives(int(number)):
+            _remove(left)
+
+
+def remove_export(path: Path) -> None:
+    """Remove an export; InputError for a folder that holds other things, or where the disk refuses."""
+    if path.is_dir() and not path.is_symlink() and not (path / MANIFEST).is_file():
+        raise InputError(f"{path} is a folder that holds other things: it is not removed.")
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be removed: {error.strerror}.") from None
+
+
+def _draft_name(path: Path, process: int | str) -> str:
+    name = path.name[:100]
+    return f".{glob.escape(name) if process == '*' else name}.{process}.draft"
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def format_of(path: Path) -> str:

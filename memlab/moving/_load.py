@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,11 @@ import polars as pl
 
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
 from memlab.life import tombstones_of
-from memlab.memory import Change, State, as_said, checked_columns, compact, refuse_names, values_of
+from memlab.memory import Change, State, as_said, checked_columns, compact, redactions, refuse_names, values_of
 from memlab.moving._bundle import ENGINE, Bundle, node_of
 from memlab.operations import checked_operations
-from memlab.privacy import Finding, Screening, refuse, screen_many
+from memlab.printable import printable
+from memlab.privacy import Finding, Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
 from memlab.schema import FIELDS, MEMORY, RELATIONS
 from memlab.store import Store
 
@@ -64,7 +65,7 @@ class Loaded:
             parts.append(f"{len(self.redacted):,} secrets redacted")
         if self.left_out:
             parts.append("left out: " + ", ".join(f"{name} ({count:,})" for name, count in self.left_out.items()))
-        return "; ".join(parts)
+        return printable("; ".join(parts))
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>"
@@ -84,6 +85,8 @@ class _Checked:
     superseded: list[int | None]
     origins: list[str]
     purged: list[bool]
+    sensitive: int
+    """How many paths were left out because they are those of files of secrets."""
 
 
 def load_bundle(
@@ -98,7 +101,9 @@ def load_bundle(
     ``own`` tells what this lab is called, so that its own export adds nothing to it.
     """
     now = store.clock()
-    checked = _checked(bundle, project, now)
+    with store.reading():
+        personal = personal_kinds(store.versions.pack.settings)
+    checked = _checked(bundle, project, now, personal)
     _check_names(bundle)
     with store.reading():
         _check_registers(store.state, bundle)
@@ -126,12 +131,17 @@ def load_bundle(
         rest: dict[str, Any] = {"graph": graph} if joined or (graph["nodes"] and rows) else {}
         if registers:
             rest["registers"] = registers
+        redacted = tuple(
+            (here[checked.ids[row]], finding) for row in rows for finding in checked.screenings[row].findings
+        )
+        rest |= redactions(redacted)
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
     left_out = Counter(bundle.left_out)
+    if checked.sensitive:
+        left_out["path of a file of secrets"] += checked.sensitive
     left_out.update({f"register {name}": 1 for name in told if name not in registers and rows})
-    redacted = tuple((here[checked.ids[row]], finding) for row in rows for finding in checked.screenings[row].findings)
     whats = ["added" if id in id_of else "known" if id in known else "purged" for id in checked.ids]
     frame = pl.DataFrame(
         {"theirs": checked.ids, "id": [here.get(id) for id in checked.ids], "what": whats, "origin": checked.origins},
@@ -143,7 +153,7 @@ def load_bundle(
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _checked(bundle: Bundle, project: str | None, now: int) -> _Checked:
+def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection[str]) -> _Checked:
     order = bundle.memories["id"].arg_sort().to_list()
     given = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in given.items()}
@@ -156,6 +166,10 @@ def _checked(bundle: Bundle, project: str | None, now: int) -> _Checked:
         for origin, id in zip(rows["origin"], rows["id"], strict=True)
     ]
     # Of what was purged the row alone is left; a stop stands for the text while the others are checked.
+    sensitive = 0
+    for row, paths in enumerate(rows["files"]):
+        rows["files"][row], held = without_sensitive(paths)
+        sensitive += len(held)
     rows["text"] = ["." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)]
     try:
         columns = _checked_rows(rows, now)
@@ -177,13 +191,14 @@ def _checked(bundle: Bundle, project: str | None, now: int) -> _Checked:
     return _Checked(
         ids=rows["id"],
         columns=columns,
-        screenings=screen_many(texts),
+        screenings=screen_many(texts, personal=personal),
         told=rows["created"],
         accessed=[None if at == made else at for at, made in zip(accessed, created, strict=True)],
         uses=uses,
         superseded=[None if id is None else int(id) for id in rows["superseded_by"]],
         origins=columns["origin"],
         purged=purged,
+        sensitive=sensitive,
     )
 
 
@@ -208,23 +223,9 @@ def _checked_rows(rows: Mapping[str, list[Any]], now: int) -> dict[str, list[Any
 def _check_names(bundle: Bundle) -> None:
     """No secret in the names of nodes, nor anywhere in a register."""
     for kind, names in bundle.nodes.items():
-        for name in names:
-            refuse(name, f"name of a {kind}")
+        refuse_strings(names, f"name of a {kind}")
     for name, dumped in bundle.registers.items():
-        for text in _texts_in(dumped):
-            refuse(text, f"register {name}")
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _texts_in(key)
-            yield from _texts_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts_in(item)
+        refuse_strings(dumped, f"register {name}")
 
 
 def _check_registers(state: State, bundle: Bundle) -> None:

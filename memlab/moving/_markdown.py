@@ -1,7 +1,9 @@
 """Markdown that a person reads and a program reads back: a heading, its fields and its text for each memory.
 
 Whatever is data stands in a fence of more backticks than the data has in a row, so no content can end its own fence;
-what stands outside of fences is for people and is not read. Fields are JSON scalars, which are YAML.
+what stands outside of fences is for people and is not read. Fields are JSON scalars, which are YAML. No content is
+markup for a page that takes fences for nothing, nor a command to a terminal: a text that holds a tag or a control
+character stands in a fence of its own kind, with such characters as references, and fields escape them as JSON does.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from memlab.errors import DatasetError
 from memlab.moving._bundle import Bundle
 from memlab.moving._records import Record, bundle_from, fields_of, records_of
 from memlab.moving._text import json_of, text_of
+from memlab.printable import json_safe, printable
 
-__all__ = ["fenced", "front_matter", "heading", "read_markdown", "write_markdown"]
+__all__ = ["fenced_text", "front_matter", "heading", "json_text", "read_markdown", "write_markdown"]
 
 _RUN = re.compile(r"`{3,}")
 _OPENING = re.compile(r"(`{3,})(\S+) memlab$")
-_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_BREAKS = re.compile("[<\x7f-\x9f\u2028\u2029\ufeff]")
+_ACTIVE = re.compile("<(?=[A-Za-z/!?])|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_REFERENCE = re.compile("&#([0-9]{1,5});")
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~])")
 _SHOWN = 70
 
@@ -36,7 +41,7 @@ def write_markdown(bundle: Bundle, file: BinaryIO) -> None:
         elif record.kind == "memory":
             file.write(_section(record.fields).encode())
         else:
-            rest.append(json.dumps({record.kind: record.fields}, ensure_ascii=False))
+            rest.append(json_text({record.kind: record.fields}))
     if rest:
         body = "\n".join(rest)
         file.write(f"# What joins them\n\n{fenced('json', body)}\n".encode())
@@ -47,7 +52,7 @@ def _section(fields: Mapping[str, Any]) -> str:
     text = fields.get("text")
     parts = [f"## {heading(fields['id'], text)}", fenced("yaml", front_matter(about))]
     if text is not None:
-        parts.append(fenced("text", text))
+        parts.append(fenced_text(text))
     return "\n\n".join(parts) + "\n\n"
 
 
@@ -55,18 +60,36 @@ def heading(id: int, text: str | None) -> str:
     """A line that names a memory, in which nothing is markup."""
     flat = " ".join((text or "").split())
     shown = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
-    told = _MARKS.sub(r"\\\1", html.escape(shown, quote=False))
+    told = _MARKS.sub(r"\\\1", html.escape(printable(shown), quote=False))
     return f"{id}: {told}" if told else f"{id}"
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
     """One ``name: value`` a line."""
-    return "\n".join(f"{name}: {_scalar(value)}" for name, value in fields.items())
+    return "\n".join(f"{name}: {json_text(value)}" for name, value in fields.items())
 
 
-def _scalar(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A value as JSON in which no tag begins and no character breaks a line: all of these stand within strings."""
     told = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return _BREAKS.sub(lambda match: f"\\u{ord(match.group()):04x}", told)
+    return json_safe(_BREAKS.sub(lambda match: f"\\u{ord(match.group()):04x}", told))
+
+
+def fenced_text(text: str) -> str:
+    """A text in its fence; where a page or a terminal might obey it, with references in the place of such characters.
+
+    >>> print(fenced_text("a <b>"))
+    ```escaped memlab
+    a &#60;b>
+    ```
+    """
+    if _ACTIVE.search(text) is None:
+        return fenced("text", text)
+    return fenced("escaped", _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", text.replace("&#", "&#38;#")))
+
+
+def _unescaped(body: str) -> str:
+    return _REFERENCE.sub(lambda found: chr(int(found[1])) if int(found[1]) < 0xD800 else found[0], body)
 
 
 def fenced(info: str, body: str) -> str:
@@ -92,10 +115,10 @@ def _records(path: Path) -> Iterator[Record]:
             if not header:
                 yield pending
                 pending, header = None, True
-        elif info == "text":
+        elif info in ("text", "escaped"):
             if pending is None or "text" in pending.fields:
                 raise DatasetError(f"{path.name}, line {line}: A text follows the fields of its memory.")
-            pending.fields["text"] = body
+            pending.fields["text"] = body if info == "text" else _unescaped(body)
         elif info == "json":
             if pending is not None:
                 yield pending
@@ -106,7 +129,7 @@ def _records(path: Path) -> Iterator[Record]:
                     place = f"line {line + offset}"
                     yield Record(kind, dict(fields_of(fields, path.name, place)), place)
         else:
-            raise DatasetError(f"{path.name}, line {line}: A fence is yaml, text or json, not {info:.40}.")
+            raise DatasetError(f"{path.name}, line {line}: A fence is yaml, text, escaped or json, not {info:.40}.")
     if pending is not None:
         yield pending
 

@@ -19,17 +19,22 @@ from typing import Any
 
 import polars as pl
 
-from memlab.clock import Clock
+from memlab.copies import note_copy, unreached, written
 from memlab.errors import InputError, MemlabError
-from memlab.moving._bundle import SCHEMA, Bundle
-from memlab.moving._markdown import fenced, front_matter, heading
+from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
+from memlab.moving._lab_folder import lab_id
+from memlab.moving._markdown import fenced_text, front_matter, heading, json_text
 from memlab.moving._records import records_of, time_text
+from memlab.printable import printable
+from memlab.store import Store
 
-__all__ = ["INDEX", "Mirror", "file_name"]
+__all__ = ["INDEX", "Mirror", "file_name", "reach_mirrors"]
 
 INDEX = "index.json"
 _FILE = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
 _DRAFT = ".draft"
+_PAGES = 2
+"""The way pages are written; those of another are written anew."""
 _GONE = ("deleted", "purged")
 _WORDS = re.compile(r"[^a-z0-9]+")
 
@@ -54,21 +59,21 @@ class Mirror:
     def __init__(
         self,
         folder: Path,
-        bundle: Callable[[], Bundle],
-        head: Callable[[], int | None],
-        clock: Clock,
+        store: Store,
         *,
-        lab: str,
-        every: float | None,
+        alive: Callable[[], bool] = lambda: True,
+        every: float | None = None,
+        locked: bool = False,
     ) -> None:
-        self.folder, self._bundle, self._head, self._clock, self._lab = folder, bundle, head, clock, lab
+        """A mirror of the lab on ``store`` as long as that is ``alive``; ``locked`` says that a purge makes it."""
+        self.folder, self._store, self._alive, self._lab = folder, store, alive, lab_id(store.journal)
+        self._locked, self._taken_over = locked, False
         self.problem: Exception | None = None
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
         self._turn = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._take_over()
         self.update()
         if every is not None:
             self._thread = threading.Thread(
@@ -86,13 +91,10 @@ class Mirror:
     def update(self) -> int:
         """Write what has changed and remove what is gone; how many files that were. Nothing, if nothing happened."""
         with self._turn:
-            head = self._head()
+            head, store = self._head(), self._store
             if head is None or head == self._seq:
                 return 0
-            try:
-                changed = self._write(self._bundle())
-            except OSError as error:
-                raise InputError(f"{self.folder} cannot be written: {error.strerror}.") from None
+            changed = self._written(self._bundle()) if self._locked else written(store, self._bundle, self._written)
             self._seq = head
             return changed
 
@@ -121,7 +123,18 @@ class Mirror:
     def __repr__(self) -> str:
         state = "running" if self.running else "stopped" if self._ended.is_set() else "on demand"
         trouble = f", {self.problem}" if self.problem is not None else ""
-        return f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>"
+        return printable(f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>")
+
+    # -- the lab ------------------------------------------------------------------------------------------------------
+
+    def _head(self) -> int | None:
+        journal = self._store.journal
+        return None if journal.closed or not self._alive() else journal.head
+
+    def _bundle(self) -> Bundle:
+        store = self._store
+        with store.reading():
+            return bundle_of(store.state, lab=self._lab, now=store.clock())
 
     # -- the folder ---------------------------------------------------------------------------------------------------
 
@@ -153,10 +166,23 @@ class Mirror:
             # A name from a file is not to lead anywhere else.
             whole = isinstance(about, list) and len(about) == 2 and all(isinstance(value, int) for value in about)
             if _FILE.fullmatch(name) and whole:
-                self._files[name] = (str(about[0]), about[1])
+                self._files[name] = (str(about[0]), about[1] if told.get("pages") == _PAGES else -1)
         for entry in entries:
             if entry.name.endswith(_DRAFT) or (entry.name != INDEX and entry.name not in self._files):
                 (folder / entry.name).unlink(missing_ok=True)
+
+    def _written(self, bundle: Bundle) -> int:
+        if not self._taken_over:
+            self._take_over()
+            self._taken_over = True
+            # before the first page, as a process may be killed
+            note_copy(self._store.journal, "mirror", self.folder, begun=True)
+        try:
+            changed = self._write(bundle)
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be written: {error.strerror}.") from None
+        note_copy(self._store.journal, "mirror", self.folder)
+        return changed
 
     def _write(self, bundle: Bundle) -> int:
         memories = bundle.memories.filter(~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null())
@@ -191,7 +217,13 @@ class Mirror:
 
     def _index(self) -> str:
         files = {name: [int(id), digest] for name, (id, digest) in self._files.items()}
-        about = {"memlab": "mirror", "schema": SCHEMA, "lab": self._lab, "written": time_text(self._clock())}
+        about = {
+            "memlab": "mirror",
+            "schema": SCHEMA,
+            "pages": _PAGES,
+            "lab": self._lab,
+            "written": time_text(self._store.clock()),
+        }
         return json.dumps({**about, "files": files}, indent=1)
 
     def _put(self, name: str, content: str) -> None:
@@ -201,6 +233,25 @@ class Mirror:
         with draft.open("x", encoding="utf-8", newline="") as file:
             file.write(content)
         draft.replace(self.folder / name)
+
+
+def reach_mirrors(store: Store) -> dict[Path, str]:
+    """Bring the mirrors in step that are not since the last purge: each with how that went, "" if it did.
+
+    Whoever calls it holds the lock of files that are made of the journal. A folder that is not there is told, and
+    reached when the lab is opened while it is.
+    """
+    told = {}
+    for one in unreached(store.journal):
+        if not one.path.is_dir():
+            told[one.path] = "not there"
+            continue
+        try:
+            Mirror(one.path, store, locked=True)
+            told[one.path] = ""
+        except MemlabError as error:
+            told[one.path] = str(error)
+    return told
 
 
 def _keep(mirror: weakref.ref[Mirror], ended: threading.Event, every: float) -> None:
@@ -246,12 +297,12 @@ def _page(fields: Mapping[str, Any], links: list[str], names: Mapping[int, str])
     """A file: front matter, a heading, the text in a fence, and what it is joined to."""
     about = {name: value for name, value in fields.items() if name not in ("text", "uses")}
     text = fields["text"]
-    parts = [f"---\n{front_matter(about)}\n---", f"# {heading(fields['id'], text)}", fenced("text", text)]
+    parts = [f"---\n{front_matter(about)}\n---", f"# {heading(fields['id'], text)}", fenced_text(text)]
     lines = []
     for link in links:
         relation, _, rest = link.partition(" ")
         target, _, weight = rest.rpartition(" ")
-        shown = heading(int(target), None) if target.isdecimal() else json.dumps(target, ensure_ascii=False)
+        shown = heading(int(target), None) if target.isdecimal() else json_text(target)
         name = names.get(int(target)) if target.isdecimal() else None
         told = f"[{shown}]({name})" if name else f"`{shown.replace('`', '')}`"
         lines.append(f"- {relation} {told} ({weight})")

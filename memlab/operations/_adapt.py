@@ -18,6 +18,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.language import NumericLiteral, Policy, literals, parametrize
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     from memlab.lab import Lab
@@ -76,7 +77,7 @@ class Adapted:
         )
 
     def __repr__(self) -> str:
-        return f"{self.slot} {self.action}: {self.reason}"
+        return printable(f"{self.slot} {self.action}: {self.reason}")
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>"
@@ -132,7 +133,7 @@ def _forward(lab: Lab, seed: int) -> Adapted:
     except InputError as error:
         return kept(f"the log does not tell: {error}")
     gain = (found.gain.value, found.gain.low, found.gain.high)
-    if not (math.isfinite(gain[1]) and gain[1] > 0):
+    if not found.pays:
         return kept(found.verdict, gain=gain)
     params = {name: float(f"{value:.6g}") for name, value in found.params.items()}
     version = lab.policies.install(

@@ -11,6 +11,7 @@ from typing import Any, overload
 import polars as pl
 
 from memlab.operations._program import Program
+from memlab.printable import printable
 
 __all__ = ["Fuel", "Proposal", "Ran", "Step"]
 
@@ -96,7 +97,7 @@ class Ran(Sequence[Step]):
     def __repr__(self) -> str:
         by = f", proposed by memory {self.memory}" if self.memory is not None else ""
         head = f"{len(self)} operations [{self.hash[:12]}], {self.touched:,} memories touched{by}"
-        return "\n".join([head, *(f"  {step.operation:<14} {step.said}" for step in self.steps)])
+        return printable("\n".join([head, *(f"  {step.operation:<14} {step.said}" for step in self.steps)]))
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -140,9 +141,9 @@ class Proposal:
     def __repr__(self) -> str:
         head = f"memory {self.memory} proposes"
         if self.program is None:
-            return f"{head} what cannot be run: {self.problem}"
+            return printable(f"{head} what cannot be run: {self.problem}")
         lines = [f"  {c.operation.does:<8} {_clip(' '.join(c.source.split()))}" for c in self.program.calls]
-        return "\n".join([f"{head}, on your consent:", *lines])
+        return printable("\n".join([f"{head}, on your consent:", *lines]))
 
     def _repr_html_(self) -> str:
         if self.program is None:

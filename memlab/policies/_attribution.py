@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from memlab.policies._versions import Version
+from memlab.printable import printable
 
 __all__ = ["Attribution", "attributed"]
 
@@ -53,7 +54,7 @@ class Attribution:
                 f"  {row['version']:>3} [{row['hash'][:12]}] {row['pack']:<12} {row['recalls']:>8,} recalls "
                 f"{row['success']:>8,} success {row['fail']:>8,} fail  {rate}"
             )
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        return printable("\n".join([*lines, *(f"  {note}" for note in self.notes)]))
 
     def _repr_html_(self) -> str:
         names = ("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "")

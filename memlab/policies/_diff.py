@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memlab.policies._versions import Version
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     from memlab.language import FormDiff
@@ -84,7 +85,7 @@ class PolicyDiff:
 
     def __repr__(self) -> str:
         parts = [self.verdict, repr(self.forms) if self else "", "\n".join(self.lines)]
-        return "\n\n".join(part for part in parts if part)
+        return printable("\n\n".join(part for part in parts if part))
 
     def _repr_html_(self) -> str:
         verdict = f"<p>{html.escape(self.verdict)}</p>" if self.verdict else ""

@@ -14,6 +14,7 @@ from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pa
 from memlab.policies._features import FEATURES
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, slot_named
+from memlab.printable import printable
 
 __all__ = ["DEFAULT_PACK", "Pack", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
 
@@ -64,7 +65,7 @@ class Pack:
         return float(self.settings[setting])
 
     def __repr__(self) -> str:
-        return f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>"
+        return printable(f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>")
 
 
 def pack_names() -> tuple[str, ...]:

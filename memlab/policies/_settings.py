@@ -125,6 +125,13 @@ SETTINGS: dict[str, SettingDeclaration] = {
             "session-writes", "count", "memories that an agent may write in a session; 0: any number", 0
         ),
         SettingDeclaration("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
+        SettingDeclaration(
+            "redact-cards", "bool", "whether numbers of payment cards are redacted in texts and questions"
+        ),
+        SettingDeclaration("redact-ibans", "bool", "whether IBANs are redacted in texts and questions"),
+        SettingDeclaration("redact-social-security", "bool", "whether US social security numbers are redacted"),
+        SettingDeclaration("redact-phones", "bool", "whether phone numbers are redacted in texts and questions"),
+        SettingDeclaration("redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"),
         _later("tier-1-tokens", "count", "token budget of what a prompt always holds", 0),
         _later("tier-2-tokens", "count", "token budget of what a task brings up", 0),
         _later("tier-3-tokens", "count", "token budget of one result that was asked for", 0),

@@ -236,7 +236,7 @@ SLOTS: dict[str, Slot] = {
             "The status that a memory has from now on. Upkeep asks it of all that take part in recall.",
             _inputs(stages=("memory",)),
             "str",
-            words=tuple(word for word in STATUSES if word != "purged"),
+            words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
         ),
         _slot(
             "forget",

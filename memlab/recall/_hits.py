@@ -14,10 +14,12 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.memory import State
 from memlab.policies import Pack
+from memlab.printable import printable
 from memlab.slates import Slate
 
 if TYPE_CHECKING:
     from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why
+    from memlab.privacy import Finding
 
 __all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
 
@@ -71,7 +73,7 @@ class ScoreExplanation:
         lines = [f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"]
         lines += [f"  {text:<{min(width, 72)}}  {value:+.4f}" for text, value in self.terms]
         reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
-        return "\n".join([*lines, f"  reads {reads}"])
+        return printable("\n".join([*lines, f"  reads {reads}"]))
 
     def _repr_html_(self) -> str:
         top = max((abs(value) for _, value in self.terms), default=1.0) or 1.0
@@ -129,9 +131,21 @@ class Hit:
 
 
 class Hits(Sequence[Hit]):
-    """The answer of a recall, best first. ``slate`` holds the whole pool with its features."""
+    """The answer of a recall, best first. ``slate`` holds the whole pool with its features.
 
-    def __init__(self, slate: Slate, pack: Pack, decision: int | None, shown: Sequence[Recalled]) -> None:
+    ``redacted`` lists what the privacy gate took out of the question before it was asked.
+    """
+
+    def __init__(
+        self,
+        slate: Slate,
+        pack: Pack,
+        decision: int | None,
+        shown: Sequence[Recalled],
+        *,
+        redacted: tuple[Finding, ...] = (),
+    ) -> None:
+        self.redacted = redacted
         self.slate = slate
         self.pack = pack
         self.decision = decision
@@ -279,20 +293,23 @@ class Hits(Sequence[Hit]):
         return self._policy.sensitivity(self._index(memory), self.slate.frame)
 
     @property
+    def _told(self) -> str:
+        return f"; {len(self.redacted)} secrets redacted in the question" if self.redacted else ""
+
+    @property
     def _unscored(self) -> str:
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} have no finite score and are never shown" if count else ""
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
-        lines = [
-            f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}, {pack}{self._unscored}"
-        ]
+        asked = f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}"
+        lines = [f"{asked}, {pack}{self._unscored}{self._told}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
             lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{_clip(hit.text, 84)}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         top = max((abs(hit.score) for hit in self), default=1.0) or 1.0
@@ -308,7 +325,7 @@ class Hits(Sequence[Hit]):
         return (
             f"<div><p>{len(self)} of {len(self.slate)} candidates for "
             f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} "
-            f"<code>[{self.pack.hash[:12]}]</code>{self._unscored}</p>"
+            f"<code>[{self.pack.hash[:12]}]</code>{self._unscored}{self._told}</p>"
             "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
             f"</thead><tbody>{rows}</tbody></table></div>"
         )

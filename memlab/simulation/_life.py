@@ -20,6 +20,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.lab import Lab, open_lab
 from memlab.past import Past
 from memlab.policies import FEATURES, Pack, load_pack
+from memlab.printable import printable
 from memlab.progress import bar
 from memlab.recall import Hit, Recaller
 from memlab.simulation._events import Asked, Said, Script, chance, utilities
@@ -112,7 +113,7 @@ class Life:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.asked):,} recalls>"
+        return printable(f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.asked):,} recalls>")
 
     # -- within -----------------------------------------------------------------------------------------------
 

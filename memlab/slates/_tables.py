@@ -13,6 +13,7 @@ import polars as pl
 
 from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
+from memlab.printable import printable
 from memlab.slates import _summary
 from memlab.slates._checks import taken
 from memlab.slates._columns import feedback_table, tables_of
@@ -332,7 +333,7 @@ class Slates:
         return self._length
 
     def __repr__(self) -> str:
-        return _summary.as_text(self)
+        return printable(_summary.as_text(self))
 
     def _repr_html_(self) -> str:
         return _summary.as_html(self)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memlab.clock import Micros, When, from_micros, to_micros
 from memlab.graph import Communities, communities
 from memlab.memory import State
+from memlab.printable import printable
 from memlab.progress import bar
 from memlab.schema import RECALLABLE
 from memlab.structure._clusters import Clusters, clusters
@@ -76,7 +77,7 @@ class Stats:
     def __repr__(self) -> str:
         from memlab.structure._render import as_text
 
-        return as_text(self)
+        return printable(as_text(self))
 
     def _repr_html_(self) -> str:
         from memlab.structure._render import as_html

@@ -85,17 +85,17 @@ HARMLESS = {
 
 
 A_HANG = 2.0
-"""Seconds: 0.03 was the worst where it was measured, and what explodes takes minutes."""
+"""Seconds of processor time: 0.03 was the worst where it was measured, and what explodes takes minutes."""
 
 
 def limit_of_time(source: str) -> float:
     """Seconds that it takes to refuse or compile a text: the best of three, for a busy machine."""
     best = 60.0
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         with contextlib.suppress(PolicyError):
             compile_policy(source, SLOT)
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     return best
 
 
@@ -114,11 +114,11 @@ def test_harmless_texts_compile_and_run_at_once(name: str) -> None:
 
     policy = compile_policy(HARMLESS[name], SLOT)
     assert limit_of_time(HARMLESS[name]) < A_HANG
-    started = time.perf_counter()
+    started = time.process_time()
     columns = policy.columns(pl.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})).to_list()
     assert columns == policy.arrays({"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0])})[0].tolist()
     assert columns[0] == policy.row({"x": 1.0, "y": 3.0})
-    assert time.perf_counter() - started < A_HANG
+    assert time.process_time() - started < A_HANG
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_harmless_texts_compile_and_run_at_once(name: str) -> None:
     ],
 )
 def test_hostile_packs_are_refused(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(PolicyError):
         read_pack(text)
-    assert time.perf_counter() - started < 0.3
+    assert time.process_time() - started < A_HANG
 
 
 TOKENS = """( ) [ ] { } ' ` ~ ~@ # #_ #* #[[ ]] " \\ ; fn lambda let let* if cond case else param :low :a defn defpolicy

@@ -53,7 +53,7 @@ def folded(*events):
 
 
 def gone(state, events, *ids):
-    return gone_of(state, events, np.array(ids) - 1, seq=len(events) + 1, project=None)
+    return gone_of(state, events, np.array(ids) - 1, seq=len(events) + 1)
 
 
 # -- the status before ----------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import pytest
 
 from memlab.journal import Event
-from memlab.life import mended
+from memlab.life import entities_of, mended
 from memlab.memory import PLACEHOLDER, State, join_of, values_of
 
 MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
@@ -34,6 +34,19 @@ def test_what_no_event_tells_has_a_placeholder_of_its_own():
     assert both["into"].startswith(PLACEHOLDER)
     assert both["entity"] != both["into"]
     assert mended(event("merge-entity", entity="rest", into="Rest", moved=MOVED))["entity"] != "rest"
+
+
+def test_imported_registers_and_clusters_have_names_again():
+    entities = {"entries": [["", None, 1, 3, None, {}], ["Ada", None, 0, 3, None, {}]]}
+    entities |= {"names": ["", "Ada", ""], "owners": [0, 1, 1]}
+    lost = event("import", registers={"entities": entities, "recalls": [0, []]})
+    body = mended(lost)
+    state = State()
+    state.fold([Event(9, 0, "import", body)], None)
+    assert [entry.name for entry in entities_of(state).entries] == ["[purged 9-00]", "Ada"]
+    assert entities_of(state).listed()[1].aliases == ()
+    clusters = [{"id": 4, "name": "", "size": 2}, {"id": 5, "size": 2}]
+    assert mended(event("cluster", clusters=clusters))["clusters"][0]["name"] == "[purged 9-04]"
 
 
 @pytest.mark.parametrize(

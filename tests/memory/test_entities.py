@@ -224,3 +224,16 @@ def test_a_merge_and_its_split_change_nothing(events, data):
     assert entities.canonical(one) == other
     entities.fold(Event(91, 91, "split-entity", {"entity": one}))
     assert entities.dump() == before
+
+
+@pytest.mark.parametrize("into", [(1, 0), (0, None), (7, None), (-1, None)])
+def test_entities_that_are_merged_in_a_circle_are_refused(into):
+    """A file may say so, and whoever looked for the last one would look for ever."""
+    entities = Entities()
+    entities.fold(Event(1, 0, "entity", {"name": "Ada"}))
+    entities.fold(Event(2, 0, "entity", {"name": "Grace"}))
+    dumped = msgspec.msgpack.decode(msgspec.msgpack.encode(entities.dump()))
+    for entry, target in zip(dumped["entries"], into, strict=True):
+        entry[4] = target
+    with pytest.raises(InputError, match="in a circle, or into nothing"):
+        Entities().load(dumped)

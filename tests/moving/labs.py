@@ -27,6 +27,7 @@ hard = st.sampled_from(
         "\ufeffbom",
         "; comment #[[bracket]] #_ x",
         "null",
+        "<script>alert(1)</script> &lt;b> &#60; &#38;#60; &amp; 1 < 2 &#",
         "x" * 3000,
     ]
 )

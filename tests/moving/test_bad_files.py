@@ -132,7 +132,10 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
         ("```yaml memlab\nschema: 1\nschema: 1\n```\n", "line 3, field schema: It is given twice"),
         ("```yaml memlab\nschema\n```\n", "line 2: A field is a name, a colon and a value"),
         ('```yaml memlab\nschema: 1\nlab: "x"\n```\n```text memlab\na\n```\n', "line 5: A text follows the fields"),
-        ('```yaml memlab\nschema: 1\nlab: "x"\n```\n```toml memlab\na\n```\n', "line 5: A fence is yaml, text or json"),
+        (
+            '```yaml memlab\nschema: 1\nlab: "x"\n```\n```toml memlab\na\n```\n',
+            "line 5: A fence is yaml, text, escaped or json",
+        ),
     ],
 )
 def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, said):

@@ -29,7 +29,7 @@ def test_one_page_a_memory_and_an_index(lab, tmp_path):
     assert "tag/style" in page
     other = (mirror.folder / "0000002-not-b-markup-b.md").read_text()
     assert "# 2: \\`\\`\\` not &lt;b&gt;markup&lt;/b&gt;" in other
-    assert "````text memlab\n```\nnot <b>markup</b>\n```\n````" in other
+    assert "````escaped memlab\n```\nnot &#60;b>markup&#60;/b>\n```\n````" in other
     index = json.loads((mirror.folder / "index.json").read_text())
     assert index["memlab"] == "mirror"
     assert len(index["files"]) == len(mirror) == 2

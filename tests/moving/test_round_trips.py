@@ -149,3 +149,17 @@ def test_many_memories_are_several_events_of_one_transaction(lab, tmp_path, trig
         kinds = [event.kind for event in other._store.journal.events() if event.kind == "import"]
         assert len(kinds) == 4  # three of memories, one of edges
         assert other.memories["text"][24] == "memory 24"
+
+
+def test_a_markdown_file_and_a_mirror_hold_neither_markup_nor_control_characters(lab, tmp_path):
+    evil = "<script>alert(1)</script> <!-- \x1b]0;x\x07 \x9b \u202e -->"
+    lab.remember(evil, tags=[f"tag {evil}"], title=evil, context=f"before: {evil}")
+    lab.remember("if a < b && c: List[int] -> x", subject=evil, predicate="likes", value=evil)
+    written = lab.export(tmp_path / "out.md").read_text()
+    mirrored = "".join(page.read_text() for page in lab.mirror(tmp_path / "copy").folder.iterdir())
+    for told in (written, mirrored):
+        assert "<s" not in told
+        assert "<!" not in told
+        assert not set(told) & set("\x1b\x07\x9b\u202e")
+        assert "if a < b && c: List[int] -> x" in told  # code stays as it is
+    assert content(memlab.load(tmp_path / "out.md", embedder=lab.embedder, clock=lab._store.clock)) == content(lab)

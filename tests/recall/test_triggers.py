@@ -108,13 +108,13 @@ class TestTenThousand:
 
 
 def _timed(call):
-    started = time.perf_counter()
+    started = time.process_time()
     call()
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def test_no_pattern_is_slow():
     """A backtracking matcher would take 100,000 ** 12 steps."""
-    started = time.perf_counter()
+    started = time.process_time()
     assert not occurs("*".join("a" * 12) + "*b", "a" * 100_000)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

@@ -215,7 +215,7 @@ def test_columns_of_many_slates_are_quick():
     numbers = {f"f{index}": dice.random(100) for index in range(28)}
     kinds = {name: ["fact"] * 100 for name in ("kind", "scope", "provenance", "visibility")}
     logged = [plain(day, ids=range(100), shown=range(10), numbers=numbers, words=kinds) for day in range(1, 761)]
-    start = time.perf_counter()
+    start = time.process_time()
     log = Slates.of(logged, no_feedback())
-    assert time.perf_counter() - start < 1.5  # measured: 0.04
+    assert time.process_time() - start < 1.5  # measured: 0.04
     assert log.candidates.collect().height == 76_000

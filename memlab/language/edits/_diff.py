@@ -15,8 +15,8 @@ from memlab.language._policy import Policy
 from memlab.language.edits._match import Change, Mark, compared
 from memlab.language.edits._parsed import known_helpers, parsed, used_helpers
 from memlab.language.edits._shape import Program
-from memlab.language.insight._highlight import printable
 from memlab.language.insight._source import number
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,14 +75,14 @@ class FormDiff:
 
     def __repr__(self) -> str:
         lines = [self._title(), *(f"  {_told(change)}" for change in self.changes)]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def text(self, *, color: bool = False) -> str:
         """The newer source with ``[-what went-]`` and ``{+what came+}`` in it; with ``color`` in red and green."""
         lines = [_painted("bold", self._title(), color)]
         lines += [_told(change) for change in self._beside()]
         for block in self._blocks:
-            lines += ["", f"; {block.title}", "".join(_inline(piece, color) for piece in block.pieces)]
+            lines += ["", f"; {printable(block.title)}", "".join(_inline(piece, color) for piece in block.pieces)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -100,7 +100,7 @@ class FormDiff:
     def _title(self) -> str:
         count = len(self.changes)
         how = "no difference" if not count else f"{count} change{'s' if count > 1 else ''}"
-        return f"{self.before} -> {self.after}: {how}"
+        return printable(f"{self.before} -> {self.after}: {how}")
 
 
 class _Pack(Protocol):
@@ -219,7 +219,7 @@ def _told(change: Change) -> str:
         text = f"~ {after} moved"
     else:
         text = f"~ {before} -> {after}"
-    return f"{where}  {text}{f'   in {_short(change.within)}' if change.within else ''}"
+    return printable(f"{where}  {text}{f'   in {_short(change.within)}' if change.within else ''}")
 
 
 def _short(text: str, width: int = 72) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 from memlab.language._dag import Value
 from memlab.language.insight._source import literal
 from memlab.language.insight._tree import shown
+from memlab.printable import printable
 
 __all__ = ["Change", "FeatureEffect", "Sensitivity", "SlateSensitivity"]
 
@@ -76,7 +77,7 @@ class Sensitivity:
                 f"  {change:>10}  {c.feature:<{width}}  {shown(c.value)} -> {shown(c.to)} ({c.at}): {shown(c.result)}"
             )
         slopes = [f"{name} {slope:.4g}" for name, slope in self.slopes.items() if slope]
-        return "\n".join([*lines, *([f"slopes: {', '.join(slopes)}"] if slopes else [])])
+        return printable("\n".join([*lines, *([f"slopes: {', '.join(slopes)}"] if slopes else [])]))
 
     def _repr_html_(self) -> str:
         top = max((abs(c.change) for c in self.changes if c.change is not None and math.isfinite(c.change)), default=0)
@@ -160,7 +161,7 @@ class SlateSensitivity:
             turned = f"{e.changed:.1%} new" if e.turned is None else f"{e.turned:.1%}"
             lost = "" if e.lost is None else str(e.lost)
             lines.append(f"  {e.feature:<{width}}  {moved:>8}  {turned:>7}  {lost:>11}  {shown(e.to)}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         top = max((e.turned for e in self.effects if e.turned is not None), default=0.0)

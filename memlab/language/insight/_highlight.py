@@ -13,8 +13,9 @@ from memlab.language._forms import FORMS
 from memlab.language._library import library
 from memlab.language._reader import canonical
 from memlab.language.lists._lift import LIFTED
+from memlab.printable import printable
 
-__all__ = ["highlight", "lexer_class", "printable"]
+__all__ = ["highlight", "lexer_class"]
 
 _DEFINING = ("fn", "lambda", "λ", "defn", "defpolicy", "pack", "setting", "require")
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
@@ -43,8 +44,6 @@ _ANSI = {
     "param": "\x1b[1;33m",
 }
 _RESET = "\x1b[0m"
-_PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"}
-_PICTURES |= {0x7F: "\u2421"} | dict.fromkeys(range(0x80, 0xA0), "\ufffd")
 
 
 def highlight(source: str, format: Literal["html", "terminal"] = "html", *, features: Iterable[str] = ()) -> str:
@@ -68,15 +67,6 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
         for kind, text in pieces
     )
     return f'<pre style="line-height:1.35">{body}</pre>'
-
-
-def printable(text: str) -> str:
-    """Text for a terminal: control characters as pictures, so that a stranger's file cannot steer it.
-
-    >>> printable("a\\x1b[2J")
-    'a␛[2J'
-    """
-    return text.translate(_PICTURES)
 
 
 def _style(kind: str) -> str:

@@ -18,6 +18,7 @@ import polars as pl
 from memlab.language._dag import Node, Value
 from memlab.language._row import RowProgram
 from memlab.language.insight._source import literal, source, stands_for
+from memlab.printable import printable
 
 __all__ = ["Tree", "TreeNode", "shown"]
 
@@ -104,7 +105,7 @@ class Tree:
         return "\n".join([*told, *([f"{'':>{width}}  ... {left} more"] if left else [])])
 
     def __repr__(self) -> str:
-        return self.text()
+        return printable(self.text())
 
     def _repr_html_(self) -> str:
         pieces: list[str] = []

@@ -20,6 +20,7 @@ from memlab.language._row import RowProgram
 from memlab.language.insight._explain import Part, parts
 from memlab.language.insight._source import literal, scaled
 from memlab.language.insight._tree import shown
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     from memlab.language._policy import Policy
@@ -134,7 +135,7 @@ class Why:
             told = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
             more = f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
             lines.append(f"features that differ: {', '.join(told)}{more}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]

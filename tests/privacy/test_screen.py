@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from re import _parser
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import PrivacyError
-from memlab.privacy import refuse, screen, screen_many
+from memlab.privacy import KINDS, Kind, refuse, screen, screen_many
 
 # No real credential stands here: each is made up, and put together so that no scanner takes it for one.
 LETTERS = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7bC9d"
@@ -26,7 +28,8 @@ SECRETS = [
     ("xoxb-" + "123456789012-" + LETTERS[:24], "Slack token", None),
     ("AIza" + LETTERS[:35], "Google API key", None),
     ("sk_live_" + LETTERS[:24], "Stripe key", None),
-    ("sk-proj-" + LETTERS, "API key", None),
+    ("sk-proj-" + LETTERS, "OpenAI key", None),
+    ("sk-" + LETTERS, "API key", None),
     ("npm_" + LETTERS[:36], "npm token", None),
     ("pypi-AgE" + LETTERS, "PyPI token", None),
     ("eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + LETTERS, "JWT", None),
@@ -120,12 +123,14 @@ fragments = st.sampled_from([text for text, _, _ in SECRETS] + ORDINARY) | st.te
 texts = st.lists(fragments, max_size=6).map(" ".join)
 
 
+@settings(max_examples=40)
 @given(texts)
 def test_screening_twice_finds_nothing_more(text: str) -> None:
     once = screen(text)
     assert screen(once.text).findings == ()
 
 
+@settings(max_examples=40)
 @given(texts)
 def test_the_text_is_rebuilt_from_what_the_findings_leave(text: str) -> None:
     screening = screen(text)
@@ -137,6 +142,7 @@ def test_the_text_is_rebuilt_from_what_the_findings_leave(text: str) -> None:
     assert "".join([*parts, text[position:]]) == screening.text
 
 
+@settings(max_examples=25)
 @given(st.lists(texts, max_size=8))
 def test_many_texts_are_screened_as_one_by_one(many: list[str]) -> None:
     assert screen_many(many) == [screen(text) for text in many]
@@ -149,23 +155,71 @@ def test_refuse_names_the_place_and_never_the_secret() -> None:
     assert "hunter2" not in str(refused.value)
 
 
-HOSTILE = [
-    "password=", "pwd=", "pwd:pwd:a", "password: password=(", "my password is ", "my my my pass", "password for a ",
-    "password is aaaa ", "secret: ", "SECRET_KEY=", "key_", "api_key=", "api_key=aaaaaaaaaaaaaaaaaa", "token ",
-    "token=a1", "token=Zx81kLmN02pQ ", "token aaaaaaaa aaaaaaaa aaaaaaaa ", "-----BEGIN PRIVATE KEY-----",
-    "-----BEGIN PRIVATE KEY-----\n" + "A" * 30, "-----END PRIVATE KEY-----", "eyJ", "eyJaaaaaaaaaaaa.",
-    "eyJaaaaaaaaaaaa.eyJ", "sk-", "ghp_", "AKIA", "://a:", "://a:b@", "://a:" + "b" * 255, "bearer ", "SG.", "-", "a.",
-]  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: 'changeme'",
+        "sk-webkit-transition-duration-300ms",
+        "token=eos_token_id_50256_default",
+        "Password: 8-64 characters",
+        "password: min8chars",
+        "AWS_SECRET_ACCESS_KEY=your-secret-here-123",
+    ],
+)
+def test_what_only_stands_where_a_secret_would_passes(text: str) -> None:
+    assert screen(text).text == text
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_a_megabyte_of_hostile_text_is_no_hang(piece: str) -> None:
-    text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
-    # 0.19 s at worst where it was measured; a pattern that backtracks would take minutes
-    assert _seconds(text) < 5
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("das Passwort lautet hunter2", "hunter2"),
+        ("mot de passe : hunter2", "hunter2"),
+        ("my api key is 9f86d081884c7d659a2feaa0c55ad015", "9f86d081884c7d659a2feaa0c55ad015"),
+        ("curl -u bob:hunter22 https://x.example", "hunter22"),
+        ("mysql -u root -phunter22 shop", "hunter22"),
+        ("machine api.example.com login bob password hunter2", "hunter2"),
+        ("db.example.com:5432:shop:app:hunter22", "hunter22"),
+        ("postgres://bob:hun/ter2@db/main", "hun/ter2"),
+        ("Cookie: sessionid=38afes7a8d9f0a7b6c5d4e3f2a1b0c9d", "38afes7a8d9f0a7b6c5d4e3f2a1b0c9d"),
+        ("acid actor alpha amateur anchor apple arctic armor arrow atom autumn avocado", "acid actor alpha"),
+    ],
+)
+def test_what_a_place_or_a_sentence_gives_away_is_redacted(text: str, secret: str) -> None:
+    assert secret not in screen(text).text
 
 
-def _seconds(text: str) -> float:
-    start = time.process_time()
-    screen(text)
-    return time.process_time() - start
+def test_the_gate_and_the_many_agree_on_what_is_ordinary() -> None:
+    texts = [text for text, _, _ in SECRETS] + ORDINARY + ["naïve café", "one\ntwo", "a b c d e f g h i"] * 8
+    assert screen_many(texts) == [screen(text) for text in texts]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[f"{number} {kind.name}" for number, kind in enumerate(KINDS)])
+def test_no_repetition_without_a_bound_stands_within_another(kind: Kind) -> None:
+    """So the work grows with the text alone: a repetition that can match in several ways is bounded."""
+    nested = [
+        (outer, inner)
+        for outer, inner in repetitions(_parser.parse(kind.form, kind.flags), ())
+        if inner > 300 and any(most > 8 for most in outer)
+    ]
+    assert nested == []
+
+
+def repetitions(parsed: Any, outer: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """How often each repetition may match, and those around it; possessive ones match in one way only."""
+    for op, value in parsed:
+        name = str(op)
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            yield outer, int(value[1])
+            yield from repetitions(value[2], (*outer, int(value[1])))
+        elif name == "POSSESSIVE_REPEAT":
+            yield from repetitions(value[2], outer)
+        elif name == "BRANCH":
+            for branch in value[1]:
+                yield from repetitions(branch, outer)
+        elif name == "SUBPATTERN":
+            yield from repetitions(value[3], outer)
+        elif name in ("ASSERT", "ASSERT_NOT"):
+            yield from repetitions(value[1], outer)
+        elif name == "ATOMIC_GROUP":
+            yield from repetitions(value, outer)

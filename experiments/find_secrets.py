@@ -1,0 +1,95 @@
+"""How much of what is secret the privacy gate finds, and how much it redacts of what is not.
+
+    python experiments/find_secrets.py                     # as reported: other phrases and numbers than in development
+    python experiments/find_secrets.py --develop           # the phrases and numbers it was written with
+
+Prints the share of credentials of which nothing is left, pooled, for each kind and for each disguise; then what is
+redacted of every line of five large installed packages, each of which is looked at by eye.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sysconfig
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from secret_forms import Case, cases, leaks
+
+from memlab.privacy import screen, screen_many
+
+PACKAGES = ("jupyterlab", "matplotlib", "polars", "scipy", "sklearn")
+_TEXT = {".py", ".pyi", ".md", ".rst", ".txt", ".json", ".js", ".css", ".html", ".c", ".h", ".pyx", ".pxd", ".toml"}
+_LONGEST = 4_000
+"""Characters of a line: a longer one is a program that was packed, or data."""
+
+
+def shares(made: list[Case]) -> dict[str, dict[str, list[bool]]]:
+    """Whether each case was found whole, by kind and by disguise."""
+    found: dict[str, dict[str, list[bool]]] = {"kind": defaultdict(list), "disguise": defaultdict(list)}
+    for case in made:
+        whole = not leaks(case.secret, screen(case.text).text)
+        found["kind"][case.kind].append(whole)
+        found["disguise"][case.disguise].append(whole)
+    return found
+
+
+def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
+    """Every line of the text files of an installed package."""
+    folder = Path(sysconfig.get_paths()["purelib"]) / package
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix in _TEXT:
+            for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+                if line.strip() and len(line) <= _LONGEST:
+                    yield path.relative_to(folder.parent), number, line
+
+
+def false_redactions(package: str) -> tuple[int, list[tuple[str, str, str]]]:
+    """How many lines there are, and what is redacted in them: where, as what, and what it was."""
+    lines = list(lines_of(package))
+    redacted = []
+    for (path, number, line), screening in zip(lines, screen_many([line for _, _, line in lines]), strict=True):
+        redacted += [
+            (f"{path}:{number}", found.type, line[found.start : found.end][:80]) for found in screening.findings
+        ]
+    return len(lines), redacted
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--develop", action="store_true", help="the phrases and the seed of development")
+    parser.add_argument("--each", type=int, default=8, help="texts of each kind and disguise")
+    parser.add_argument("--misses", type=int, default=0, help="print so many misses of each kind")
+    parser.add_argument("--no-packages", action="store_true")
+    given = parser.parse_args()
+    made = cases(seed=1 if given.develop else 20_261, each=given.each, half=0 if given.develop else 1)
+    found = shares(made)
+    everything = [one for some in found["kind"].values() for one in some]
+    print(f"{len(made):,} texts, {len(found['kind'])} kinds, {len(found['disguise'])} disguises")
+    print(f"pooled {sum(everything) / len(everything):.4f}")
+    for by in ("disguise", "kind"):
+        print(f"\nby {by}")
+        for name, some in sorted(found[by].items(), key=lambda item: sum(item[1]) / len(item[1])):
+            print(f"  {sum(some) / len(some):.3f}  {name}")
+    if given.misses:
+        shown: Counter[str] = Counter()
+        for case in made:
+            redacted = screen(case.text).text
+            if leaks(case.secret, redacted) and shown[case.kind] < given.misses:
+                shown[case.kind] += 1
+                print(f"\n{case.kind}, {case.disguise}\n  {case.text!r}\n  {redacted!r}")
+    if not given.no_packages:
+        print("\nredacted in installed packages")
+        total, wrong = 0, 0
+        for package in PACKAGES:
+            count, redacted = false_redactions(package)
+            total, wrong = total + count, wrong + len({where for where, _, _ in redacted})
+            print(f"  {package}: {len(redacted)} in {count:,} lines")
+            for where, kind, what in redacted:
+                print(f"    {where}  {kind}  {what!r}")
+        print(f"  together {wrong} in {total:,} lines, {10_000 * wrong / total:.2f} in 10,000")
+
+
+if __name__ == "__main__":
+    main()

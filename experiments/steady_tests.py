@@ -1,0 +1,84 @@
+"""The tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
+
+    python experiments/steady_tests.py                          # all of them: hours
+    python experiments/steady_tests.py --seeds 3 tests/graph tests/index -k property
+
+What follows the options goes to pytest. The second processor is this one without what newer ones add: NumPy's vector
+instructions beyond its baseline and OpenBLAS's kernels, so that sums, exponentials and products are rounded in another
+order. The seeds are shared out between the two unless ``--each`` asks for all of them on both. The status is 1 if any
+test failed anywhere; it is named with the seed and the processor that show it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from numpy._core import _multiarray_umath as built
+
+_ROOT = Path(__file__).parents[1]
+_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|deselected)")
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+def processors() -> dict[str, dict[str, str]]:
+    """What the environment says to NumPy and OpenBLAS for each kind of processor."""
+    beyond = [name for name in built.__cpu_dispatch__ if built.__cpu_features__.get(name)]
+    older = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"}
+    return {"this one": {}, "an older one": {**older, "NPY_DISABLE_CPU_FEATURES": " ".join(beyond)}}
+
+
+def ran(seed: int, environment: Mapping[str, str], arguments: Sequence[str]) -> tuple[dict[str, int], list[str], str]:
+    """Counts, the tests that failed, and what pytest said, of one run with nothing remembered from another."""
+    with tempfile.TemporaryDirectory(prefix="memlab-steady-") as folder:
+        told = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
+        options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}", "--tb=short"]
+        command = [sys.executable, "-m", "pytest", *options, *arguments]
+        done = subprocess.run(command, cwd=_ROOT, env=told, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    last = done.stdout.strip().splitlines()[-1:] or [""]
+    counts = {name.rstrip("s"): int(number) for number, name in _COUNT.findall(last[0])}
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"pytest ended with {done.returncode}:\n{said[-3000:]}")
+    return counts, _FAILED.findall(said), said
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--each", action="store_true", help="every seed on both processors")
+    parser.add_argument("--say", action="store_true", help="print what pytest said of a run that failed")
+    given, arguments = parser.parse_known_args()
+    kinds = list(processors().items())
+    runs = [
+        (seed, *kind)
+        for place, seed in enumerate(range(given.first, given.first + given.seeds))
+        for kind in (kinds if given.each else [kinds[place % len(kinds)]])
+    ]
+    print(f"{'seed':>4}  {'processor':<14}{'passed':>8}{'failed':>8}{'seconds':>9}")
+    failing: collections.defaultdict[str, list[str]] = collections.defaultdict(list)
+    for seed, name, environment in runs:
+        began = time.monotonic()
+        counts, failed, said = ran(seed, environment, arguments)
+        seconds, bad = time.monotonic() - began, counts.get("failed", 0) + counts.get("error", 0)
+        print(f"{seed:>4}  {name:<14}{counts.get('passed', 0):>8,}{bad:>8,}{seconds:>9,.0f}", flush=True)
+        for test in failed:
+            failing[test].append(f"{seed} on {name}")
+        if failed and given.say:
+            print(said)
+    for test, where in failing.items():
+        print(f"{test}: seed {', '.join(where)}")
+    return 1 if failing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What a value looks like: made by chance, made up by a person, or a word that stands where a secret would."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+__all__ = ["entropy", "has_digit", "has_symbol", "is_made", "is_mixed", "is_path", "is_placeholder", "is_random"]
+
+_PLACEHOLDERS_TEXT = """
+    1234 abcd any api-key apikey bool bytes changeit changeme credential credentials default empty example expired false
+    hidden incorrect input int invalid key masked missing my-password my_password mypassword new_password
+    newpassword nil none null number object old_password oldpassword optional pass passphrase passwd password
+    passwort placeholder prompt pw pwd redacted removed required secret str string test text todo token true
+    undefined user username value wrong xxxx your-password your_password yourpassword
+"""
+_PLACEHOLDERS = frozenset(_PLACEHOLDERS_TEXT.split())
+_PLACEHOLDER = re.compile(
+    r"[$<{(%\[]|\*{3}|\.{3}|x{4}|(?:your|my|the|some|an?|enter|insert|example|dummy|sample|replace|change)[_\s-]"
+    r"|(?:min|max|at ?least)[_-]?\d|\d{1,4} ?[-\u2013] ?\d{1,4}\Z|\[?redacted",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"\.{0,2}/|~|[A-Za-z]:\\|[a-z+]{2,10}://")
+_SYMBOL = re.compile(r"[!@#%^*~+=?&$](?=.)")
+_DIGIT = re.compile(r"[0-9]")
+_TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
+_RUN = re.compile(r"[A-Za-z0-9]+")
+_LOOKED_AT = 256
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether it only stands where a secret would: "changeme", "your-token", "${TOKEN}", "8-64", "xxxx"."""
+    return (
+        value.lower() in _PLACEHOLDERS
+        or value == value[0] * len(value)
+        or _PLACEHOLDER.match(value) is not None
+        or value.lower().endswith(("-here", "_here", "...", "\u2026"))
+    )
+
+
+def is_path(value: str) -> bool:
+    """Whether it begins as a path or a URL does."""
+    return _PATH.match(value) is not None
+
+
+def has_digit(value: str) -> bool:
+    return _DIGIT.search(value) is not None
+
+
+def has_symbol(value: str) -> bool:
+    """Whether a sign stands in it that words and names do not have, and not at its end."""
+    return _SYMBOL.search(value) is not None
+
+
+def is_mixed(value: str) -> bool:
+    """Whether small letters, capitals and digits follow one another as they do by chance, and not as in a name.
+
+    >>> is_mixed("aB3dE5fG7hJ9kL2m"), is_mixed("webkit-transition-duration-300ms"), is_mixed("eos_token_id_50256")
+    (True, False, False)
+    """
+    value = value[:_LOOKED_AT]
+    turns = sum(1 for _ in _TURN.finditer(value))
+    if has_digit(value):
+        return turns >= max(2, 0.14 * len(value))
+    return turns >= max(4, 0.2 * len(value))
+
+
+def is_random(value: str) -> bool:
+    """``is_mixed``, and no placeholder."""
+    return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
+
+
+def is_made(value: str) -> bool:
+    """Whether what follows a prefix that says much is a token's, and not a name's: less has to speak for it.
+
+    >>> is_made("SVTBTYERVDWRZBATUOKORWSSXDZXULVNRJ"), is_made("config_from_pretrained")
+    (True, False)
+    """
+    if is_placeholder(value):
+        return False
+    value = value[:_LOOKED_AT]
+    run = max(_RUN.findall(value), key=len, default="")
+    return sum(1 for _ in _TURN.finditer(value)) >= 2 or (len(run) >= 20 and entropy(run) >= 3.3)
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy of the characters, in bits."""
+    return math.log2(len(value)) - sum(n * math.log2(n) for n in Counter(value).values()) / len(value)

@@ -1,0 +1,28 @@
+"""A few random lives: whatever happened, however it is opened, the lab tells the same (more: experiments/lives.py)."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+sys.path.insert(0, str(EXPERIMENTS))
+life = importlib.import_module("living.life")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_life(number):
+    lived = life.live(f"short-{number}", range(20), without=["interrupt", "kill", "replay"])
+    assert lived.troubles == [], "\n".join(lived.said)
+    assert len(lived.said) == 20
+
+
+def test_lives_of_purges_and_entities_alone():
+    """Names, texts and beginnings of texts coincide, and what is purged was merged, split, imported and clustered."""
+    kept = {"remember", "fact", "entity", "merge_entities", "split_entity", "edit", "cluster", "consolidate", "load"}
+    without = set(life.VERBS) - kept - {"purge", "conversation", "verify"} | {"interrupt", "kill", "reopen"}
+    for number in range(4):
+        lived = life.live(f"purge-{number}", range(25), without=without)
+        assert lived.troubles == [], "\n".join(lived.said)
+        assert lived.purged

@@ -1,0 +1,173 @@
+"""Nothing that a memory holds steers the terminal of whoever looks at it: every command, every representation."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import click
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import memlab
+from memlab.cli import main
+from memlab.printable import json_safe, printable
+
+EVIL = "\x1b]0;owned\x07 \x9b31m \x08\x08 \u202egnp.exe\u2066 \x7f"
+ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@given(st.text())
+def test_a_printable_text_has_no_control_character_and_json_keeps_its_value(text):
+    assert not ACTIVE.search(printable(text))
+    assert printable(printable(text)) == printable(text)
+    told = json_safe(json.dumps(text, ensure_ascii=False))
+    assert not ACTIVE.search(told)
+    assert json.loads(told) == text
+
+
+@pytest.mark.parametrize("text", ["two\nlines\tand a tab", "שלום \u200f", "👩\u200d🔬 naïve"])
+def test_what_steers_nothing_stays(text):
+    assert printable(text) == text
+
+
+def fill(lab):
+    """Hostile text wherever a caller may put any."""
+    words = {"speaker": EVIL, "title": EVIL, "summary": EVIL, "tags": [f"tag {EVIL}"], "context": EVIL}
+    lab.remember(f"first {EVIL}", **words, project=f"project {EVIL}", session=f"session {EVIL}", creator=f"who {EVIL}")
+    lab.remember(f"second {EVIL}", triggers=[EVIL], reason=EVIL)
+    lab.fact(f"Ada {EVIL}", "likes", f"tea {EVIL}")
+    lab.entity(f"Ada {EVIL}", type="person", aliases=[f"Countess {EVIL}"])
+    lab.link(1, 2)
+    return lab
+
+
+# -- commands -------------------------------------------------------------------------------------------------------
+
+LAB = "evil.memlab"
+CALLS = {
+    "remember": [LAB, f"again {EVIL}"],
+    "recall": [LAB, f"first {EVIL}", "--explain"],
+    "feedback": [LAB, 1, "success"],
+    "list": [LAB],
+    "show": [LAB, 1],
+    "stats": [LAB],
+    "trace": [LAB, 1],
+    "similar": [LAB, 1],
+    "use": [LAB, "cascade", "--reason", EVIL],
+    "maintain": [LAB],
+    "consolidate": [LAB, "--dry-run"],
+    "unconsolidate": [LAB, 1],
+    "export": [LAB, "out.md", "--overwrite"],
+    "import": [LAB, "out.md"],
+    "mirror": [LAB, "mirrored"],
+    "backup": [LAB],
+    "evaluate": [LAB, "--policies", "default"],
+    "edit": [LAB, 2, "--set", f"title=more {EVIL}"],
+    "forget": [LAB, 2],
+    "undelete": [LAB, 2],
+    "quarantine": [LAB, "--creator", f"who {EVIL}"],
+    "release": [LAB, 1],
+    "check": [LAB],
+    "deprecate": [LAB, 2, EVIL],
+    "delete": [LAB, 2, "--project", f"nowhere {EVIL}"],
+    "purge": [LAB, 2, "--reason", EVIL, "--yes"],
+    "run": ["evil.hy", "--lab", LAB],
+    "policy history": [LAB],
+    "policy attribution": [LAB],
+    "policy install": [LAB, "recall-score", "evil.hy"],
+    "policy rollback": [LAB, "recall-score"],
+    "policy pin": [LAB, "recall-score", "--reason", EVIL],
+    "policy unpin": [LAB, "recall-score", "--reason", EVIL],
+    "policy watch": [LAB, "evil.hy", "--seconds", 0],
+    "policy check": ["evil.hy"],
+    "policy show": ["evil.hy", "--color"],
+    "policy hash": ["evil.hy"],
+    "policy diff": ["evil.hy", "default", "--color"],
+    "policy explain": ["evil.hy", "recency=1"],
+    "policy latex": ["evil.hy"],
+    "packs": [],
+    "restore": [LAB],
+}
+AS_JSON = ("recall", "list", "show", "trace", "similar")
+BESIDE = {"demo", "bench locomo"}
+"""They show no lab of the caller's."""
+
+
+def commands(group=main, path=""):
+    for name, command in group.commands.items():
+        yield from commands(command, f"{path}{name} ") if isinstance(command, click.Group) else [f"{path}{name}"]
+
+
+def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
+    assert set(commands()) == CALLS.keys() | BESIDE
+    fill(memlab.open(tmp_path / LAB)).close()
+    (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
+    said = ""
+    for name, words in CALLS.items():
+        for more in ([], ["--json"])[: 1 + (name in AS_JSON)]:
+            done = run(*name.split(), *words, *more)
+            assert done.exit_code in (0, 1, 2), (name, done.output, done.exception)
+            shown = re.sub("\x1b\\[[0-9;]*m", "", done.output) if "--color" in words and not more else done.output
+            assert not ACTIVE.search(shown), (name, more)
+            said += "" if more else done.output
+    assert said.count("owned") > 10
+
+
+def test_only_one_place_of_the_command_line_prints():
+    folder = Path(memlab.__file__).parent / "cli"
+    assert [file.name for file in folder.glob("*.py") if "echo(" in file.read_text()] == ["_base.py"]
+
+
+# -- representations ------------------------------------------------------------------------------------------------
+
+OF_NUMBERS = {
+    *("Node", "Parameter", "Gate", "IndexReport", "Remembered", "Clusters", "Clustered", "Version", "SlateLog"),
+    *("Corrected", "DemoResult"),
+}
+"""They show numbers, words of closed vocabularies and paths that the caller gave; ``Hit`` quotes its text."""
+
+
+def test_every_class_that_says_how_it_is_shown_makes_it_printable():
+    raw = set()
+    for file in Path(memlab.__file__).parent.rglob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        for found in ast.walk(ast.parse(source)) if re.search("def __(repr|str)__", source) else ():
+            for method in found.body if isinstance(found, ast.ClassDef) else ():
+                if isinstance(method, ast.FunctionDef) and method.name in ("__repr__", "__str__"):
+                    given = [node.value for node in ast.walk(method) if isinstance(node, ast.Return)]
+                    if any(getattr(getattr(value, "func", None), "id", "") != "printable" for value in given):
+                        raw.add(found.name)
+    assert raw == OF_NUMBERS | {"Hit"}
+
+
+def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path):
+    fill(lab)
+    hits, about = lab.recall(f"first {EVIL}", limit=3), f"Ada {EVIL}"
+    with pytest.raises(memlab.InputError) as refused:
+        lab.delete(project=f"project {EVIL} 2")
+    shown = [
+        *(
+            lab,
+            lab[1],
+            lab.memories.rows(),
+            hits,
+            hits[0],
+            hits[0].explain(),
+            hits.slate,
+            lab.narrative(about),
+            lab.profile(),
+        ),
+        *(lab.trace(1), lab.stats(progress=False), lab.policies, lab.slates, refused.value, lab.deprecate(2, EVIL)),
+        *(lab.remember_many([f"third {EVIL}"]), lab.maintain(progress=False), lab.feedback(1, "success")),
+        *(lab.hear(f"hear {EVIL}"), lab.mirror(tmp_path / "copy"), lab.proposals(1), lab.consolidate(dry_run=True)),
+        *(lab.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
+    ]
+    for one in shown:
+        for told in (repr(one), str(one)):
+            assert not ACTIVE.search(told), type(one)
+    assert "owned" in str(lab.narrative(about))
+    assert "\x1b" in lab.narrative(about).text
+    assert isinstance(hits.slate.frame, pl.DataFrame)
