@@ -26,7 +26,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(name: str, runs: int, shim: Path) -> None:
     [case] = [case for case in durability.CASES if case.name == name]
     tally = durability.run_case(case, runs=runs, seed=5, workload="lab_durability", shim=shim)
-    assert tally.promised > runs, "the children were killed before they wrote anything"
+    assert tally.promised, "the children were killed before they wrote anything"
     assert tally.as_it_must_be, (tally.lost, tally.broken)
 
 
