@@ -19,13 +19,16 @@ from memlab.disk import sync
 from memlab.errors import LabError
 from memlab.journal import Journal, copied
 
-__all__ = ["BACKUPS", "Kept", "backups_in", "places", "removed", "write_backup"]
+__all__ = ["BACKUPS", "UNCOPIED", "Kept", "backups_in", "places", "removed", "write_backup"]
 
 BACKUPS = "backups"
 """Where a lab keeps its own, below its folder."""
 
 _META = "backup-folders"
 """The value of the journal that lists the other folders; a copy does not have it, as those backups are not its own."""
+
+UNCOPIED = (_META, "copies")
+"""The values of the journal that list copies of this lab: a copy has none, and ``restore`` carries them over."""
 
 _NAME = re.compile(r"backup-(\d{6,})-(\d{12,})-(\d{8}T\d{6}Z)")
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -65,7 +68,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> K
     draft = folder / f".draft-{os.getpid()}-{number:06d}"
     final = folder / f"backup-{number:06d}-{head:012d}-{from_micros(now).strftime(_STAMP)}"
     try:
-        copied(journal, draft, without=(_META, "purging", "copies"))
+        copied(journal, draft, without=(*UNCOPIED, "purging"))
         draft.rename(final)
         sync(folder)
     except BaseException:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memlab.backups import BACKUPS, Kept, backups_in, places
+from memlab.backups import BACKUPS, UNCOPIED, Kept, backups_in, places
 from memlab.disk import sync, writing
 from memlab.errors import DamagedLab, InputError, LabError, NotALab
 from memlab.index import swept
@@ -81,8 +81,13 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
             chosen = _of_this_lab(Path(backup).expanduser().absolute(), own or told)
         else:
             chosen = _best(folder, own, told)
+        copies = {} if chosen is None else _listed(folder)
         replaced = None if chosen is None else _put_in_place(folder, chosen)
         with Journal.open(folder, create=False) as journal:
+            if copies:
+                with journal.write() as tx:
+                    for key, value in copies.items():
+                        tx.meta(key, value)
             journal.settle()
             return Restored(folder, chosen, journal.head, replaced)
 
@@ -138,6 +143,15 @@ def _kept(folder: Path, readable: bool) -> list[Kept]:
         with contextlib.suppress(LabError), Journal.open(folder, read_only=True, create=False) as journal:
             found = places(journal)
     return [kept for place in found for kept in backups_in(place)]
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """What the journal that goes knows of copies of this lab, which a backup does not: a purge has to reach them."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(LabError), Journal.open(folder, read_only=True, create=False) as journal:
+        for key in UNCOPIED:
+            found |= {key: value} if (value := journal.meta(key)) else {}
+    return found
 
 
 def _put_in_place(folder: Path, backup: Path) -> Path:

@@ -126,6 +126,17 @@ def test_the_backup_that_is_named_is_taken(folder, disk):
         assert lab.remember("another way").id == 3
 
 
+def test_what_the_journal_knows_of_copies_is_carried_over(folder, disk, tmp_path):
+    with disk() as lab:
+        lab.backup(tmp_path / "elsewhere")
+        lab.export(tmp_path / "export.jsonl")
+    memlab.restore(folder, next((folder / "backups").iterdir()))
+    with disk() as lab:
+        receipt = str(lab.purge(1).frame.rows())
+    assert not list((tmp_path / "elsewhere").glob("backup-000001-*"))
+    assert "export.jsonl" in receipt
+
+
 def test_a_backup_of_another_lab_is_refused(folder, tmp_path):
     with memlab.open(tmp_path / "other") as other:
         backup = other.backup().path
