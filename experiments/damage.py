@@ -27,7 +27,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -394,10 +394,9 @@ class _Worker:
             self._process = None
 
 
-def run(settings: Sequence[Setting], chosen: Sequence[Case], home: Path) -> list[Ran]:
+def run(settings: Sequence[Setting], chosen: Sequence[Case], home: Path) -> Iterator[Ran]:
     """Do the cases, one after another, in a process of their own."""
     worker, before = _Worker(home), {}
-    ran = []
     for setting in settings:
         if any(case.setting == setting for case in chosen):
             sound = worker.look(setting, None)
@@ -407,11 +406,10 @@ def run(settings: Sequence[Setting], chosen: Sequence[Case], home: Path) -> list
     for case in chosen:
         after = worker.look(case.setting, case)
         if after is None:
-            ran.append(Ran(case, "raw", "the interpreter died, or did not answer"))
+            yield Ran(case, "raw", "the interpreter died, or did not answer")
         else:
-            ran.append(_judged(case, before[case.setting.name], after))
+            yield _judged(case, before[case.setting.name], after)
     worker.stop()
-    return ran
 
 
 def main() -> int:
@@ -423,7 +421,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="damage-") as name:
         home = Path(name)
         settings = make(home)
-        ran = run(settings, cases(settings, given.cases, seed=given.seed, only=given.only), home)
+        ran = []
+        for one in run(settings, cases(settings, given.cases, seed=given.seed, only=given.only), home):
+            ran.append(one)
+            if one.was in CLASSES[2:]:
+                case = one.case
+                print(f"{one.was}: case {case.number}, {case.damage} {case.file}: {one.why[:200]}", flush=True)
     table: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in ran:
         table[one.case.kind, one.case.damage][one.was] += 1
@@ -431,9 +434,6 @@ def main() -> int:
     for (kind, damage), counts in sorted(table.items()):
         print(f"{kind:<44}{damage:<10}" + "".join(f"{counts[name]:>10}" for name in CLASSES))
     totals = Counter(one.was for one in ran)
-    for one in ran:
-        if one.was in CLASSES[2:]:
-            print(f"    {one.was}: case {one.case.number}, {one.case.damage} {one.case.file}: {one.why[:200]}")
     print(f"{len(ran)} damages: " + ", ".join(f"{totals[name]} {name}" for name in CLASSES))
     return 0 if not any(totals[name] for name in CLASSES[2:]) else 1
 
