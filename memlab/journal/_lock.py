@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from memlab.errors import LabBusy, LabError, ReadOnlyLab
 
@@ -30,6 +31,8 @@ class WriterLock:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._threads = threading.RLock()
+        self._holder: Any = None
+        """The context in which it was last taken: suspended while the block within is open."""
 
     @contextlib.contextmanager
     def held(self, timeout: float) -> Iterator[None]:
@@ -38,17 +41,25 @@ class WriterLock:
         with self.against_threads(timeout), self.against_processes(max(0.0, deadline - time.monotonic())):
             yield
 
-    @contextlib.contextmanager
-    def against_threads(self, timeout: float) -> Iterator[None]:
+    def against_threads(self, timeout: float) -> contextlib.AbstractContextManager[None]:
         """The first half: no other thread writes through this handle."""
+        own: list[Any] = []
+        own.append(self._taken(own, timeout))
+        manager: contextlib.AbstractContextManager[None] = own[0]
+        return manager
+
+    @contextlib.contextmanager
+    def _taken(self, own: list[Any], timeout: float) -> Iterator[None]:
         if self._threads._is_owned():  # type: ignore[attr-defined]
-            raise LabError("A write is already open in this thread: use its transaction, or end it first.")
+            if self._holder is not None and self._holder.gen.gi_suspended:
+                raise LabError("A write is already open in this thread: use its transaction, or end it first.")
+            # an interrupt struck before it was released: nobody is inside, and it is this thread's to go on with
+        elif not self._threads.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
+            raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
         try:
-            if not self._threads.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-                raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
+            self._holder = own[0]
             yield
         finally:
-            # asked, not remembered: an interrupt may strike between taking the lock and noting that it was taken
             if self._threads._is_owned():  # type: ignore[attr-defined]
                 self._threads.release()
 

@@ -1,0 +1,54 @@
+"""The writer's lock: not taken twice in a thread, and not kept by somebody who is gone."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from memlab.errors import LabError
+from memlab.journal import WriterLock
+from memlab.journal import _lock as module
+
+
+def test_it_is_not_taken_twice_in_a_thread(tmp_path):
+    lock = WriterLock(tmp_path / "lock")
+    with lock.held(1.0):
+        with pytest.raises(LabError, match="already open in this thread"), lock.held(1.0):
+            pass
+        with pytest.raises(LabError, match="already open"), lock.held(1.0):  # the first is held still
+            pass
+    with lock.held(1.0):
+        pass
+
+
+def lines(function):
+    return {line for _, _, line in function.__code__.co_lines() if line is not None}
+
+
+def test_an_interrupt_at_any_line_leaves_it_free(tmp_path):
+    """Each line of the file in turn, taking and letting go."""
+    lock, tried = WriterLock(tmp_path / "lock"), 0
+    for wanted in range(1, Path(module.__file__).read_text().count("\n") + 1):
+        struck = False
+
+        def trace(frame, event, argument, wanted=wanted):
+            nonlocal struck
+            if frame.f_code.co_filename != module.__file__:
+                return None
+            if event == "line" and frame.f_lineno == wanted and not struck:
+                struck = True
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            with lock.held(1.0):
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        tried += struck
+        with lock.held(0.1):
+            pass
+    assert tried > 20
