@@ -68,6 +68,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> K
     draft = folder / f".draft-{os.getpid()}-{number:06d}"
     final = folder / f"backup-{number:06d}-{head:012d}-{from_micros(now).strftime(_STAMP)}"
     try:
+        journal.sync_head()
         copied(journal, draft, without=(*UNCOPIED, "purging"))
         draft.rename(final)
         sync(folder)

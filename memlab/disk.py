@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memlab.errors import DamagedLab, LabError, ReadOnlyLab
 
-__all__ = ["checksum_of", "read_sealed", "sync", "write_sealed", "writing"]
+__all__ = ["checksum_of", "read_sealed", "refusal", "sync", "write_sealed", "writing"]
 
 _CHUNK = 1 << 22
 _SEAL = 9
@@ -68,9 +68,14 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     try:
         yield
     except refused as error:
-        code = error.errno if isinstance(error, OSError) else None
-        if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise LabError(f"{what} cannot be written: the disk is full. Free some space and try again.") from error
-        if code in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise ReadOnlyLab(f"{what} cannot be written: {os.strerror(code)}.") from error
-        raise LabError(f"{what} cannot be written: {error}.") from error
+        raise refusal(what, error) from error
+
+
+def refusal(what: str, error: Exception) -> LabError:
+    """What a disk that refused ``what`` means."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return LabError(f"{what} cannot be written: the disk is full. Free some space and try again.")
+    if code in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return ReadOnlyLab(f"{what} cannot be written: {os.strerror(code)}.")
+    return LabError(f"{what} cannot be written: {(error.strerror if isinstance(error, OSError) else None) or error}.")

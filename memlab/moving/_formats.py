@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from memlab.disk import sync
+from memlab.disk import refusal, sync
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.moving._bundle import Bundle
 from memlab.moving._foreign import FOREIGN, foreign_shape, read_foreign
@@ -77,7 +77,7 @@ def write_bundle(bundle: Bundle, path: Path, format: str | None, *, overwrite: b
             shutil.rmtree(path)
         draft.replace(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+        raise refusal(str(path), error) from error
     finally:
         _remove(draft)
     return path

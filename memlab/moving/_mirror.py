@@ -21,6 +21,7 @@ import polars as pl
 
 from memlab.arguments import Seconds, checked
 from memlab.copies import note_copy, unreached, written
+from memlab.disk import refusal
 from memlab.errors import InputError, MemlabError
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
 from memlab.moving._lab_folder import lab_id
@@ -182,7 +183,7 @@ class Mirror:
         try:
             changed = self._write(bundle)
         except OSError as error:
-            raise InputError(f"{self.folder} cannot be written: {error.strerror}.") from None
+            raise refusal(str(self.folder), error) from error
         note_copy(self._store.journal, "mirror", self.folder)
         return changed
 
