@@ -80,10 +80,12 @@ def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bo
     """Open the lab as its owner would; look for every acknowledged event and every slate."""
     promised = [number for number, durable in acknowledged if durable or not power_cut]
     try:
-        with warnings.catch_warnings(), memlab.open(path, embedder=_embed) as lab:
+        with warnings.catch_warnings():
             if power_cut:
                 # recalls that were acknowledged and never synced are told, as they should be
                 warnings.simplefilter("ignore", memlab.DamageWarning)
+            lab = memlab.open(path, embedder=_embed)
+        with lab:
             kinds = {event.seq: event.kind for event in lab._store.journal.events()}
             slates = {seq for seq, _ in lab._store.journal.slates()}
             lost = [

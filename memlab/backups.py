@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from memlab.clock import Micros, from_micros, to_micros
-from memlab.disk import sync
+from memlab.disk import sync, writing
 from memlab.errors import LabError
 from memlab.journal import Journal, copied
 
@@ -57,24 +57,22 @@ def backups_in(folder: Path) -> list[Kept]:
 
 def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> Kept:
     """Copy the journal into ``folder`` as its newest backup, and let go all but the newest ``keep``."""
-    try:
+    with writing(f"A backup in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LabError(f"No backup can be kept in {folder}: {error.strerror}.") from None
     for left in folder.glob(".draft-*"):
         removed(left)
     before = backups_in(folder)
     number, head = (before[-1].number if before else 0) + 1, journal.head
     draft = folder / f".draft-{os.getpid()}-{number:06d}"
     final = folder / f"backup-{number:06d}-{head:012d}-{from_micros(now).strftime(_STAMP)}"
-    try:
-        journal.sync_head()
-        copied(journal, draft, without=(*UNCOPIED, "purging"))
-        draft.rename(final)
-        sync(folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)  # what went wrong is being raised
-        raise
+    with writing(f"A backup in {folder}"):
+        try:
+            journal.sync_head()
+            copied(journal, draft, without=(*UNCOPIED, "purging"))
+            draft.rename(final)
+            sync(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
     if journal.path is None or folder != journal.path / BACKUPS:
         _note(journal, folder)
     for old in [*before][: max(0, len(before) + 1 - keep)]:

@@ -104,9 +104,9 @@ class Transaction:
         if isinstance(at, bool) or not isinstance(at, int) or not -(2**63) <= at <= _LAST_ID:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
         self._check_open()
+        seq, blob = self._next, encoded(kind, body)
         refuse_strings(body, f'event "{kind}"')
-        seq = self._next
-        self._events.append((seq, at, _text(kind, "kind"), encoded(kind, body)))
+        self._events.append((seq, at, _text(kind, "kind"), blob))
         self._next += 1
         return seq
 

@@ -67,7 +67,7 @@ class LabLiving(LabBase):
         until: When,
         *,
         points: Annotated[int, Within(2, 10_000)] = 100,
-        packs: Iterable[str | Path | Pack] | None = None,
+        packs: str | Path | Pack | Iterable[str | Path | Pack] | None = None,
         at: When | None = None,
     ) -> Forecast:
         """What becomes of memories from ``at`` (now) to ``until`` if nothing uses them; nothing is changed or logged.

@@ -55,7 +55,7 @@ from memlab.life._linking import linked
 from memlab.life._mending import mended, mending
 from memlab.life._narrative import USER, Narrative, about, narrative, profile
 from memlab.life._pruning import edges_told, may_prune, pruned, reads_degrees
-from memlab.life._purge import Gone, gone_of, purging, rewritten_slate, tombstones_of
+from memlab.life._purge import Cut, Gone, gone_of, purging, rewritten_slate, tombstones_of
 from memlab.life._quarantine import Displaced, SetApart, came_from, displaced_by, released, set_apart, written_since
 from memlab.life._refolded import differences
 from memlab.life._reinforce import Outcome, days_before, reinforced
@@ -74,6 +74,7 @@ __all__ = [
     "OUTCOME",
     "USER",
     "Clustering",
+    "Cut",
     "Decided",
     "Displaced",
     "Forecast",

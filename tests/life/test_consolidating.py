@@ -336,8 +336,9 @@ class TestOnceAndWhole:
             return "fine"
 
         before, head = told(old), old._store.journal.head
-        with pytest.raises(RuntimeError, match="no model"):
+        with pytest.raises(memlab.InputError, match="raised RuntimeError: no model") as raised:
             old.consolidate(summarise=fails)
+        assert isinstance(raised.value.__cause__, RuntimeError)
         assert old._store.journal.head == head
         assert told(old)[0].equals(before[0])
 

@@ -8,6 +8,7 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.life import (
+    Cut,
     Gone,
     gone_of,
     in_place_of,
@@ -196,19 +197,23 @@ def test_the_purge_takes_the_edges_away_and_marks_the_row():
 
 def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text():
     long = "the quokkas sleep in the shed behind the house"
-    out = Gone(np.array([1]), frozenset({"Zoe Q", "person"}), frozenset({long}), {long[:12]: (long,)}, "7")
+    nobody: frozenset[str] = frozenset()
+    cut = Cut(frozenset({long}), {long[:12]: (long,)})
+    out = Gone(np.array([1]), frozenset({"Zoe Q", "person"}), nobody, nobody, cut, np.array([0]), "7")
     event = Event(
         9,
         "verify",
         {
             "gap": {"snippet": long[:30] + "…", "vector": b"\x05\x06", "project": "p"},
-            "notes": [f"before: {long}, after", "Zoe Q", "person", "Zoe"],
+            "notes": [f"before: {long}, after", "person", "Zoe"],
+            "speaker": "Zoe Q",
             "bytes": b"\x01",
         },
     )
     assert rewritten(event, out) == {
         "gap": {"snippet": "", "vector": b"\x00\x00", "project": "p"},
-        "notes": ["before: , after", "[purged 7-1]", "person", "Zoe"],
+        "notes": ["before: , after", "person", "Zoe"],
+        "speaker": "[purged 7-1]",
         "bytes": b"\x01",
     }
 
@@ -239,9 +244,10 @@ def test_imported_edges_lead_to_placeholders_where_only_the_purged_had_them():
         "relation": ["has-tag"] * 3,
         "weight": [1.0] * 3,
     }
-    out = Gone(np.array([1]), frozenset(), frozenset(), {}, "5")
+    nobody: frozenset[str] = frozenset()
+    out = Gone(np.array([1]), frozenset({"alone"}), nobody, nobody, Cut(nobody, {}), np.array([0]), "5")
     body = rewritten(Event(1, "import", {"graph": graph}), out)["graph"]
-    assert body["nodes"] == [["tag", "shared"], ["tag", "[purged 5-2]"], ["tag", "[purged 5-1]"]]
+    assert body["nodes"] == [["tag", "shared"], ["tag", "[purged 5-1]"], ["tag", "[purged 5-2]"]]
     assert body["target"] == [-3, -1, -2]
 
 

@@ -64,7 +64,8 @@ def test_closing_one(cascade, clock):
 def test_a_gap_that_is_not_there(cascade, bad):
     gap = cascade.verify(cascade.recall("the bakery"), []).gap
     head = cascade._store.journal.head
-    with pytest.raises(memlab.InputError, match=f"(?s)gap.*{gap}"):
+    known = f"(?s)gap.*{gap}" if type(bad) is int else "gap is a whole number"
+    with pytest.raises(memlab.InputError, match=known):
         cascade.close_gap(bad, "why")
     with pytest.raises(memlab.InputError, match="empty"):
         cascade.close_gap(gap, " ")

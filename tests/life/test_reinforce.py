@@ -393,7 +393,7 @@ class TestBadInput:
     def test_a_rating_is_one_of_four(self, opened, rating):
         with opened("fsrs") as lab:
             head = lab._store.journal.head
-            with pytest.raises(memlab.InputError, match="A rating is 1"):
+            with pytest.raises(memlab.InputError, match="rating is a whole number from 1 to 4"):
                 lab.feedback(1, rating=rating)
             assert lab._store.journal.head == head
 
