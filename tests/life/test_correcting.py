@@ -206,14 +206,14 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
         {
             "gap": {"snippet": long[:30] + "…", "vector": b"\x05\x06", "project": "p"},
             "notes": [f"before: {long}, after", "person", "Zoe"],
-            "speaker": "Zoe Q",
+            "session": "Zoe Q",
             "bytes": b"\x01",
         },
     )
     assert rewritten(event, out) == {
         "gap": {"snippet": "", "vector": b"\x00\x00", "project": "p"},
         "notes": ["before: , after", "person", "Zoe"],
-        "speaker": "[purged 7-1]",
+        "session": "[purged 7-1]",
         "bytes": b"\x01",
     }
 
