@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -44,6 +44,7 @@ __all__ = [
     "READINGS",
     "Hung",
     "checked",
+    "concluded",
     "copied",
     "embed",
     "embed_otherwise",
@@ -56,6 +57,7 @@ __all__ = [
     "opened_by_either",
     "patience",
     "picture",
+    "tell",
     "texts",
     "without_derived",
 ]
@@ -282,3 +284,21 @@ def patience(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+# -- what a campaign prints -------------------------------------------------------------------------------------------
+
+
+def tell(row: str, problems: Sequence[str], found: Mapping[str, int], totals: dict[str, int]) -> None:
+    """Print a row and the first problems of it, and add what was found to ``totals``."""
+    print(row, flush=True)
+    for problem in problems[:6]:
+        print(f"    {problem[:300]}", flush=True)
+    for name in totals:
+        totals[name] += found[name]
+
+
+def concluded(totals: Mapping[str, int]) -> int:
+    """Print the last line; the exit status: 0 if every count is zero."""
+    print(", ".join(f"{count} {name}" for name, count in totals.items()))
+    return int(any(totals.values()))

@@ -285,8 +285,7 @@ def _looked(folder: Path) -> _Session:
             if lab:
                 for name, read in READINGS.items():
                     reading(name, lambda read=read: read(lab[0]))  # type: ignore[misc]
-                if hasattr(lab[0], "check"):
-                    reading("check", lambda: _checked(lab[0], session))
+                reading("check", lambda: _checked(lab[0], session))
                 if len(lab[0]) > 4_000:
                     reading("index", lambda: str(lab[0].index.wait(10) and ""))
                 reading("close", lambda: str(lab[0].close()))

@@ -31,6 +31,7 @@ from breaking import (
     QUESTIONS,
     Hung,
     checked,
+    concluded,
     copied,
     everything,
     forking,
@@ -38,6 +39,7 @@ from breaking import (
     opened,
     patience,
     picture,
+    tell,
     texts,
     without_derived,
 )
@@ -230,10 +232,9 @@ def _look(folder: Path, tally: Tally, where: str, home: Path, acknowledged: tupl
                     tally.note("lost", f"{where}: {memories} memories, {events} events; {len(lab)}, {lab.log.height}")
                 if unlike := [n for n, one in picture(lab).items() if one != picture(other)[n]]:
                     tally.note("differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch")
-                if hasattr(lab, "check"):
-                    sound, named = checked(lab)
-                    if not sound or named:
-                        tally.note("unsound", f"{where}: {'; '.join(named)}")
+                sound, named = checked(lab)
+                if not sound or named:
+                    tally.note("unsound", f"{where}: {'; '.join(named)}")
                 lab.remember("there is room again")
         except MemlabError as error:
             tally.note("unopenable", f"{where}: {type(error).__name__}: {error}")
@@ -259,13 +260,9 @@ def main() -> int:
             continue
         tally = run(operation, limits=given.limits, seed=given.seed, tmpfs=given.tmpfs)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
-        print(f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}", flush=True)
-        for problem in tally.problems[:6]:
-            print(f"    {problem[:260]}", flush=True)
-        for fault in COUNTS:
-            totals[fault] += tally.found[fault]
-    print(", ".join(f"{count} {fault}" for fault, count in totals.items()))
-    return 0 if not any(totals.values()) else 1
+        told = f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}"
+        tell(told, tally.problems, tally.found, totals)
+    return concluded(totals)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from breaking import (
     QUESTIONS,
     Hung,
     checked,
+    concluded,
     copied,
     embed_otherwise,
     everything,
@@ -42,6 +43,7 @@ from breaking import (
     opened,
     opened_by_either,
     patience,
+    tell,
     texts,
     without_derived,
 )
@@ -323,10 +325,9 @@ class _Look:
         anew = without_derived(self.folder, self.folder.parent / "anew")
         with opened_by_either(self.folder, hours=LATER) as lab:
             seen = _seen(lab)
-            if hasattr(lab, "check"):
-                sound, named = checked(lab)
-                if not sound or named:
-                    self.faults["disk"] = "; ".join(named)
+            sound, named = checked(lab)
+            if not sound or named:
+                self.faults["disk"] = "; ".join(named)
             if _events(lab)[: len(self.before)] != self.before:
                 self.faults["lost"] = "events that were acknowledged"
         with opened_by_either(anew, hours=LATER) as lab:
@@ -458,22 +459,15 @@ def main() -> int:
         for operation in OPERATIONS:
             if given.only not in operation.name:
                 continue
-            if operation.name == "restore" and not hasattr(memlab, "restore"):
-                print(f"{operation.name:<16}  memlab.restore is not there")
-                continue
             for by in ("lines", "signals"):
                 if by == "lines":
                     tally = interrupted_everywhere(operation, base, most=given.most, seed=given.seed)
                 else:
                     tally = interrupted_by_signals(operation, base, times=given.signals, seed=given.seed)
                 row = "".join(f"{tally.found[name]:>8}" for name in COUNTS)
-                print(f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}", flush=True)
-                for problem in tally.problems[:8]:
-                    print(f"    {problem[:240]}", flush=True)
-                for fault in COUNTS:
-                    totals[fault] += tally.found[fault]
-    print(", ".join(f"{count} {fault}" for fault, count in totals.items()))
-    return 0 if not any(totals.values()) else 1
+                told = f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}"
+                tell(told, tally.problems, tally.found, totals)
+    return concluded(totals)
 
 
 if __name__ == "__main__":

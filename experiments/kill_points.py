@@ -35,6 +35,7 @@ from breaking import (
     QUESTIONS,
     Hung,
     checked,
+    concluded,
     copied,
     embed,
     embed_otherwise,
@@ -47,6 +48,7 @@ from breaking import (
     opened_by_either,
     patience,
     picture,
+    tell,
     texts,
     without_derived,
 )
@@ -292,10 +294,9 @@ class _Trial:
     def _look(self, scratch: Path) -> None:
         with opened_by_either(self.folder) as lab:
             now = _look(lab)
-            if hasattr(lab, "check"):
-                sound, named = checked(lab)
-                if not sound or named:
-                    self.faults["unsound"] = "; ".join(named)
+            sound, named = checked(lab)
+            if not sound or named:
+                self.faults["unsound"] = "; ".join(named)
             purged = lab.memories.filter(pl.col("status") == "purged")["id"].to_list()
         with opened_by_either(scratch) as lab:
             anew = _look(lab)
@@ -458,18 +459,10 @@ def main() -> int:
     for operation in OPERATIONS:
         if given.only not in operation.name:
             continue
-        if operation.name == "restore" and not hasattr(memlab, "restore"):
-            print(f"{operation.name:<16}  memlab.restore is not there")
-            continue
         tally = run(operation, points=given.points, seed=given.seed)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
-        print(f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}", flush=True)
-        for problem in tally.problems[:6]:
-            print(f"    {problem[:300]}", flush=True)
-        for name in COUNTS:
-            totals[name] += tally.found[name]
-    print(", ".join(f"{count} {name}" for name, count in totals.items()))
-    return 0 if not any(totals.values()) else 1
+        tell(f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}", tally.problems, tally.found, totals)
+    return concluded(totals)
 
 
 if __name__ == "__main__":

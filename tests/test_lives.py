@@ -13,7 +13,7 @@ life = importlib.import_module("living.life")
 
 @pytest.mark.parametrize("number", range(5))
 def test_a_life(number):
-    lived = life.live(f"short-{number}", range(20), without=["interrupt", "kill", "replay"])
+    lived = life.live(f"short-{number}", range(20), without=["kill", "replay"])
     assert lived.troubles == [], "\n".join(lived.said)
     assert len(lived.said) == 20
 
@@ -21,7 +21,7 @@ def test_a_life(number):
 def test_lives_of_purges_and_entities_alone():
     """Names, texts and beginnings of texts coincide, and what is purged was merged, split, imported and clustered."""
     kept = {"remember", "fact", "entity", "merge_entities", "split_entity", "edit", "cluster", "consolidate", "load"}
-    without = set(life.VERBS) - kept - {"purge", "conversation", "verify"} | {"interrupt", "kill", "reopen"}
+    without = set(life.VERBS) - kept - {"purge", "conversation", "verify"} | {"kill", "reopen"}
     for number in range(4):
         lived = life.live(f"purge-{number}", range(25), without=without)
         assert lived.troubles == [], "\n".join(lived.said)

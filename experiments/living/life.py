@@ -215,14 +215,13 @@ class _Life:
             shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns(*_BESIDE, "*.lock"))
             with self.opened(copy) as anew:
                 self.same(was, told(anew), "folded anew")
-        if hasattr(self.lab, "check"):
-            checked = self.lab.check()
-            if not getattr(checked, "sound", getattr(checked, "ok", True)):
-                raise _Unlike("differs", f"check: {checked!r}")
+        checked = self.lab.check()
+        if not getattr(checked, "sound", getattr(checked, "ok", True)):
+            raise _Unlike("differs", f"check: {checked!r}")
 
     def recover(self) -> None:
         """Put the newest backup in the lab's place, where the library has a verb for it."""
-        if not hasattr(memlab, "restore") or not (self.path / "backups").exists():
+        if not (self.path / "backups").exists():
             return
         self.lab.close()
         try:
