@@ -24,9 +24,21 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.backups import BACKUPS, backups_in, places
 from memlab.disk import writing
-from memlab.errors import DamagedLab, DamageWarning, MemlabError, NotALab
+from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
 from memlab.index import unsound_bases
-from memlab.journal import FILE, HEAD, LOCK, Fault, Journal, WriterLock, connected, faults, head_of, replace_rows, whole
+from memlab.journal import (
+    FILE,
+    HEAD,
+    LOCK,
+    Fault,
+    Journal,
+    WriterLock,
+    connected,
+    faults,
+    head_of,
+    present,
+    replace_rows,
+)
 from memlab.memory import State, latest_snapshot, load_snapshot
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.printable import printable
@@ -80,8 +92,11 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise NotALab(f"There is no lab at {folder}. Check the path.")
+    with contextlib.suppress(DamagedLab):  # that is told below
+        if not present(folder):
+            raise NotALab(f"There is no lab at {folder}. Check the path.")
     checking = _Checking(folder, repair)
-    with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT):
+    with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
         checking.go()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
 
@@ -139,11 +154,14 @@ class _Checking:
     def _journal(self, journal: Journal) -> bool:
         try:
             with connected(self.folder) as connection:
-                found = faults(connection)
+                found = faults(connection, self.folder)
         except DamagedLab as error:
             self._tell(FILE, "database", "damaged", str(error))
             return False
-        left = self._mended(journal, found) if found and self.repair else found
+        try:
+            left = self._mended(journal, found) if found and self.repair else found
+        except DamagedLab:
+            left = found
         for fault in found:
             self._tell(FILE, str(fault).partition(": ")[0], "damaged" if fault in left else "repaired", fault.detail)
         if not found:
@@ -158,10 +176,12 @@ class _Checking:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     mend(connection, wanted=left)
-                    still = faults(connection)
+                    still = faults(connection, self.folder)
                     better = len(still) < len(left) and set(still) <= set(left)
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     left = still if better else left
+                except (MemlabError, sqlite3.Error):
+                    continue  # this source does not help; what is left is told
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
@@ -184,9 +204,12 @@ class _Checking:
                 yield partial(_from_snapshot, snapshot.state)
         for place in _places(journal, self.folder):
             for kept in reversed(backups_in(place)):
-                if whole(kept.path):
-                    with connected(kept.path) as other:
-                        yield partial(replace_rows, other=other)
+                # one from before a purge holds what was purged, and one of another lab what is not this one's
+                with contextlib.suppress(LabError):
+                    head = head_of(kept.path)
+                    if (head.lab, head.generation) == (journal.identity, journal.generation):
+                        with connected(kept.path) as other:
+                            yield partial(replace_rows, other=other)
 
     def _fold(self, journal: Journal) -> None:
         state, versions = State(), VersionLog()

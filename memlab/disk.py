@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memlab.errors import DamagedLab, LabError, ReadOnlyLab
 
-__all__ = ["checksum_of", "read_sealed", "refusal", "sync", "write_sealed", "writing"]
+__all__ = ["checksum_of", "read_sealed", "refusal", "sync", "sync_open", "write_sealed", "writing"]
 
 _CHUNK = 1 << 22
 _SEAL = 9
@@ -23,13 +23,18 @@ def sync(path: Path) -> None:
     """Make a file's bytes, or the names in a directory, durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        # On macOS fsync reaches the drive's cache only.
-        if hasattr(fcntl, "F_FULLFSYNC"):
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-        else:
-            os.fsync(descriptor)
+        sync_open(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_open(descriptor: int) -> None:
+    """Make durable what was written to an open file."""
+    # On macOS fsync reaches the drive's cache only.
+    if hasattr(fcntl, "F_FULLFSYNC"):
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
 
 
 def checksum_of(path: Path) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memlab.backups import backups_in, places, removed, write_backup
 from memlab.clock import Micros
-from memlab.disk import sync
+from memlab.disk import sync, writing
 from memlab.errors import LabError
 from memlab.index import swept
 from memlab.journal import Journal, Until, expunge
@@ -30,6 +30,10 @@ PURGED, PURGING = "purged", "purging"
 """Values of the journal: the event of the last purge, and that of one that is not ended."""
 
 
+_COPIES = "copies"
+"""The value of ``PURGING`` once the lab's own files are done, and copies elsewhere are not."""
+
+
 def last_purge(journal: Journal | Until) -> int:
     """The event of the last purge; 0 if there was none. A state from before it holds what is gone."""
     return int(journal.meta(PURGED) or 0)
@@ -42,16 +46,19 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
     where another process is in the way, LabError where a disk refuses; then the next opening goes on with it.
     """
     folder = journal.path
-    if folder is not None:
-        removed(folder / "snapshots")
-        removed(folder / REPLACED)
-        with journal.write():  # slates are sealed under the writer's lock
-            removed(folder / "slates")
-        swept(folder / "neighbours")
-        sync(folder)
-        expunge(journal)
-    for place in places(journal):
-        _renew(journal, place, now)
+    with writing(f"What is left of a purge in {folder}"):
+        if folder is not None and journal.meta(PURGING) != _COPIES:
+            removed(folder / "snapshots")
+            removed(folder / REPLACED)
+            with journal.write():  # slates are sealed under the writer's lock
+                removed(folder / "slates")
+            swept(folder / "neighbours")
+            sync(folder)
+            expunge(journal)
+            with journal.write() as tx:
+                tx.meta(PURGING, _COPIES)  # only these are left, should one of them be out of reach
+        for place in places(journal):
+            _renew(journal, place, now)
     with journal.write() as tx:
         tx.meta(PURGING, "")
 

@@ -10,19 +10,21 @@ from __future__ import annotations
 import io
 import re
 import sqlite3
+import subprocess
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from memlab.errors import MemlabError
+from memlab.journal import FILE
 from memlab.slates import decode
 
 __all__ = ["Found", "Searched", "Sought", "searched", "sought"]
@@ -191,7 +193,7 @@ def _raw(file: Path, wanted: Sought) -> Counter[bytes]:
     most = max(map(len, (*wanted.patterns, *marks)), default=1) - 1
     found: Counter[bytes] = Counter()
     tail = b""
-    with file.open("rb") as opened:
+    with _bytes_of(file) as opened:
         while part := opened.read(_AT_ONCE):
             whole, again = wanted.hits([tail + part, tail])
             found.update(whole)
@@ -216,7 +218,22 @@ def _batched(parts: Held) -> Iterator[list[tuple[str, bytes]]]:
 
 def _whole(file: Path) -> Held:
     """A file that is what it says: its bytes."""
-    yield "file", file.read_bytes()
+    with _bytes_of(file) as opened:
+        yield "file", opened.read()
+
+
+@contextmanager
+def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file. Those of a database come from another process: to close its file drops every lock that
+    SQLite holds on it in this one (POSIX), and who opens the lab next would take the log for one that nobody writes.
+    """
+    if not file.name.startswith(FILE):
+        with file.open("rb") as opened:
+            yield opened
+        return
+    with subprocess.Popen(["cat", "--", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+        assert reader.stdout is not None
+        yield reader.stdout
 
 
 _CELLS = {"payload": "id, text", "event": "seq, body", "slate": "seq, data", "vector": "first_id"}

@@ -30,7 +30,16 @@ from memlab.errors import (
 from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
 from memlab.life import mending
-from memlab.memory import Contents, State, as_said, latest_snapshot, load_snapshot, save_snapshot
+from memlab.memory import (
+    Contents,
+    OldSnapshot,
+    Snapshot,
+    State,
+    as_said,
+    latest_snapshot,
+    load_snapshot,
+    save_snapshot,
+)
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
 from memlab.slates import SlateLog, Slates, decode
@@ -68,6 +77,19 @@ def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: 
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
     if len(state.vectors) < len(state):
         raise DamagedLab(f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}")
+
+
+def _loaded(path: Path) -> Snapshot:
+    """A snapshot, or the one that another process has put in its place meanwhile."""
+    for _ in range(3):
+        try:
+            return load_snapshot(path)
+        except DamagedLab:
+            newest = latest_snapshot(path.parent)
+            if newest is None or newest == path:
+                break
+            path = newest
+    return load_snapshot(path)
 
 
 class _Contents(Contents, Protocol):
@@ -159,7 +181,7 @@ class Store:
         return "in memory" if self.folder is None else self.folder.name
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded anew."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex._is_owned()  # type: ignore[attr-defined]
@@ -171,7 +193,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
-        with self._alone():
+        with self.alone():
             self.fold()
             within, self._looking = self._looking, True
             try:
@@ -183,7 +205,7 @@ class Store:
 
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
-        with self._alone():
+        with self.alone():
             rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
             if self._marked or rewritten:  # of a purge no event tells the past
                 self._fold_anew()
@@ -217,7 +239,8 @@ class Store:
             return
         try:
             with self.derived.held(PURGE_TIMEOUT):
-                end_purge(self.journal, now=self.clock())
+                if self.journal.meta(PURGING):  # whoever held it may have ended it
+                    end_purge(self.journal, now=self.clock())
         except LabError as error:
             warnings.warn(f"A purge of {self.where} is not ended: {error}", stacklevel=5)
 
@@ -236,7 +259,7 @@ class Store:
         written. Where the write changes what earlier ones stored, the journal as it will be is folded anew, and
         ``verify`` asked of the states before and after.
         """
-        with self._alone():
+        with self.alone():
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self.fold()
@@ -262,13 +285,12 @@ class Store:
 
     # -- snapshots --------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> None:
-        """Write the folded state down, so that the next opening is quick."""
+    def snapshot(self, *, timeout: float = PURGE_TIMEOUT) -> None:
+        """Write the folded state down, so that the next opening is quick. LabBusy after ``timeout`` seconds."""
         if self.folder is None or self.journal.read_only:
             return
         # a purge waits until this is written, and then removes it
-        with self.mutex, self.derived.held(PURGE_TIMEOUT):
-            self.fold()
+        with self.reading(), self.derived.held(timeout):  # what is written down is sealed first, which fills the state
             seq = self.state.seq
             decided = [
                 (event.seq, event.at, event.kind, event.body)
@@ -279,11 +301,17 @@ class Store:
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
+        """What was remembered stands whether or not this can be written: a disk that refuses is told, not raised."""
         if self.folder is not None and len(self.state) - self._snapshot_at >= after:
-            self.snapshot()
+            try:
+                self.snapshot(timeout=0.0)
+            except LabBusy:
+                pass  # another process writes a derived file: the next write asks again
+            except LabError as error:
+                warnings.warn(f"{self.where}: {error}", DamageWarning, stacklevel=4)
 
     def close(self) -> None:
-        with self.mutex:
+        with self.alone():
             if self.journal.closed:
                 return
             try:
@@ -299,11 +327,14 @@ class Store:
         if found is None:
             return State(), VersionLog()
         try:
-            snapshot = load_snapshot(found)
+            snapshot = _loaded(found)
             if (snapshot.lab, snapshot.chain) != (self.journal.identity, self.journal.chain(snapshot.state.seq)):
                 raise DamagedLab(
                     f"The snapshot {found.name} is not believed: it is of another history than the journal."
                 )
+        except OldSnapshot:
+            self._remove(found)
+            return State(), VersionLog()
         except DamagedLab as error:
             # during a purge in another process it is as it should be, and that process removes it
             if not self.journal.meta(PURGING):
@@ -312,14 +343,19 @@ class Store:
                     DamageWarning,
                     stacklevel=5,
                 )
-            if not self.journal.read_only:
-                shutil.rmtree(found, ignore_errors=True)  # what cannot be removed is told again by the next opening
+            self._remove(found)
             return State(), VersionLog()
         versions = VersionLog()
         for event in snapshot.decided:
             versions.fold(Event(*event), self.journal.source)
         self._snapshot_at = len(snapshot.state)
         return snapshot.state, versions
+
+    def _remove(self, snapshot: Path) -> None:
+        """Remove a snapshot that is not believed; where that cannot be, the next opening tells of it again."""
+        if not self.journal.read_only:
+            with suppress(LabBusy), self.derived.held(0.0):
+                shutil.rmtree(snapshot, ignore_errors=True)
 
     def _sweep(self) -> None:
         """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
@@ -351,6 +387,9 @@ class Store:
                 log = self._sealed_slates() or log
                 log.append([decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed)])
             tail = []
+        found, logged = len(tail) + (len(log) if log else 0), self.journal.count("recall")
+        if found < logged:
+            raise DamagedLab(f"{self.where}: {logged - found:,} of {logged:,} logged recalls are gone. {RESTORE}")
         rows = [{"at": event.at, **event.body} for event in self.journal.events(kinds=("feedback",))]
         feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
         return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)

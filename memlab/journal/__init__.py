@@ -5,8 +5,8 @@ slates joined to an event, policy sources by hash, and named values.
 """
 
 from memlab.journal._check import Fault, faults, replace_rows
-from memlab.journal._copy import connected, copied, head_of, whole
-from memlab.journal._database import FILE, HEAD, LOCK, RESTORE
+from memlab.journal._copy import connected, copied, head_of, stamp, whole
+from memlab.journal._database import FILE, HEAD, LOCK, RESTORE, present
 from memlab.journal._event import Event
 from memlab.journal._head import Head, HeadFile
 from memlab.journal._journal import Journal
@@ -36,6 +36,8 @@ __all__ = [
     "expunge",
     "faults",
     "head_of",
+    "present",
     "replace_rows",
+    "stamp",
     "whole",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from memlab.journal._database import IDENTITY, translated
@@ -49,14 +50,24 @@ class Fault:
         return printable(f"{what}: {self.detail}")
 
 
-def faults(connection: sqlite3.Connection) -> list[Fault]:
-    """Every row of a journal that is not what was written, in the order of tables and keys. Reads all of it."""
-    with translated(None):
-        said = [line for (line,) in connection.execute("PRAGMA integrity_check(8)")]
-        found = [] if said == ["ok"] else [Fault("database", (), " ".join(str(line).split())) for line in said]
-        found += _events(connection)
-        found += _texts(connection)
-        found += _checked(connection)
+def faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
+    """Every row of a journal that is not what was written, in the order of tables and keys. Reads all of it, as it is
+    at one moment; ``where`` is the lab's folder, for messages.
+    """
+    with translated(where):
+        began = not connection.in_transaction
+        if began:
+            connection.execute("BEGIN")
+        try:
+            said = [line for (line,) in connection.execute("PRAGMA integrity_check(8)")]
+            found = [] if said == ["ok"] else [Fault("database", (), " ".join(str(line).split())) for line in said]
+            found += _events(connection)
+            found += _texts(connection)
+            found += _checked(connection)
+            found += _slates(connection)
+        finally:
+            if began:
+                connection.execute("ROLLBACK")
     return found
 
 
@@ -96,6 +107,13 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
         if not text_is_sound(id, text, salt, digest):
             yield Fault("payload", (id,), "is not what was written")
         last = id
+
+
+def _slates(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """A recall is logged with its slate: no row of which nothing tells is missing unnoticed."""
+    rows = connection.execute("SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)")
+    for (seq,) in rows:
+        yield Fault("slate", (seq,), "is missing")
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:

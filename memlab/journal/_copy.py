@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,13 @@ from memlab.journal import _database
 from memlab.journal._check import faults
 from memlab.journal._database import GENERATION, IDENTITY, RESTORE, Mode, translated
 from memlab.journal._head import Head, HeadFile
+from memlab.journal._migration import in_memory_copy
+from memlab.journal._sums import checksum
 
 if TYPE_CHECKING:
     from memlab.journal._journal import Journal
 
-__all__ = ["connected", "copied", "head_of", "whole"]
+__all__ = ["connected", "copied", "head_of", "stamp", "whole"]
 
 _COPY_TIMEOUT = 30.0
 
@@ -41,13 +43,12 @@ def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> 
         else:
             source = _database.connect(journal.path / _database.FILE, "ro", _COPY_TIMEOUT)
             with contextlib.closing(source):
+                # what is left out of a damaged tree would be missing from a sound one
+                _check_structure(source, journal.path)
                 source.execute("VACUUM INTO ?", (str(file),))
     with translated(folder), contextlib.closing(_database.connect(file, "rw", _COPY_TIMEOUT)) as copy:
         copy.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in without])
-        copy.executescript(
-            f"PRAGMA application_id={_database.APPLICATION}; PRAGMA user_version={_database.VERSION}; "
-            "PRAGMA journal_mode=WAL;"
-        )
+        stamp(copy, {})
         _check(copy, folder)
         head = _head_of(copy)
     with writing(f"The copy {folder.name}"):
@@ -59,6 +60,18 @@ def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> 
             beside.close()
         sync(file)
         sync(folder)
+
+
+def stamp(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
+    """Make a copy by ``VACUUM INTO`` a journal, as that leaves out of what format it is, and give it ``values``."""
+    columns = [name for _, name, *_ in copy.execute("PRAGMA table_info(event)")]
+    version = _database.VERSION if "chain" in columns else 1
+    copy.execute(f"PRAGMA application_id={_database.APPLICATION}")
+    copy.execute(f"PRAGMA user_version={version}")
+    for key, value in values.items():
+        row = (key, value, checksum(key, value)) if version > 1 else (key, value)
+        copy.execute(f"INSERT OR REPLACE INTO meta VALUES ({', '.join('?' * len(row))})", row)
+    copy.execute("PRAGMA journal_mode=WAL").fetchone()
 
 
 def _head_of(connection: sqlite3.Connection) -> Head:
@@ -79,8 +92,19 @@ def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
 def head_of(folder: Path) -> Head:
     """The last event of the journal of the lab at ``folder``; DamagedLab unless every row is what was written."""
     with connected(folder) as connection:
+        if connection.execute("PRAGMA user_version").fetchone() == (1,):
+            with contextlib.closing(in_memory_copy(connection, folder, None)) as copy:
+                return _sound_head(copy, folder)
+        return _sound_head(connection, folder)
+
+
+def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
+    connection.execute("BEGIN")  # what is checked is what is told
+    try:
         _check(connection, folder)
         return _head_of(connection)
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def whole(folder: Path) -> bool:
@@ -92,8 +116,14 @@ def whole(folder: Path) -> bool:
     return True
 
 
+def _check_structure(connection: sqlite3.Connection, folder: Path) -> None:
+    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if said != "ok":
+        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({said}). {RESTORE}")
+
+
 def _check(connection: sqlite3.Connection, folder: Path) -> None:
-    found = faults(connection)
+    found = faults(connection, folder)
     if found:
         more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
         raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({found[0]}{more}). {RESTORE}")

@@ -37,6 +37,7 @@ __all__ = [
 
 FILE, LOCK, HEAD = "journal.db", "lock", "head"
 _DRAFT = "journal.db.new"
+_DERIVED_LOCK = "derived.lock"
 
 RESTORE = "`memlab check` says what is damaged, and `memlab restore` puts a backup in its place."
 """What every message about damage ends with."""
@@ -72,9 +73,9 @@ IDENTITY, GENERATION = "lab", "generation"
 """Values of ``meta``: what tells this journal from others, drawn once; and how often a purge has rewritten it."""
 
 
-def identified(connection: sqlite3.Connection) -> None:
+def identified(connection: sqlite3.Connection, identity: str | None = None) -> None:
     """Give a new journal its identity."""
-    for key, value in ((IDENTITY, secrets.token_hex(16)), (GENERATION, "0")):
+    for key, value in ((IDENTITY, identity or secrets.token_hex(16)), (GENERATION, "0")):
         connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, checksum(key, value)))
 
 
@@ -137,7 +138,7 @@ def present(folder: Path) -> bool:
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:
         raise DamagedLab(f"{folder} has no {FILE}, but {left[0]}: the journal is gone. {RESTORE}")
-    others = sorted(name for name in names if name != LOCK and not name.startswith(_DRAFT))
+    others = sorted(name for name in names if name not in (LOCK, _DERIVED_LOCK) and not name.startswith(_DRAFT))
     if others:
         raise NotALab(
             f"{folder} is a directory with other contents ({others[0]}, ...) and no {FILE}. Give another path."

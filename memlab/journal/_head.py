@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from memlab.disk import sync
+from memlab.disk import sync, sync_open
 from memlab.errors import DamagedLab
 
 __all__ = ["Head", "HeadFile"]
@@ -42,15 +42,20 @@ class HeadFile:
 
     def read(self) -> Head | None:
         """What was last written; None if there is no such file. DamagedLab if it is not what was written."""
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise DamagedLab(f"{self.path} cannot be read: {error.strerror}.") from None
-        try:
-            if len(data) != _BYTES or data[:8] != b"%08x" % zlib.crc32(data[8:]):
+        for attempt in range(3):  # another process may be writing it at this moment
+            try:
+                data = self.path.read_bytes()
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise DamagedLab(f"{self.path} cannot be read: {error.strerror}.") from None
+            if not data:
+                return None  # made, and not yet written
+            if len(data) == _BYTES and data[:8] == b"%08x" % zlib.crc32(data[8:]):
+                break
+            if attempt == 2:
                 raise DamagedLab(f"{self.path} is not what was written.")
+        try:
             return msgspec.json.decode(data[8:].rstrip(), type=Head)
         except msgspec.MsgspecError:
             raise DamagedLab(f"{self.path} is not what was written.") from None
@@ -59,19 +64,21 @@ class HeadFile:
         """Put ``head`` in the place of what was there: ten microseconds. OSError where the disk refuses."""
         told = msgspec.json.encode(head)[: _BYTES - 8].ljust(_BYTES - 8)
         record = b"%08x" % zlib.crc32(told) + told
+        if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
+            self.close()  # somebody removed the file
         if self._descriptor is None:
             new = not self.path.exists()
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             if new:
                 os.pwrite(self._descriptor, record, 0)
-                sync(self.path)
+                sync_open(self._descriptor)
                 sync(self.path.parent)
         os.pwrite(self._descriptor, record, 0)
 
     def sync(self) -> None:
-        """Make what was written durable."""
+        """Make what was written durable. OSError where the disk refuses."""
         if self._descriptor is not None:
-            sync(self.path)
+            sync_open(self._descriptor)
 
     def close(self) -> None:
         """Let the file go."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from memlab.disk import writing
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab, ReadOnlyLab
 from memlab.journal import _database
 from memlab.journal._check import Fault, faults
@@ -26,7 +27,7 @@ __all__ = ["Journal"]
 _WAL_LIMIT = 4_000_000
 """Bytes of write-ahead log from which the next write first moves it into the database (about 10 ms)."""
 
-_LAST = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
+_LAST = "SELECT seq, chain, (SELECT value FROM meta WHERE key = 'generation') FROM event ORDER BY seq DESC LIMIT 1"
 _NEXT_ID = "SELECT coalesce(max(id), 0) + 1 FROM payload"
 
 
@@ -71,7 +72,7 @@ class Journal(Reading):
         self._head = None if path is None else HeadFile(path / _database.HEAD)
         self._file = None if path is None else _inode(path / _database.FILE)
         self._identity: str | None = None
-        self._generation: int | None = None
+        self._lost_is_written = False
         self.lost = ""
         """What is known to be missing from this journal, as a sentence; empty if nothing is."""
         try:
@@ -138,20 +139,26 @@ class Journal(Reading):
         """Find out whether the journal holds all that was last written to it, and bring the head file up to it."""
         if self._head is None:
             return
-        try:
-            told = self._head.read()
-        except DamagedLab as error:
-            warnings.warn(
-                f"{error} Whether events are missing at the end of the journal cannot be told.",
-                DamageWarning,
-                stacklevel=2,
-            )
-            told = None
+        told = self._told()
         self.lost = "" if told is None else told.lost or self._missing(told)
         if self._writer is not None:
             # another process may have committed since the head was read, and it writes the head itself
             with contextlib.suppress(LabBusy), self._lock.held(0.0):
+                told = self._told() if self.lost else None
+                self.lost = "" if told is None else told.lost or self._missing(told)
                 self._tell_head()
+
+    def _told(self) -> Head | None:
+        assert self._head is not None
+        try:
+            return self._head.read()
+        except DamagedLab as error:
+            warnings.warn(
+                f"{error} Whether events are missing at the end of the journal cannot be told.",
+                DamageWarning,
+                stacklevel=4,
+            )
+            return None
 
     def _missing(self, told: Head) -> str:
         """What the head file knows and the journal does not, as a sentence."""
@@ -176,15 +183,19 @@ class Journal(Reading):
             return
         seq = self.head if last is None else last[0]
         link = (self.chain(seq) or b"") if last is None else last[1]
-        if generation is None or self._identity is None:
-            generation, self._identity = self.generation, self.identity
-        self._generation = generation
+        if self._identity is None:
+            self._identity = self.identity
         try:
+            if self.lost and self._lost_is_written:
+                told = self._head.read()
+                self.lost = self.lost if told is None else told.lost  # somebody else may have settled it
+            generation = self.generation if generation is None else generation
             self._head.write(Head(self._identity, generation, seq, link.hex(), self.lost))
-        except OSError as error:
+            self._lost_is_written = bool(self.lost)
+        except (OSError, DamagedLab) as error:
             warnings.warn(
-                f"{self.path}: the file head cannot be written ({error.strerror}). Events that a damaged log loses "
-                "would not be noticed.",
+                f"{self.path}: the file head cannot be written ({error}). Events that a damaged log loses would not "
+                "be noticed.",
                 DamageWarning,
                 stacklevel=3,
             )
@@ -193,19 +204,20 @@ class Journal(Reading):
         """Every row that is not what was written."""
         self._check_usable()
         with self._reading:
-            return faults(self._reader)
+            return faults(self._reader, self.path)
 
     def settle(self) -> None:
         """Take the journal for whole as it is: what was missing is no longer told."""
         with self._lock.held(self._timeout):
-            self.lost = ""
+            self.lost, self._lost_is_written = "", False
             self._tell_head()
             self.sync_head()
 
     def sync_head(self) -> None:
         """Make the head file durable."""
         if self._head is not None:
-            self._head.sync()
+            with writing(f"{self.path}: the file head"):
+                self._head.sync()
 
     # -- writing --------------------------------------------------------------------------------------------------
 
@@ -243,7 +255,7 @@ class Journal(Reading):
                     with translated(self.path):
                         last = writer.execute(_LAST).fetchone()
                         (next_id,) = writer.execute(_NEXT_ID).fetchone()
-                    head, link = last or (0, self.chain(0) or b"")
+                    head, link, generation = last or (0, self.chain(0) or b"", 0)
                     tx = Transaction(int(head), bytes(link), int(next_id), apply)
                     try:
                         yield tx
@@ -255,7 +267,7 @@ class Journal(Reading):
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
                     if wrote:
-                        self._tell_head(tx.last, None if tx.rewrites else self._generation)
+                        self._tell_head(tx.last, None if tx.rewrites else int(generation))
                 finally:
                     with translated(self.path):
                         _undo(writer)
@@ -282,8 +294,10 @@ class Journal(Reading):
                     self._writer.execute("PRAGMA schema_version").fetchone()
                 self._writer.close()
             if self._head is not None:
-                self._head.sync()
-                self._head.close()
+                try:
+                    self.sync_head()
+                finally:
+                    self._head.close()
 
     def __enter__(self) -> Journal:
         return self

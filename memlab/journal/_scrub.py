@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import LabBusy, ReadOnlyLab
-from memlab.journal._database import GENERATION, IDENTITY, translated
+from memlab.errors import DamagedLab, LabBusy, ReadOnlyLab
+from memlab.journal._database import GENERATION, IDENTITY, RESTORE, translated
 from memlab.journal._event import encoded
+from memlab.journal._reading import vectors_are_sound
 from memlab.journal._sums import CHAIN_BYTES, chained, checksum, content_of, first_link
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Scrub:
         blank = [(os.urandom(CHAIN_BYTES), id) for id in self.ids]
         connection.executemany("UPDATE payload SET text = '', salt = NULL, digest = ? WHERE id = ?", blank)
         _blank_vectors(connection, np.unique(np.asarray(self.ids, dtype=np.int64)))
-        return rechain(connection, self.bodies, emptied)
+        return rechain(connection, (*self.bodies, *self.slates), emptied)
 
 
 def rechain(connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]) -> bytes:
@@ -104,7 +105,10 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
         if start == stop:
             continue
         key = (embedder, first)
-        (data,) = connection.execute("SELECT data FROM vector WHERE embedder = ? AND first_id = ?", key).fetchone()
+        query = "SELECT data, sum FROM vector WHERE embedder = ? AND first_id = ?"
+        data, sum = connection.execute(query, key).fetchone()
+        if not vectors_are_sound(embedder, first, count, dim, data, sum):
+            raise DamagedLab(f"The vectors from memory {first} on are not what was written. {RESTORE}")
         matrix = np.frombuffer(data, dtype=np.int8).reshape(count, dim).copy()
         matrix[ids[start:stop] - first] = 0
         data = matrix.tobytes()

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import Micros
-from memlab.errors import InputError, LabError
+from memlab.errors import DamagedLab, InputError, LabError
+from memlab.journal._database import RESTORE
 from memlab.journal._event import Event, decoded, encoded
+from memlab.journal._reading import vectors_are_sound
 from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of
 from memlab.privacy import refuse, refuse_strings
 
@@ -206,12 +208,15 @@ def _put_vectors(connection: sqlite3.Connection, first: int, fingerprint: str, m
     stop = first + len(matrix)
     # blocks never overlap, so at most one that begins before this one reaches into it
     overlapping = connection.execute(
-        "SELECT first_id, count, dim, data FROM vector WHERE embedder = ?1 AND first_id < ?3 AND first_id >= coalesce("
+        "SELECT first_id, count, dim, data, sum FROM vector "
+        "WHERE embedder = ?1 AND first_id < ?3 AND first_id >= coalesce("
         "(SELECT max(first_id) FROM vector WHERE embedder = ?1 AND first_id <= ?2), ?2) AND first_id + count > ?2",
         (embedder, first, stop),
     ).fetchall()
     blocks = [(first, len(matrix), matrix.shape[1], matrix.tobytes())]
-    for begin, count, dim, data in overlapping:
+    for begin, count, dim, data, sum in overlapping:
+        if not vectors_are_sound(embedder, begin, count, dim, data, sum):
+            raise DamagedLab(f"The vectors from memory {begin} on are not what was written. {RESTORE}")
         connection.execute("DELETE FROM vector WHERE embedder = ? AND first_id = ?", (embedder, begin))
         if begin < first:
             blocks.append((begin, first - begin, dim, data[: (first - begin) * dim]))

@@ -273,7 +273,7 @@ class LabCorrecting(LabBase):
         if not isinstance(journal, Journal) or journal.read_only:
             raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
         # nobody writes a file that is made of the journal until all of them are gone
-        with store.mutex, store.derived.held(PURGE_TIMEOUT):
+        with store.alone(), store.derived.held(PURGE_TIMEOUT):
             rows: list[int] = []
 
             def verify(before: State, after: State) -> None:

@@ -296,7 +296,7 @@ class LabPolicies:
         return self._write_slot(slot, make, reason)
 
     def _write_slot(self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str) -> Version:
-        with self._store.mutex:
+        with self._store.alone():
             self._write(make, reason)
             return self._store.versions.versions(slot)[-1]
 

@@ -12,7 +12,7 @@ from memlab.memory._recalls import Recalls
 from memlab.memory._registers import Happened
 from memlab.memory._relationships import Relationship, Relationships
 from memlab.memory._seen import EVERYONE, Asker, Seen, hidden_from, same_edges, seen_rows
-from memlab.memory._snapshot import Decided, Snapshot, latest_snapshot, load_snapshot, save_snapshot
+from memlab.memory._snapshot import Decided, OldSnapshot, Snapshot, latest_snapshot, load_snapshot, save_snapshot
 from memlab.memory._state import Contents, State, as_said, stamps
 from memlab.memory._summaries import Stands, Summaries
 from memlab.memory._waiting import Waiting
@@ -34,6 +34,7 @@ __all__ = [
     "Happened",
     "Judged",
     "Listed",
+    "OldSnapshot",
     "Recalls",
     "Relationship",
     "Relationships",

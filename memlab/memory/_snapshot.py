@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,17 @@ from memlab.index import Vectors, Words
 from memlab.memory._columns import Latest, Names, Texts
 from memlab.memory._state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 
-__all__ = ["Snapshot", "latest_snapshot", "load_snapshot", "save_snapshot"]
+__all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "save_snapshot"]
 
 _FORMAT = 5
 _PREFIX, _DRAFT = "snapshot-", ".draft-"
 
 Decided = tuple[int, int, str, dict[str, Any]]
 """An event that decided about policies: ``seq``, ``at``, ``kind``, ``body``."""
+
+
+class OldSnapshot(DamagedLab):
+    """A snapshot of another format: written by another version of memlab, and of no use to this one."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +138,11 @@ def latest_snapshot(folder: Path) -> Path | None:
 def load_snapshot(path: Path) -> Snapshot:
     """What was written down; DamagedLab if any file is missing, changed or of another format."""
     try:
+        if (path / "manifest.json").read_bytes()[:1] == b"{":
+            raise OldSnapshot(f"The snapshot {path.name} is that of an earlier version.")
         manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
         if manifest["format"] != _FORMAT:
-            raise DamagedLab(f"it has format {manifest['format']}, not {_FORMAT}")
+            raise OldSnapshot(f"The snapshot {path.name} has format {manifest['format']}, not {_FORMAT}.")
         _check_files(path, manifest["sums"])
         memories = pl.read_parquet(path / "memories.parquet")
         state = State()
@@ -150,6 +155,8 @@ def load_snapshot(path: Path) -> Snapshot:
         for name, register in state.registers.items():
             register.load(registers[name])
         decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])
+    except OldSnapshot:
+        raise
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
         raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
@@ -179,15 +186,9 @@ def load_snapshot(path: Path) -> Snapshot:
 
 
 def _check_files(path: Path, sums: dict[str, list[int]]) -> None:
-    """DamagedLab unless each file has the length and the checksum that were written down; several are read at once."""
-
-    def fault(name: str) -> str:
-        size, sum = sums[name]
+    """DamagedLab unless each file has the length and the checksum that were written down."""
+    for name, (size, sum) in sums.items():
         if (path / name).stat().st_size != size:
-            return f"{name} is truncated"
-        return "" if checksum_of(path / name) == sum else f"{name} is not what was written"
-
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        for found in pool.map(fault, sums):
-            if found:
-                raise DamagedLab(found)
+            raise DamagedLab(f"{name} is truncated")
+        if checksum_of(path / name) != sum:
+            raise DamagedLab(f"{name} is not what was written")

@@ -100,7 +100,7 @@ class SlateLog:
                 self._unsound.append(path)
             else:
                 self._segments.append(_Segment(path, manifest))
-        if self.faults and self.faults != before:
+        if self.faults and self.faults != before and _EARLIER not in self.faults[0]:
             warnings.warn(self.faults[0], DamageWarning, stacklevel=3)
 
     @property
@@ -169,6 +169,9 @@ def _nothing(seq: int) -> bytes | None:
     """The chain value of a log that belongs to no journal."""
 
 
+_EARLIER = "was sealed by an earlier version"
+
+
 class _Fault(Exception):
     """Why a segment is not read."""
 
@@ -189,11 +192,15 @@ def _write(draft: Path, slates: Sequence[Slate], after: int, upto: int, lab: str
 
 def _manifest(path: Path) -> _Manifest:
     try:
+        if (path / _MANIFEST).read_bytes()[:1] == b"{":
+            raise _Fault(_EARLIER)
         data = read_sealed(path / _MANIFEST)
         version = msgspec.json.decode(data, type=_Version).format
         if version != FORMAT:
             raise _Fault(f"has format {version}, and this version reads {FORMAT}")
         return msgspec.json.decode(data, type=_Manifest)
+    except OSError as error:
+        raise _Fault(f"cannot be read ({error.strerror})") from None
     except DamagedLab as error:
         raise _Fault(f"is not believed ({str(error).rstrip('.')})") from None
     except msgspec.MsgspecError:
