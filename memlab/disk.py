@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memlab.errors import DamagedLab, LabError, ReadOnlyLab
+from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
 
 __all__ = ["checksum_of", "read_sealed", "refusal", "sync", "sync_open", "write_sealed", "writing"]
 
@@ -72,6 +72,8 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
+    except MemlabError:  # some are OSErrors as well
+        raise
     except refused as error:
         raise refusal(what, error) from error
 

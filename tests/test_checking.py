@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 
 import polars as pl
@@ -148,3 +149,55 @@ def test_a_purged_text_cannot_be_confirmed_from_what_is_left(folder, disk):
     assert after[0] is None
     assert after[2] == ""
     assert not set(before) & set(after)
+
+
+def test_a_purge_gives_damaged_vectors_no_new_checksum(folder, disk):
+    change(folder, DAMAGES["vectors of embedder 1 from memory 1"][0])
+    with disk() as lab, pytest.raises(DamagedLab, match="vectors from memory 1 on"):
+        lab.purge(2)
+    assert states(memlab.check(folder)) == {"vectors of embedder 1 from memory 1": "repaired"}
+
+
+def test_a_recall_whose_slate_is_gone_is_told(folder, disk):
+    change(folder, "DELETE FROM slate WHERE seq = 5")
+    with disk() as lab, pytest.raises(DamagedLab, match="1 of 1 logged recalls are gone"):
+        lab.slates.collect()
+    assert states(memlab.check(folder)) == {"slate of event 5": "repaired"}
+
+
+def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
+    with disk() as lab:
+        lab.backup(tmp_path / "usb")
+        shutil.copytree(tmp_path / "usb", tmp_path / "away")
+        lab.purge(1)
+    shutil.rmtree(tmp_path / "usb")
+    shutil.copytree(tmp_path / "away", tmp_path / "usb")
+    shutil.rmtree(folder / "backups")
+    change(folder, DAMAGES["slate of event 5"][0])
+    assert states(memlab.check(folder)) == {"slate of event 5": "damaged"}
+
+
+def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
+    with disk() as lab:
+        lab.remember_many([f"memory {number}" for number in range(500)])
+        stop = threading.Event()
+
+        def write():
+            while not stop.is_set():
+                lab.remember("meanwhile")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            assert all(memlab.check(lab.path, repair=False).sound for _ in range(4))
+        finally:
+            stop.set()
+            writer.join()
+
+
+def test_what_is_no_lab_stays_what_it_is(tmp_path):
+    with pytest.raises(NotALab):
+        memlab.check(tmp_path)
+    with pytest.raises(NotALab):
+        memlab.restore(tmp_path)
+    assert not list(tmp_path.iterdir())

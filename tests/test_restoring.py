@@ -193,3 +193,56 @@ def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
             *("Ana likes tea", "the deploy failed"),
             *(f"true {number}" for number in range(8)),
         ]
+
+
+def test_a_purge_keeps_the_locks_by_which_others_know_that_the_lab_is_open(folder, disk):
+    """A file of the database that is opened and closed in this process would drop them: the log would be removed."""
+    with disk() as lab:
+        lab.purge(1)
+        script = WRITE.format(tests=str(Path(__file__).parent), path=str(folder)).replace(
+            "os.kill(os.getpid(), signal.SIGKILL)", "lab.close()"
+        )
+        assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+        assert (folder / "journal.db-wal").exists()
+        lab.remember("written after the other has closed")
+        with disk(read_only=True) as other:
+            assert other.memories["text"].to_list()[-1] == "written after the other has closed"
+
+
+def test_the_head_file_follows_a_purge_of_another_process(folder, disk):
+    [backup] = (folder / "backups").iterdir()
+    shutil.copytree(backup, folder.parent / "aside")
+    with disk() as lab, disk() as other:
+        other.purge(1)
+        lab.remember("of the next generation")
+    (folder / "journal.db").write_bytes(b"damaged")
+    with pytest.raises(InputError, match="before a purge"):
+        memlab.restore(folder, folder.parent / "aside")
+
+
+def test_a_backup_is_restored_with_its_log(folder, disk, trigrams, clock):
+    [backup] = (folder / "backups").iterdir()
+    with memlab.open(backup, embedder=trigrams, clock=clock) as copy:
+        copy.remember("in the log of the backup")
+        memlab.restore(folder, backup)
+    with disk() as lab:
+        assert lab.memories["text"].to_list()[-1] == "in the log of the backup"
+
+
+def test_a_loss_that_somebody_settled_does_not_come_back(killed, disk):
+    os.truncate(killed / "journal.db-wal", 0)
+    with pytest.warns(memlab.DamageWarning, match="are gone"):
+        lab = disk()
+    with lab:
+        memlab.restore(killed)
+        lab.remember("after it was settled")
+    disk().close()  # warnings are errors
+
+
+def test_a_head_file_that_is_removed_comes_back(folder, disk):
+    with disk() as lab:
+        lab.remember("one")
+        (folder / "head").unlink()
+        lab.remember("two")
+    assert (folder / "head").exists()
+    disk().close()

@@ -1,5 +1,7 @@
 """A store takes in its own writes from memory, and those of others from the journal: both are the same state."""
 
+import contextlib
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,3 +50,27 @@ def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_p
         first, second = told(one), told(other)
     with memlab.open(folder, **embed) as afresh:
         assert first == second == told(afresh)
+
+
+def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatch):
+    """Postings are sealed as they are written down: the state was left without them, and the next snapshot too."""
+    from memlab.index import _words
+
+    sealed, struck = _words.segment_of, []
+
+    def interrupted(*columns):
+        if not struck:
+            struck.append(True)
+            raise KeyboardInterrupt
+        return sealed(*columns)
+
+    with disk() as lab:
+        lab.remember_many([f"zebra {number}" for number in range(5)])
+        monkeypatch.setattr(_words, "segment_of", interrupted)
+        with contextlib.suppress(KeyboardInterrupt):
+            lab.snapshot()
+        assert struck
+        assert (lab.recall("zebra", log=False).frame["lexical"] > 0).all()
+        lab.snapshot()
+    with disk() as lab:
+        assert (lab.recall("zebra", log=False).frame["lexical"] > 0).all()
