@@ -107,7 +107,7 @@ def test_the_place_of_a_secret_is_named() -> None:
 
 
 @pytest.mark.parametrize("path", [
-    ".env", "deploy/.env.production", "prod.env", "/home/bo/.ssh/id_rsa", "id_ed25519", "certs/server.pem", "a.key",
+    ".env", "deploy/.env.production", "prod.env", "/srv/bo/.ssh/id_rsa", "id_ed25519", "certs/server.pem", "a.key",
     "~/.aws/credentials", ".netrc", "C:\\Users\\bo\\.ssh\\id_rsa", ".pgpass", "~/.kube/config", "infra/x.tfstate",
     ".docker/config.json", "credentials.json", "ID_RSA", "./.env",
 ])  # fmt: skip
