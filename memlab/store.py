@@ -376,20 +376,22 @@ class Store:
 
     def slates(self, *, lab: Any = None) -> Slates:
         """The log of all recalls: sealed segments, and from the journal what came after them."""
+        # counted first, as others log meanwhile; what a viewer or a past is told of is less than there is
+        logged = self.journal.count("recall") if isinstance(self.journal, Journal) else 0
         log = self._sealed_slates()
         if log is not None and log.faults and not self.journal.read_only:
             with self.mutex, self.journal.write():
                 log.drop_unsound()
         tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
+        found = len(tail) + (0 if log is None else len(log))
+        if found < logged:
+            raise DamagedLab(f"{self.where}: {logged - found:,} of {logged:,} logged recalls are gone. {RESTORE}")
         if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
             with self.mutex, self.journal.write():
                 # read again under the lock: a purge may have been there since
                 log = self._sealed_slates() or log
                 log.append([decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed)])
             tail = []
-        found, logged = len(tail) + (len(log) if log else 0), self.journal.count("recall")
-        if found < logged:
-            raise DamagedLab(f"{self.where}: {logged - found:,} of {logged:,} logged recalls are gone. {RESTORE}")
         rows = [{"at": event.at, **event.body} for event in self.journal.events(kinds=("feedback",))]
         feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
         return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)

@@ -115,11 +115,11 @@ class Reading:
             if self._verified >= rows[0][0] - 1:
                 self._verified = max(self._verified, after)
 
-    def count(self, kind: str, *, upto: int | None = None) -> int:
+    def count(self, kind: str) -> int:
         """How many events of this kind there are."""
-        upto = self.head if upto is None else upto
-        self.verify_events(upto)
-        return int(self._rows("SELECT count(*) FROM event WHERE kind = ? AND seq <= ?", (kind, upto))[0][0])
+        head = self.head
+        self.verify_events(head)
+        return int(self._rows("SELECT count(*) FROM event WHERE kind = ? AND seq <= ?", (kind, head))[0][0])
 
     def last_at(self, instant: int) -> int:
         """The ``seq`` of the last event that happened at ``instant`` (microseconds UTC) or before; 0 if none did."""

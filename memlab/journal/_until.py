@@ -42,9 +42,6 @@ class Until:
     def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         return self._journal.events(after, upto=self._capped(upto), kinds=kinds)
 
-    def count(self, kind: str, *, upto: int | None = None) -> int:
-        return self._journal.count(kind, upto=self._capped(upto))
-
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
         return self._journal.slates(after, upto=self._capped(upto))
 
