@@ -274,7 +274,7 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(_formats._WRITERS, "jsonl", full_disk)
-    with pytest.raises(memlab.InputError, match="No space left"):
+    with pytest.raises(memlab.LabError, match="the disk is full"):
         lab.export(path, overwrite=True)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["a.jsonl"]
