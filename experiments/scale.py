@@ -72,7 +72,7 @@ def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int
     """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
     from memlab.embedding import load_embedder
     from memlab.ingest import read_locomo
-    from memlab.memory import as_said
+    from memlab.state import as_said
 
     where = Path(folder)
     made_of = {"source": hashlib.sha256(Path(path).read_bytes()).hexdigest(), "seed": seed, "count": count}

@@ -71,7 +71,7 @@ def prepare(path: str, conversations: int, questions: int | None, folder: str) -
     """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
     from memlab.embedding import load_embedder
     from memlab.ingest import read_locomo
-    from memlab.memory import as_said
+    from memlab.state import as_said
     from memlab.privacy import screen
 
     plan: list[dict[str, Any]] = []

@@ -20,7 +20,7 @@ from measuring import positive
 
 import memlab
 from memlab.clock import DAY
-from memlab.memory import Change, edges_of, values_of
+from memlab.state import Change, edges_of, values_of
 
 NOW = memlab.ManualClock("2026-06-01")()
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from memlab import ingest as ingest
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
-    from memlab.checking import check as check
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import DamageWarning as DamageWarning
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
     from memlab.errors import PolicyError as PolicyError
     from memlab.evaluation import bench_locomo as bench_locomo
     from memlab.evaluation import evaluate as evaluate
+    from memlab.evaluation import tune as tune
     from memlab.history import compare as compare
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
-    from memlab.lab import Memory as Memory
     from memlab.lab import load_lab, open_lab
     from memlab.notebook import load_ipython_extension as load_ipython_extension
     from memlab.notebook import unload_ipython_extension as unload_ipython_extension
@@ -44,10 +43,12 @@ if TYPE_CHECKING:
     from memlab.policies import pack_names
     from memlab.recall import Hit as Hit
     from memlab.recall import Hits as Hits
-    from memlab.restoring import restore as restore
     from memlab.schema import FIELDS as FIELDS
     from memlab.schema import KINDS as KINDS
     from memlab.slates import Slates as Slates
+    from memlab.subjects.backups.checking import check as check
+    from memlab.subjects.backups.restoring import restore as restore
+    from memlab.subjects.results import Memory as Memory
 
     load = load_lab
     open = open_lab
@@ -67,12 +68,12 @@ _WHERE = {
     "LabError": "errors",
     "ManualClock": "clock",
     "MemlabError": "errors",
-    "Memory": "lab",
+    "Memory": "subjects.results",
     "Pack": "policies",
     "PolicyError": "errors",
     "Slates": "slates",
     "bench_locomo": "evaluation",
-    "check": "checking",
+    "check": "subjects.backups.checking",
     "compare": "history",
     "evaluate": "evaluation",
     "load": ("lab", "load_lab"),
@@ -81,7 +82,7 @@ _WHERE = {
     "open": ("lab", "open_lab"),
     "packs": ("policies", "pack_names"),
     "replay": "history",
-    "restore": "restoring",
+    "restore": "subjects.backups.restoring",
     "system_clock": "clock",
     "tune": "evaluation",
     "unload_ipython_extension": "notebook",

@@ -16,7 +16,7 @@ from memlab.arguments import checked
 from memlab.recall import Hit, Hits
 
 if TYPE_CHECKING:
-    from memlab.lab import Memory
+    from memlab.subjects.results import Memory
 
 __all__ = ["Verdict", "Verifier", "overlap"]
 

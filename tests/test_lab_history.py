@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, ReadOnlyLab
-from memlab.memory import State
+from memlab.state import State
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, LabError, ReadOnlyLab
-from memlab.lab import _upkeep
-from memlab.lab._schedule import Pace
-from memlab.lab._upkeep import upkept
+from memlab.subjects.retention import upkeep as _upkeep
+from memlab.subjects.retention.schedule import Pace
+from memlab.subjects.retention.upkeep import upkept
 
 QUIET = '(pack quiet :inherits companion) (setting linking "off")'
 SOON, NEVER = timedelta(milliseconds=1), timedelta(days=365)

@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
-from memlab.life import in_place_of, tombstones_of
-from memlab.memory import State
-from memlab.searching import searched, sought
+from memlab.subjects.corrections.decisions import in_place_of
+from memlab.subjects.purge.decisions import tombstones_of
+from memlab.state import State
+from memlab.subjects.purge.searching import searched, sought
 
 TEXT = "The xylophonist Zanzibarov keeps his quokkas in a shed"
 FIELDS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
-from memlab.memory import State
+from memlab.state import State
 
 
 def statuses(lab):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.past import Past
+from memlab.subjects.recalling.past import Past
 from memlab.recall import Filters
 from memlab.slates import TABLES, decode, encode
 

@@ -7,8 +7,8 @@ import pytest
 
 import memlab
 from memlab import verifiers
-from memlab.life import refine_due
-from memlab.past import Past
+from memlab.subjects.clusters.due import refine_due
+from memlab.subjects.recalling.past import Past
 from memlab.verifiers import Verdict
 
 NOTES = ["the bakery opens at six", "the bakery opens at noon", "the bakery opens at ten", "tabs in the editor"]

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.past import Past
+from memlab.subjects.recalling.past import Past
 
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]
 

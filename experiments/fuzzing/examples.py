@@ -23,7 +23,7 @@ from memlab.embedding import load_embedder
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
 from memlab.simulation import Asked, Phase, Pools, Said, Transcript, User, World, from_conversations, live
 from memlab.slates import WIDE
-from memlab.structure import Clusters
+from memlab.subjects.clusters.searching import Clusters
 from memlab.verifiers import Verdict, overlap
 
 __all__ = ["EXAMPLES", "Desk", "Example"]

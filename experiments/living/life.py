@@ -27,7 +27,7 @@ import polars as pl
 import memlab
 from living.verbs import VERBS
 from living.words import Words, letters
-from memlab.life import differences
+from memlab.subjects.purge.verifying import differences
 
 __all__ = ["ACTS", "Lived", "Trouble", "live", "told"]
 

@@ -10,7 +10,7 @@ import click
 
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
-from memlab.lab import Corrected
+from memlab.subjects.corrections.corrections import Corrected
 
 MEMORIES = click.argument("memories", type=int, nargs=-1)
 

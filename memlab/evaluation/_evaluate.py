@@ -85,7 +85,7 @@ def evaluate(
         )
     rankers, baseline = _with_baseline(rankers, baseline, log, logged(slates.candidates, schema))
     fingerprints = read_fingerprints(log.decisions, None if lab is None else lab.embedder.fingerprint)
-    recall_again: RecallsAgain | None = getattr(lab, "_recall_at", None)
+    recall_again: RecallsAgain | None = getattr(lab, "recall_again", None)
     targets, refused = aim(rankers, log, schema, fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
     if not fingerprints.any and any(ranker.policy is not None for ranker in rankers):

@@ -17,14 +17,15 @@ from memlab.errors import InputError
 from memlab.history._replay import Replay
 from memlab.journal import Event
 from memlab.lab import Lab
-from memlab.memory import State
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE, single_valued
+from memlab.state import State
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+from memlab.subjects.projections import new_state
 
 __all__ = ["Comparison", "compare"]
 
@@ -126,7 +127,7 @@ class _Course:
 
     def __init__(self, lab: Lab, pack: Pack, junk_below: float) -> None:
         self._journal, self._pack, self._junk_below = lab._store.journal, pack, junk_below
-        self._state = State()
+        self._state = new_state()
         self._shown = self._stale = self._judged = self._failed = 0
         with lab._reading() as final:
             self._successes = np.flatnonzero(final.numbers["success"].values > 0)

@@ -11,6 +11,7 @@ from memlab.journal._event import Event
 from memlab.journal._head import Head, HeadFile
 from memlab.journal._journal import Journal
 from memlab.journal._lock import WriterLock
+from memlab.journal._migration import Mend
 from memlab.journal._reading import Reading
 from memlab.journal._scrub import Scrub, expunge
 from memlab.journal._transaction import Transaction
@@ -26,6 +27,7 @@ __all__ = [
     "Head",
     "HeadFile",
     "Journal",
+    "Mend",
     "Reading",
     "Scrub",
     "Transaction",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, kind_of, number_of
-from memlab.memory import State, seen_rows
 from memlab.schema import MEMORY, NEVER, RELATIONS
+from memlab.state import State, seen_rows
 
 __all__ = ["EDGES", "ENGINE", "MEMORIES", "SCHEMA", "Bundle", "bundle_of", "memory_frame", "node_name", "node_of"]
 
@@ -150,9 +150,7 @@ def bundle_of(
     every = np.zeros(len(state), dtype=np.bool_)
     every[rows] = kept.to_numpy()
     edges, nodes = _edges_of(state, every, whole)
-    registers = {
-        name: register.dump() for name, register in state.registers.items() if whole and name not in _OF_A_JOURNAL
-    }
+    registers = {name: one.dump() for name, one in state.projections.items() if whole and name not in _OF_A_JOURNAL}
     return Bundle(
         lab=lab,
         memories=memories,

@@ -12,10 +12,10 @@ import msgspec
 import polars as pl
 
 from memlab.journal import Event, Journal
-from memlab.memory import State
 from memlab.moving._bundle import Bundle, bundle_of
 from memlab.moving._policies import policies_of
 from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.subjects.projections import new_state
 
 __all__ = ["events_of", "lab_id", "read_lab"]
 
@@ -50,7 +50,7 @@ def events_of(journal: Chronicle) -> pl.DataFrame:
 def read_lab(folder: Path, *, now: int) -> Bundle:
     """Everything in the lab at ``folder``, folded from its journal. Raises NotALab, NewerLab, DamagedLab."""
     with Journal.open(folder, read_only=True, create=False) as journal:
-        state, versions = State(), VersionLog()
+        state, versions = new_state(), VersionLog()
         upto = journal.head
         for event in journal.events(kinds=POLICY_EVENTS, upto=upto):
             versions.fold(event, journal.source)

@@ -14,14 +14,14 @@ import polars as pl
 
 from memlab.arguments import checked
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
-from memlab.life import tombstones_of
-from memlab.memory import Change, State, as_said, checked_columns, compact, redactions, refuse_names, values_of
 from memlab.moving._bundle import ENGINE, Bundle, node_of
 from memlab.operations import checked_operations
 from memlab.printable import printable
 from memlab.privacy import Finding, Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
 from memlab.schema import FIELDS, MEMORY, RELATIONS
-from memlab.store import Store
+from memlab.state import Change, State, as_said, checked_columns, compact, redactions, refuse_names, values_of
+from memlab.storage.store import Store
+from memlab.subjects.purge.decisions import tombstones_of
 
 __all__ = ["Loaded", "load_bundle"]
 
@@ -233,9 +233,9 @@ def _check_names(bundle: Bundle) -> None:
 def _check_registers(state: State, bundle: Bundle) -> None:
     """A register that this version does not know, or that does not read back, is refused with the file."""
     for name, dumped in bundle.registers.items():
-        if name not in state.registers:
+        if name not in state.projections:
             raise NewerLab(f'{bundle.source} holds a register "{name}", which this version of memlab does not know.')
-        trial = type(state.registers[name])()
+        trial = type(state.projections[name])()
         try:
             trial.load(dumped)
             same = _packed(trial.dump()) == _packed(dumped)
@@ -287,7 +287,7 @@ def _told(state: State, bundle: Bundle) -> dict[str, Any]:
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
-        if _packed(type(state.registers[name])().dump()) != _packed(dumped)
+        if _packed(type(state.projections[name])().dump()) != _packed(dumped)
     }
 
 

@@ -20,7 +20,6 @@ from typing import Any
 import polars as pl
 
 from memlab.arguments import Seconds, checked
-from memlab.copies import note_copy, unreached, written
 from memlab.disk import refusal
 from memlab.errors import InputError, MemlabError
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
@@ -28,7 +27,8 @@ from memlab.moving._lab_folder import lab_id
 from memlab.moving._markdown import fenced_text, front_matter, heading, json_text
 from memlab.moving._records import records_of, time_text
 from memlab.printable import printable
-from memlab.store import Store
+from memlab.storage.copies import note_copy, unreached, written
+from memlab.storage.store import Store
 
 __all__ = ["INDEX", "Mirror", "file_name", "reach_mirrors"]
 

@@ -154,7 +154,7 @@ def _count(operation: Operation) -> str:
 
 
 def _text(parameter: Parameter, form: Form, text: Text) -> str:
-    from memlab.memory import checked_text
+    from memlab.state import checked_text
 
     if form.kind != "str":
         raise _wrong(parameter, 'a text in quotes, such as "tabs"', form, text)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from memlab.embedding import Embedder
 from memlab.graph import kind_of
 from memlab.index import Vectors, best
-from memlab.memory import Entities, State, entity_key
 from memlab.recall._question import Asked
 from memlab.schema import RELATIONS
+from memlab.state import Entities, State, entity_key
 
 __all__ = ["NO_ENTITIES", "About", "EntityNames"]
 
@@ -83,8 +83,7 @@ class EntityNames:
     def about(self, asked: Asked, count: int) -> About:
         """The ``count`` entities that a question is most about, among those that memories which take part mention."""
         state = asked.state
-        entities = state.registers["entities"]
-        assert isinstance(entities, Entities)
+        entities = state.projection(Entities)
         if not len(entities) or not count:
             return NO_ENTITIES
         known = self._learned(state, entities)

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.memory import State
 from memlab.policies import Pack
 from memlab.recall._dates import days_from
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._moment import COMPUTE, Moment, Rows, Values
 from memlab.recall._question import Asked
+from memlab.state import State
 
 __all__ = ["Candidates"]
 

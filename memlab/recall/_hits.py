@@ -13,10 +13,10 @@ import polars as pl
 
 from memlab.arguments import checked, item
 from memlab.errors import InputError, UnknownName
-from memlab.memory import State
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.slates import Slate
+from memlab.state import State
 
 if TYPE_CHECKING:
     from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why

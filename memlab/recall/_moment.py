@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from memlab.clock import DAY
 from memlab.language import Policy
-from memlab.memory import State
 from memlab.policies import FEATURES, Pack
 from memlab.schema import RELATIONS, USES
+from memlab.state import State
 
 __all__ = ["COMPUTE", "Column", "Moment", "Rows", "Values", "columns", "read"]
 

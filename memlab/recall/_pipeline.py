@@ -21,7 +21,6 @@ from memlab.embedding import Embedder
 from memlab.graph import SPREAD_MODES, EdgeBatch, spread
 from memlab.index import best
 from memlab.language import Policy
-from memlab.memory import Seen, State
 from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
@@ -33,6 +32,7 @@ from memlab.recall._question import Asked, Question, SpeakerNames
 from memlab.recall._triggers import Triggers
 from memlab.schema import RELATIONS
 from memlab.slates import Slate
+from memlab.state import Seen, State
 
 __all__ = ["Recaller"]
 

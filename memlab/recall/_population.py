@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.index import GroupLengths, Grown, Words, group_lengths
-from memlab.memory import Seen, State
 from memlab.recall._filters import Filters
 from memlab.schema import RECALLABLE
+from memlab.state import Seen, State
 
 __all__ = ["Lengths", "Population", "Populations", "admitted"]
 

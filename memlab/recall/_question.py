@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
 from memlab.index import Matches, TermHits, best, group_scores
-from memlab.memory import State
 from memlab.policies import Pack
 from memlab.recall._dates import Span, named_dates
 from memlab.recall._filters import NO_FILTERS, Filters
 from memlab.recall._population import Population
 from memlab.recall._triggers import Triggers
+from memlab.state import State
 
 __all__ = ["Asked", "Question", "SpeakerNames"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from memlab.memory import State
 from memlab.recall._hits import recalled
 from memlab.recall._population import Population
+from memlab.state import State
 
 __all__ = ["similar"]
 

@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.memory import State
+from memlab.state import State
 
 __all__ = ["Triggers", "occurs"]
 

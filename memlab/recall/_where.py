@@ -18,9 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.memory import State, seen_rows
 from memlab.privacy import refuse
 from memlab.schema import MEMORY
+from memlab.state import State, seen_rows
 
 __all__ = ["Where", "memory_columns"]
 

@@ -19,13 +19,13 @@ from memlab.clock import DAY, ManualClock, Micros
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, UnknownName
 from memlab.lab import Lab, open_lab
-from memlab.past import Past
 from memlab.policies import FEATURES, Pack, load_pack
 from memlab.printable import printable
 from memlab.progress import bar
 from memlab.recall import Hit, Recaller
 from memlab.simulation._events import Asked, Said, Script, chance, utilities
 from memlab.slates import Slates
+from memlab.subjects.recalling.past import Past
 
 __all__ = ["Life", "live"]
 

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.life import centroids_of, clustered, current, in_use, near_clusters, refined
-from memlab.memory import Centroids
+from memlab.subjects.clusters.decisions import centroids_of, clustered, current, in_use, near_clusters, refined
+from memlab.subjects.clusters.centroids import Centroids
 from memlab.policies import load_pack
 
 GOATS = [f"The goat on meadow {n} wants hay and salt" for n in range(10)]

@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.life import common_tag, joined, pairs_of, pairs_with
+from memlab.subjects.feedback.coactivation import joined, pairs_of, pairs_with
+from memlab.subjects.feedback.tags import common_tag
 from memlab.schema import RELATIONS
 
 NOTES = [f"note {i} of the bakery" for i in range(6)]
@@ -191,6 +192,6 @@ class TestCommonTag:
 
 
 def test_every_relation_between_memories_may_be_named():
-    from memlab.life import NAMEABLE
+    from memlab.subjects.feedback.coactivation import NAMEABLE
 
     assert set(RELATIONS) - set(NAMEABLE) == {"has-tag", "in-cluster", "mentions"}

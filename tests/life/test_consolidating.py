@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError
-from memlab.life import candidates, chosen, cut, groups, sentences, summaries_of, tokens
-from memlab.memory import State, latest_snapshot, load_snapshot, save_snapshot
+from memlab.subjects.consolidation.decisions import candidates, groups, summaries_of
+from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
+from memlab.state import State, latest_snapshot, load_snapshot, save_snapshot
 from memlab.policies import load_pack
 
 DAY = 86_400_000_000

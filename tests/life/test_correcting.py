@@ -7,19 +7,10 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.life import (
-    Cut,
-    Gone,
-    gone_of,
-    in_place_of,
-    joined_by_succession,
-    let_go,
-    purging,
-    restored,
-    rewritten,
-    statuses_of,
-)
-from memlab.memory import State
+from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, let_go, restored, statuses_of
+from memlab.subjects.purge.decisions import Cut, Gone, gone_of, purging
+from memlab.subjects.purge.rewriting import rewritten
+from memlab.state import State
 from memlab.schema import RECALLABLE, STATUSES
 
 

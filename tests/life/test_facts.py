@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.life import entities_of, fact_text, facts_of, held_at, merged, renamed, undone
-from memlab.life._facts import intervals, phrase, relevance
-from memlab.life._third_person import third_person
-from memlab.memory import State
+from memlab.subjects.facts.decisions import fact_text, facts_of, held_at, renamed
+from memlab.subjects.entities.decisions import entities_of, merged, undone
+from memlab.subjects.facts.decisions import intervals, phrase, relevance
+from memlab.subjects.facts.third_person import third_person
+from memlab.state import State
 from memlab.policies import load_pack
 from memlab.schema import NEVER, STATUSES
 

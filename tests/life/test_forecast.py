@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import DAY, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.life import transitions
+from memlab.subjects.retention.transitions import transitions
 from memlab.policies import load_pack
 from memlab.schema import RECALLABLE
 

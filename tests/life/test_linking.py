@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.memory import State
+from memlab.state import State
 from memlab.schema import RECALLABLE
 
 TRIGRAMS = load_embedder(letters)

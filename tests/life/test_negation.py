@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlab.life._negation import Said, difference
+from memlab.subjects.linking.negation import Said, difference
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.lab._linking import Comparing, _fresh
+from memlab.subjects.linking.comparing import Comparing, _fresh
 from memlab.language import compile_policy
-from memlab.life import Joint
-from memlab.life._candidates import Candidates, Places, candidates
-from memlab.life._negation import Said
-from memlab.life._pairs import Pairs
+from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.candidates import Candidates, Places, candidates
+from memlab.subjects.linking.negation import Said
+from memlab.subjects.linking.pairs import Pairs
 from memlab.policies import SLOTS
 from memlab.schema import RECALLABLE
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.clock import DAY, to_micros
-from memlab.lab import _upkeep
-from memlab.life import may_prune
-from memlab.memory import Change, join_of
+from memlab.subjects.retention import upkeep as _upkeep
+from memlab.subjects.retention.pruning import may_prune
+from memlab.state import Change, join_of
 from memlab.policies import load_pack
 
 BEGIN = to_micros("2026-03-01")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import DAY, from_micros
 from memlab.language import changed_fields
-from memlab.life import days_before, reinforced
+from memlab.subjects.feedback.reinforcing import days_before, reinforced
 from memlab.policies import load_pack
 from memlab.recall import Moment, columns
 from memlab.schema import MEMORY

@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.life import differences, gone_of, rewritten
-from memlab.memory import PLACEHOLDER
+from memlab.subjects.purge.decisions import gone_of
+from memlab.subjects.purge.rewriting import rewritten
+from memlab.subjects.purge.verifying import differences
+from memlab.state import PLACEHOLDER
 
 
 def purged(lab, *ids):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import DAY, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.lab import _upkeep
-from memlab.lab._upkeep import upkept
-from memlab.life import transitions
-from memlab.memory import Change, values_of
+from memlab.subjects.retention import upkeep as _upkeep
+from memlab.subjects.retention.upkeep import upkept
+from memlab.subjects.retention.transitions import transitions
+from memlab.state import Change, values_of
 from memlab.policies import load_pack
 from memlab.recall import Moment
 from memlab.schema import RECALLABLE, STATUSES

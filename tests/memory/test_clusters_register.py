@@ -6,7 +6,8 @@ from events import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.memory import Centroids, Summaries
+from memlab.subjects.clusters.centroids import Centroids
+from memlab.subjects.consolidation.summaries import Summaries
 
 numbers = st.integers(1, 6)
 floats = st.floats(0, 1)

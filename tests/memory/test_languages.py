@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memlab.memory import State, load_snapshot, save_snapshot
-from memlab.memory import _state as module
+from memlab.state import State, load_snapshot, save_snapshot
+from memlab.state import state as module
 
 SAID = ["die Häuser am Meer", "das Haus", "ein Flugzeug", "東京都に住む", "the houses", ""]
 QUESTIONS = ("Haus", "wer lebt am Meer?", "東京", "house")

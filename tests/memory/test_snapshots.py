@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.disk import read_sealed, write_sealed
-from memlab.memory import latest_snapshot, load_snapshot, save_snapshot
+from memlab.state import latest_snapshot, load_snapshot, save_snapshot
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import NewerLab
-from memlab.memory import State, load_snapshot, save_snapshot
+from memlab.state import State, load_snapshot, save_snapshot
 from memlab.schema import KINDS, RELATIONS
 
 DIM = 4

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.memory import Gaps, Judged, Recalls, Relationships
+from memlab.subjects.agents.relationships import Relationships
+from memlab.subjects.clusters.recalls import Recalls
+from memlab.subjects.feedback.gaps import Gaps
+from memlab.subjects.feedback.judged import Judged
 
 ids = st.integers(1, 5)
 shares = st.floats(0, 100)

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 import memlab
-from memlab.memory import Change, edges_of, join_of, values_of
+from memlab.state import Change, edges_of, join_of, values_of
 from memlab.schema import KINDS, RELATIONS, STATUSES
 
 FIRST, LAST = "0001-06-01", "9999-06-01"

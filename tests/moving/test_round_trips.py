@@ -117,7 +117,7 @@ def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trig
 
 
 def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, trigrams, clock):
-    from memlab.memory import Change, values_of
+    from memlab.state import Change, values_of
 
     lab.remember_many(["old", "new"])
     with lab._store.writing() as tx:

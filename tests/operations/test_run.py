@@ -187,7 +187,7 @@ class TestProposals:
             lab.run(lab[2], consent=True)
 
     def test_a_proposal_runs_as_it_was_shown(self, lab):
-        from memlab.memory import Change, values_of
+        from memlab.state import Change, values_of
 
         memory = lab.remember("release", operations='(recall "release")')
         (shown,) = lab.proposals(memory)
@@ -209,7 +209,7 @@ class TestProposals:
             lab.run(memory, consent=True, fuel=Fuel(memories=1))
 
     def test_a_text_of_a_later_version_is_shown_and_not_run(self, lab):
-        from memlab.memory import Change, values_of
+        from memlab.state import Change, values_of
 
         lab.remember("x")
         with lab._store.writing() as tx:

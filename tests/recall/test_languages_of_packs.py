@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.past import Past
+from memlab.subjects.recalling.past import Past
 from memlab.policies import FEATURES, load_pack
 from memlab.recall import Recaller
 from memlab.slates import encode

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from memlab.errors import InputError
-from memlab.structure._directions import centre_of, checked_vectors, directions
+from memlab.subjects.clusters.directions import centre_of, checked_vectors, directions
 
 ROWS = hnp.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.structure import keywords
+from memlab.subjects.clusters.keywords import keywords
 
 
 def test_what_is_common_everywhere_says_nothing():

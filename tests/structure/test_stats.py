@@ -8,7 +8,8 @@ import pytest
 
 import memlab
 from memlab.policies import load_pack
-from memlab.structure import Stats, assign, stats
+from memlab.structure import Stats, stats
+from memlab.subjects.clusters.searching import assign
 
 SUBJECTS = (
     ("The garden needs water", "garden"),

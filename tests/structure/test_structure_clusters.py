@@ -9,9 +9,9 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
 from memlab.errors import DamagedLab, InputError
-from memlab.structure import Clusters, assign, clusters
-from memlab.structure._clusters import by_size, natural_size
-from memlab.structure._directions import directions
+from memlab.subjects.clusters.searching import Clusters, assign, clusters
+from memlab.subjects.clusters.searching import by_size, natural_size
+from memlab.subjects.clusters.directions import directions
 
 
 def brute(found, vectors):

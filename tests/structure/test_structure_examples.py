@@ -4,7 +4,8 @@ import doctest
 
 import pytest
 
-from memlab.structure import _clusters, _figure, _keywords, _topology
+from memlab.structure import figure as _figure, topology as _topology
+from memlab.subjects.clusters import searching as _clusters, keywords as _keywords
 
 
 @pytest.mark.parametrize("module", [_clusters, _figure, _keywords, _topology])

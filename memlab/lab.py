@@ -1,0 +1,640 @@
+"""``Lab``: the verbs of daily use on one page, and an accessor for each other subject.
+
+Each verb is a few lines that call the module of its subject, in ``memlab.subjects``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Self
+
+import polars as pl
+
+from memlab.arguments import AsGiven, Count, Seed, Within, checked
+from memlab.clock import Clock, When, system_clock
+from memlab.embedding import Embedder, EmbedderSpec, load_embedder
+from memlab.errors import InputError
+from memlab.policies import DEFAULT_PACK, Pack, load_pack
+from memlab.printable import printable
+from memlab.recall import Filters, Hits, WordOrWords
+from memlab.slates import Slates
+from memlab.state import Seen, State, seen_rows
+from memlab.storage.copies import unreached
+from memlab.storage.store import Store
+from memlab.subjects.agents.agents import LabAgents
+from memlab.subjects.backups.backups import back_up_if_due
+from memlab.subjects.clusters.clusters import LabClusters
+from memlab.subjects.consolidation.consolidation import LabConsolidation
+from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.corrections.corrections import Corrected, Corrections
+from memlab.subjects.entities.entities import LabEntities
+from memlab.subjects.facts.facts import LabFacts
+from memlab.subjects.feedback.feedback import Judgements, Verified
+from memlab.subjects.graph.graph import LabGraph
+from memlab.subjects.history.history import store_at, store_viewed_by
+from memlab.subjects.history.log import happened
+from memlab.subjects.index.index import LabIndex
+from memlab.subjects.io.io import LabIO, reach_lost_mirrors
+from memlab.subjects.linking.worker import Linker
+from memlab.subjects.migration import mending
+from memlab.subjects.operations import LabOperations
+from memlab.subjects.policies.policies import LabPolicies
+from memlab.subjects.policies.watch import Watches
+from memlab.subjects.projections import PROJECTIONS
+from memlab.subjects.purge.purge import purge
+from memlab.subjects.purge.receipt import Purged
+from memlab.subjects.recalling.asking import Questions
+from memlab.subjects.remembering.admission import Observation
+from memlab.subjects.remembering.remember import Remembering
+from memlab.subjects.results import Feedback, Memory, Remembered
+from memlab.subjects.retention.retention import LabUpkeep
+from memlab.subjects.retention.schedule import Scheduler
+from memlab.subjects.review.review import LabReview
+from memlab.verifiers import Verifier
+
+__all__ = ["Lab", "load_lab", "open_lab"]
+
+
+@checked
+def open_lab(
+    path: str | Path | None = None,
+    *,
+    pack: str | Path | Pack | None = None,
+    embedder: EmbedderSpec = None,
+    clock: Clock = system_clock,
+    seed: Seed = 0,
+    read_only: bool = False,
+    reembed: bool = False,
+    index: str = "annoy",
+    backups: bool = False,
+) -> Lab:
+    """Open the lab in the directory ``path``, or a new one there; without a path, a lab in memory.
+
+    ``pack`` is used from now on (a new lab starts with "memlab"). ``embedder`` is the shipped static model, or a
+    model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
+    is refused, unless ``reembed=True`` embeds every memory anew.
+
+    ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
+    more than 100,000 memories: "annoy", or "graph" (an extra).
+
+    ``backups=True`` keeps three backups in the lab's folder: one is made on opening if the newest is a day old, and one
+    on closing if anything happened since; ``lab.io.backup()`` makes one at any time. Each reads every page of the journal,
+    so that damage is noticed (DamagedLab) while there is a sound copy.
+
+    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch, MissingExtra.
+
+    >>> with open_lab() as lab:
+    ...     _ = lab.remember("The user prefers tabs", kind="preference")
+    ...     lab.recall("tabs or spaces?")[0].text
+    'The user prefers tabs'
+    """
+    return Lab(
+        path,
+        pack=pack,
+        embedder=embedder,
+        clock=clock,
+        seed=seed,
+        read_only=read_only,
+        reembed=reembed,
+        index=index,
+        backups=backups,
+    )
+
+
+@checked
+def load_lab(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    embedder: EmbedderSpec = None,
+    clock: Clock = system_clock,
+    policies: bool = True,
+) -> Lab:
+    """A lab in memory with what is at ``path``: an export, another lab's folder, a file of another tool.
+
+    See ``lab.io.load`` for formats and errors. ``policies=False`` leaves the file's pack aside.
+
+    >>> lab = memlab.load("agent.jsonl")                                                   # doctest: +SKIP
+    """
+    lab = Lab(embedder=embedder, clock=clock)
+    lab.io.load(path, format=format, policies=policies)
+    return lab
+
+
+class Lab:
+    """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``.
+
+    ``policies``, ``facts``, ``entities``, ``graph``, ``clusters``, ``consolidation``, ``upkeep``, ``review``,
+    ``agents``, ``operations``, ``io`` and ``index`` hold the verbs of their subjects.
+    """
+
+    _backs_up = False
+
+    @checked
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        pack: str | Path | Pack | None = None,
+        embedder: EmbedderSpec = None,
+        clock: Clock = system_clock,
+        seed: Seed = 0,
+        read_only: bool = False,
+        reembed: bool = False,
+        index: str = "annoy",
+        backups: bool = False,
+    ) -> None:
+        chosen = load_pack(pack) if pack is not None else None
+        folder = None if path is None else Path(path).expanduser()
+        if backups and (folder is None or read_only):
+            raise InputError("backups=True needs a lab in a directory that is opened for writing.")
+        store = Store(
+            folder,
+            load_embedder(embedder),
+            clock,
+            read_only=read_only,
+            reembed=reembed,
+            index=index,
+            projections=PROJECTIONS,
+            mend=mending(),
+        )
+        self._compose(store, seed)
+        try:
+            if chosen is not None or store.versions.empty:
+                self.policies.use(chosen or DEFAULT_PACK)
+            if not read_only and unreached(store.journal):
+                reach_lost_mirrors(store)
+            if backups:
+                self._backs_up = True
+                back_up_if_due(store, closing=False)
+        except BaseException:
+            store.journal.close()
+            raise
+
+    def _compose(self, store: Store, seed: int) -> None:
+        """Put the lab together on ``store``."""
+        core = self._core = Core(store, seed)
+        self._watches, self._scheduler, self._linker = Watches(store), Scheduler(store), Linker(core)
+        for worker in (self._watches, self._scheduler, self._linker):
+            weakref.finalize(self, worker.stop_soon)
+        self._questions, self._judgements = Questions(core), Judgements(core)
+        self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
+        self.policies = LabPolicies(store, self._watches)
+        """Install, roll back, pin, compare, watch and attribute policies."""
+        self.facts = LabFacts(core, self._remembering, self._questions)
+        """Facts as rows and in words."""
+        self.entities = LabEntities(core)
+        """Who and what facts are about."""
+        self.graph = LabGraph(core, self._linker)
+        """Link, activate, trace, and the structure of all."""
+        self.clusters = LabClusters(core)
+        """Find and refine clusters."""
+        self.consolidation = LabConsolidation(core)
+        """Summaries in the place of many old memories."""
+        self.upkeep = LabUpkeep(core, self._scheduler)
+        """What time does: maintain, schedule, forecast."""
+        self.review = LabReview(core, self._corrections)
+        """Deprecate, quarantine and release; what was related to that, and gaps."""
+        self.agents = LabAgents(core, self._remembering, self._questions, self._judgements)
+        """Turns, admission and relationships."""
+        self.io = LabIO(core, self.policies)
+        """Export, load, mirror, back up, check."""
+        self.index = LabIndex(store)
+        """The search for neighbours, and how good it is."""
+        self._linker.wake()
+
+    @property
+    def operations(self) -> LabOperations:
+        """Run operations written as S-expressions."""
+        return LabOperations(self, self._core)
+
+    # -- remembering ------------------------------------------------------------------------------------------
+
+    @checked
+    def remember(
+        self, text: str, *, at: When | None = None, chain: bool = False, linking: str | None = None, **fields: Any
+    ) -> Memory:
+        """Remember one text; durable when it returns.
+
+        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
+        ``chain=True`` links it by a ``next`` edge to the last memory of its session. ``linking``: see
+        ``remember_many``. Returned is the memory that stands for the text: a new one, or the old one that it was merged
+        into or that the pack keeps in its place; ``remember_many`` says which in ``outcomes``.
+
+        >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")   # doctest: +SKIP
+        """
+        return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+
+    @checked
+    def remember_many(
+        self,
+        rows: Annotated[Iterable[Mapping[str, Any] | str] | pl.DataFrame, AsGiven],
+        *,
+        chain: bool = False,
+        linking: str | None = None,
+    ) -> Remembered:
+        """Remember several at once: one transaction, all or nothing.
+
+        ``rows`` are dicts of ``text`` and any of ``memlab.FIELDS`` and ``at``, or texts, or a Polars frame with
+        those columns. ``chain=True`` links consecutive memories of a session by ``next`` edges.
+
+        ``linking`` says when they are compared with what is there, and with one another: "off" not at all; "now" before
+        they are stored, so that a near-duplicate is never stored; "later" in the background, so that this returns at
+        once and near-duplicates, which have their ids by then, are superseded by what stands for them. Unless given it
+        is the pack's setting. Turns of a conversation (kind "turn") are never compared: they were said.
+
+        The pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict. What
+        came of it is in ``outcomes``. InputError if an agent (a creator "agent:...") writes more bytes than the setting
+        ``write-bytes`` or more memories of one session than ``session-writes``; nothing is stored then.
+        """
+        return self._remembering.many(rows, chain=chain, linking=linking)
+
+    @checked
+    def observe(
+        self,
+        text: str,
+        *,
+        role: str = "user",
+        at: When | None = None,
+        chain: bool = False,
+        linking: str | None = None,
+        **fields: Any,
+    ) -> Observation:
+        """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
+
+        What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow from
+        the reasons and the role unless they are given: what corrects is a correction, what tells a preference is one;
+        what a user says is user-stated, what an assistant says is inferred.
+
+        >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
+        True
+        """
+        return self._remembering.observe(text, role=role, at=at, chain=chain, linking=linking, fields=fields)
+
+    # -- recalling --------------------------------------------------------------------------------------------
+
+    @checked
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: Count | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        branch: WordOrWords = None,
+        scope: WordOrWords = None,
+        visibility: WordOrWords = None,
+        status: WordOrWords = None,
+        season: WordOrWords = None,
+        viewer: str | None = None,
+        where: pl.Expr | None = None,
+        at: When | None = None,
+        log: bool = True,
+    ) -> Hits:
+        """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
+
+        A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
+        tell what another policy would have been worth. ``at`` is the time of asking. The slate is logged and what was
+        shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either.
+
+        What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
+        ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
+        what is private to another creator, as if it had never been told (see ``viewed_by``). What belongs to a season
+        takes part only while ``season`` names it ("release-week", or several). ``where`` is any Polars expression over
+        the columns of ``lab.memories``, true or false for each of them; aggregates range over all that ``viewer`` sees.
+        What is left out counts in no statistic either.
+
+        >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status=["active", "superseded"]) \
+        ... # doctest: +SKIP
+        """
+        filters = Filters.of(
+            branch=branch,
+            scope=scope,
+            visibility=visibility,
+            status=status,
+            season=season,
+            viewer=viewer,
+            where=where,
+        )
+        return self._questions.ask(
+            query, limit=limit, project=project, session=session, filters=filters, at=at, log=log
+        )
+
+    @checked
+    def similar(
+        self,
+        memory: MemoryLike,
+        *,
+        limit: Count = 10,
+        project: str | None = None,
+        where: pl.Expr | None = None,
+    ) -> pl.DataFrame:
+        """The memories nearest to one of them by the cosine of their vectors, best first; nothing is logged.
+
+        Columns: ``rank``, ``memory_id``, ``similarity`` (-1..1), ``text``, ``kind``, ``ref``, ``speaker``, ``session``,
+        ``project``. What recall does not admit (forgotten, superseded, retracted; bound to another session) is left
+        out, and ``project`` and ``where`` are those of ``recall``. UnknownName for an id that nothing has.
+
+        >>> lab.similar(hits[0], where=pl.col("kind") == "decision")                       # doctest: +SKIP
+        """
+        with self._core.reading():
+            row = self._core.row(memory)
+        return self._questions.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
+
+    # -- judging ----------------------------------------------------------------------------------------------
+
+    @checked
+    def feedback(
+        self,
+        hit: MemoryLike,
+        outcome: str | None = None,
+        *,
+        rating: Annotated[int, Within(1, 4)] | None = None,
+        reward: float | None = None,
+        agent: str | None = None,
+        source: str = "user",
+        at: When | None = None,
+    ) -> Feedback:
+        """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; durable when it returns.
+
+        ``rating`` says how easily it was remembered: 1 again, 2 hard, 3 good, 4 easy; without an outcome, 1 is a
+        failure and the others are successes. The live pack's ``reinforce`` policy decides what an outcome changes in
+        the memory. A success is shared: edges to the other memories that succeeded in the same recall are made or
+        strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
+        trusted (``lab.agents.relationships``).
+        """
+        return self._judgements.feedback(hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at)
+
+    @checked
+    def verify(
+        self,
+        hits: Hits,
+        accepted: Verifier | Memories,
+        *,
+        rejected: Memories | None = None,
+        relations: Mapping[tuple[int, int], str] | None = None,
+        at: When | None = None,
+    ) -> Verified:
+        """Carry out a verifier's verdict on a logged recall, once; durable when it returns.
+
+        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own).
+        ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
+        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``.
+
+        What passed gains an access, and what the live pack's ``reinforce`` policy gives for "verified"; what did not
+        gets what it gives for "rejected". Two or more that passed are joined by ``relates-to`` edges, or those are
+        strengthened, and share the tag that most of them have. Where there were seeds and nothing passed, a gap is
+        logged: see ``lab.review.gaps``.
+
+        InputError for a recall that was not logged or was verified before, UnknownName for what it did not show.
+
+        >>> lab.verify(lab.recall("release"), memlab.verifiers.overlap)                    # doctest: +SKIP
+        """
+        return self._judgements.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
+
+    # -- correcting -------------------------------------------------------------------------------------------
+
+    @checked
+    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
+        """Correct a memory, and return what stands for it now.
+
+        ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
+        are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
+        which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
+        ``provenance`` and ``source`` are given. Editing what was edited meanwhile, here or in another process, edits
+        what stands in its place: the last one counts, and all are kept.
+
+        Raises InputError for what is deleted or purged, and for a value that ``remember`` would not take;
+        PrivacyError for a secret in a field. A secret in the text is redacted.
+
+        >>> lab.edit(hit, text="Deploys go out on Wednesdays")                             # doctest: +SKIP
+        """
+        return self._corrections.edit(memory, text=text, fields=fields)
+
+    @checked
+    def forget(self, memory: Memories) -> Corrected:
+        """Take memories out of every recall; ``restore`` brings them back."""
+        return self._corrections.forget(memory)
+
+    @checked
+    def delete(self, memory: Memories | None = None, *, project: str | None = None) -> Corrected:
+        """Delete memories, or all of a project: out of every recall now, and due to be purged after ``grace-days``.
+
+        The live pack's setting ``grace-days`` says how long ``restore`` brings them back; ``purge(overdue=True)``
+        removes what is due. Nothing is purged by itself. What is deleted already stays as it is.
+        """
+        return self._corrections.delete(memory, project=project)
+
+    @checked
+    def restore(self, memory: Memories | None = None, *, project: str | None = None) -> Corrected:
+        """Bring back what was forgotten, deprecated, retracted or deleted, ran out or went into a summary; or all that
+        is deleted of a project.
+
+        Each gets the status that it had before, read from the journal's events (about half a second for 100,000).
+        What was superseded comes back once what took its place is out of use. What is in use is left as it is. Bringing
+        back is a use: the pack's ``reinforce`` is asked as of a recall, and as of a rejection when one is deprecated.
+        InputError for what is superseded by a memory in use, or purged.
+        """
+        return self._corrections.restore(memory, project=project)
+
+    @checked
+    def purge(
+        self,
+        memory: Memories | None = None,
+        *,
+        project: str | None = None,
+        session: str | None = None,
+        subject: str | None = None,
+        creator: str | None = None,
+        overdue: bool = False,
+        remove_exports: bool = False,
+        reason: str = "",
+    ) -> Purged:
+        """Remove memories for good: ``memory``, those of a ``project``, ``session``, ``subject`` or ``creator``, or
+        with ``overdue`` what was deleted for longer than ``grace-days``. The result is a receipt.
+
+        Names narrow each other: ``project="web", session="monday"`` are the memories that have both. ``subject`` is an
+        entity under all its names, aliases and merged ones too, and what is known of it goes: the facts, its own names
+        unless a memory that stays has them, and questions that name it. A memory that only mentions it stays, and the
+        receipt tells of it.
+
+        Texts, names, lists, notes and vectors go from the journal's events and rows, from logged recalls (a question
+        that was such a text, shares 12 characters in a row or a name with such texts and with no memory that stays, or
+        was asked in a purged project or session or by a purged viewer), snapshots, sealed slates, indexes, and all
+        backups that ``backup`` has kept, in whose place comes a new one; the database is written anew, so that its free
+        pages and its log hold nothing of them. The folders of ``mirror`` are brought in step, and one that is not there
+        is when the lab is opened and it is. Files of ``export`` stay, unless ``remove_exports`` is True.
+
+        Then every file of the lab, its backups, mirrors and known exports is searched for what went, and the receipt
+        tells what was searched and what was found: an export, a memory that says the same, a file that could not be
+        written. Copies that were made otherwise are not known.
+
+        What stays: the row with the status "purged", its numbers, times, kind and other words of closed vocabularies,
+        edges of the past without their ends' names, and a tombstone (a keyed hash of the text, its origin) by which
+        imports know it again. ``reason`` is kept, so it should not repeat what goes.
+
+        It is done or not begun: what a killed process leaves is ended by whoever opens the lab next. Every process
+        that has the lab open folds it anew. LabBusy where one is in the way for a minute; the next opening then goes
+        on. A thousand of 100,000 memories, with 500 logged recalls and a backup, took 14 seconds of processor time:
+        half of it to fold the journal anew and to write the database and a snapshot, the rest to find out which
+        questions quote them and to search 63 MB of files.
+
+        >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
+        """
+        return purge(
+            self._core,
+            memory,
+            project=project,
+            session=session,
+            subject=subject,
+            creator=creator,
+            overdue=overdue,
+            remove_exports=remove_exports,
+            reason=reason,
+        )
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    @property
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy."""
+        return self._core.memories()
+
+    @property
+    def edges(self) -> pl.DataFrame:
+        """Every edge as a row: a copy."""
+        with self._core.reading() as state:
+            return state.edge_frame()
+
+    @property
+    def log(self) -> pl.DataFrame:
+        """Every event as a row: ``event``, ``at``, ``kind``, ``memories`` (whom it concerned), ``edges``, ``what``.
+
+        ``lab.log.filter(pl.col("memories").list.contains(7))`` is the history of one memory.
+        """
+        with self._core.reading() as state:
+            hidden = state.hidden if isinstance(state, Seen) else None
+            return happened(self.store.journal.events(), hidden=hidden)
+
+    def slates(self) -> Slates:
+        """Every logged recall and what was said about it, as four lazy frames.
+
+        >>> memlab.evaluate(lab.slates(), "mine.hy")                                       # doctest: +SKIP
+        """
+        return self.store.slates(lab=self)
+
+    def recall_again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
+        """The candidates that ``pack`` would have had for a logged decision (a row of ``slates().decisions``).
+
+        It is asked of the state before the decision. None where the recall cannot be repeated, because its filter is
+        not in the log. ``memlab.evaluate`` uses it where logged features do not do.
+        """
+        return self._questions.again(decision, pack)
+
+    @checked
+    def at(self, when: When | None = None, *, event: int | None = None, progress: bool = True) -> Self:
+        """The lab as it was: at a time (after the last event that had happened by then), or after an event.
+
+        A lab to read and to ask, with the pack that decided then and a clock that stands still; nothing is logged.
+        It is folded from the journal's beginning, about a second for 20,000 events or 100,000 memories, searches
+        exactly, and shares this lab's journal: it ends with it. What was purged since is not there.
+
+        InputError before the lab had a pack, for an event that is not there, or unless one of the two is given.
+
+        >>> lab.at("2026-11-01").recall("where does Ada live?")                            # doctest: +SKIP
+        """
+        return self._on(store_at(self.store, when, event=event, progress=progress))
+
+    @checked
+    def viewed_by(self, viewer: str) -> Self:
+        """The lab as ``viewer`` sees it: without what is private to another creator, as if it had never been told.
+
+        A lab to read and to ask, by every verb that reads: what others keep private is in no frame, text, count, score,
+        cluster or export of it, and moves none. It goes on as the lab does, and ends with it. Nothing is logged here:
+        ``recall`` and ``turns`` of the lab itself take ``viewer=``, and log as whom they were asked. Ids are those of
+        the lab. The first question folds the journal, about 0.3 s for 100,000 memories, if anything is hidden at all.
+
+        InputError for what is no viewer, and for another one than this lab is viewed by already.
+
+        >>> lab.viewed_by("agent:coder").memories                                          # doctest: +SKIP
+        """
+        store = store_viewed_by(self.store, viewer)
+        return self if store is self.store else self._on(store)
+
+    def _on(self, store: Store) -> Self:
+        """A lab on another store, to read and to ask."""
+        lab = type(self).__new__(type(self))
+        lab._compose(store, self._core.seed)
+        return lab
+
+    def __len__(self) -> int:
+        with self._core.reading() as state:
+            return _count(state)
+
+    @checked
+    def __getitem__(self, memory: MemoryLike) -> Memory:
+        return self._core.memory(memory)
+
+    def __repr__(self) -> str:
+        with self._core.reading() as state:
+            return printable(
+                f"<Lab {self.store.where}: {_count(state):,} memories, {state.edges.live:,} edges, "
+                f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
+            )
+
+    # -- the pack, opening and closing ------------------------------------------------------------------------
+
+    @property
+    def pack(self) -> Pack:
+        """The live pack."""
+        with self._core.reading():
+            return self._core.pack
+
+    @checked
+    def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
+        """Let another pack decide from the next recall on: logged, hashed, reversible."""
+        return self.policies.use(pack, reason=reason)
+
+    @property
+    def path(self) -> Path | None:
+        """The lab's folder; None in memory."""
+        return self.store.folder
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        return self.store.embedder
+
+    @property
+    def store(self) -> Store:
+        """The journal and the state that is folded from it: for tools that read events, within ``store.reading()``."""
+        return self._core.store
+
+    def close(self) -> None:
+        """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
+        self._watches.stop()
+        self._scheduler.stop()
+        self._linker.stop()
+        self.agents.close()
+        try:
+            if self._backs_up and not self.store.journal.closed:
+                back_up_if_due(self.store, closing=True)
+        finally:
+            self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _count(state: State) -> int:
+    """How many memories there are to see."""
+    seen = seen_rows(state)
+    return len(state) if seen is None else len(seen)

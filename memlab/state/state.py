@@ -1,0 +1,455 @@
+"""The state of a lab: what its events amount to.
+
+``State.fold`` is the only way in which it changes. The fold of any prefix of the journal and then the rest
+equals the fold of all, so a snapshot is nothing but a fold that was written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import NewerLab
+from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
+from memlab.index import Vectors, Words
+from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
+from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts
+from memlab.state.entities import Entities
+from memlab.state.imported import fold_import
+from memlab.state.projections import Happened, Projection
+from memlab.state.tombstones import Tombstones
+
+__all__ = ["Contents", "State", "as_said", "stamps"]
+
+_BLOCK = 1 << 14
+"""Texts that are posted at a time where all of them are."""
+
+P = TypeVar("P", bound=Projection)
+
+_OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
+"""Projections of every state: who is meant by a name, and what was purged."""
+
+_ADDING = ("remember", "consolidate")
+"""Events that add memories, with the edges of these."""
+
+_STAMP = pl.Datetime("us", "UTC")
+_DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
+
+NUMERIC = tuple(name for name, column in MEMORY.items() if column.storage in _DTYPE)
+NAMED = tuple(name for name, column in MEMORY.items() if column.storage in ("word", "name"))
+LISTED = tuple(name for name, column in MEMORY.items() if column.storage == "list")
+NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note")
+
+
+class Contents(Protocol):
+    """Where the fold finds what events refer to by id: texts, and the vectors of one embedder."""
+
+    def texts(self, ids: Sequence[int]) -> list[str]: ...
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]: ...
+
+
+class State:
+    """Memories, edges, vectors and postings of one lab. Row ``r`` is the memory with id ``r + 1``.
+
+    ``projections`` are kept besides: those that subjects declare.
+    """
+
+    def __init__(self, projections: Sequence[type[Projection]] = ()) -> None:
+        self.declared = tuple(projections)
+        self.seq = 0
+        self.fingerprint = ""
+        self.embedder_name = ""
+        self.numbers = {name: Numbers(_DTYPE[MEMORY[name].storage], default=_absent(name)) for name in NUMERIC}
+        self.names = {name: Names(MEMORY[name].words, default=first_name(name)) for name in NAMED}
+        self.lists = {name: Lists() for name in LISTED}
+        self.notes = {name: Notes() for name in NOTED}
+        self.uses = Latest(USES)
+        self.refs = Texts()
+        self.texts = Texts()
+        self.contexts = Names()
+        self.asks = Numbers(np.bool_)
+        self.edges = Edges()
+        self.nodes = Nodes()
+        self.vectors = Vectors(1)
+        self.words = Words()
+        self.other_words: dict[str, Words] = {}
+        """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
+        self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
+        self.generation = 0
+        """Changes whenever a row is added, or one changes in what is no number."""
+        self.changes = 0
+        """Changes whenever a row that was there changes in what is no number: a kept filter has to be asked anew."""
+        self._last, self._followed = np.zeros(0, dtype=np.int64), 0
+        self._frame: tuple[int, pl.DataFrame] | None = None
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    # -- the fold ---------------------------------------------------------------------------------------------
+
+    def fold(self, events: Iterable[Happened], contents: Contents) -> None:
+        """Apply events in order, then read the texts and vectors of the memories that they added."""
+        for event in events:
+            apply = _APPLY.get(event.kind)
+            projections = self.of_kind(event.kind)
+            if apply is None and not projections:
+                raise NewerLab(
+                    f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
+                    "Open the lab with the version that wrote it."
+                )
+            if apply is not None:
+                apply(self, event)
+            for projection in projections:
+                projection.fold(event)
+            self._change(event)
+            self.seq = event.seq
+        self._read_contents(contents)
+
+    def projection(self, kind: type[P]) -> P:
+        """The projection of this class."""
+        found = self.projections[kind.name]
+        assert isinstance(found, kind)
+        return found
+
+    def of_kind(self, kind: str) -> Sequence[Projection]:
+        """The projections that fold events of this kind."""
+        return self._by_kind.get(kind, ())
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Projection]]:
+        found: dict[str, list[Projection]] = {}
+        for projection in self.projections.values():
+            for kind in projection.kinds:
+                found.setdefault(kind, []).append(projection)
+        return found
+
+    def _change(self, event: Happened) -> None:
+        """The parts that any event may carry: see ``Change``."""
+        body = event.body
+        if "edges" in body and event.kind not in _ADDING:
+            self._link(event)
+        if "strengthen" in body:
+            self.edges.reinforce(body["strengthen"]["edges"], body["strengthen"]["weight"])
+        if "unlink" in body:
+            self.edges.remove(np.asarray(body["unlink"], dtype=np.int64))
+        for part in body.get("join", ()):
+            self._join(event, part)
+        for part in body.get("set", ()):
+            self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
+
+    def _join(self, event: Happened, part: dict[str, Any]) -> None:
+        """Edges from memories to nodes of another kind, which are known by name."""
+        source = np.asarray(part["source"], dtype=np.int64) - 1
+        target = self.nodes.intern(part["kind"], part["target"])
+        relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
+        weight = np.asarray(part["weight"], dtype=np.float64)
+        self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
+
+    def _set(self, event: Happened, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
+        """Other values for some rows: one for all of them, or a list with one for each."""
+        for name, values in columns.items():
+            if name not in MEMORY or name in FIXED:
+                raise NewerLab(
+                    f'Event {event.seq} sets "{name}", which this version of memlab does not know. '
+                    "Open the lab with the version that wrote it."
+                )
+            if name in self.numbers:
+                self.numbers[name].set(rows, _stored(name, values))
+            elif name in self.names:
+                self._known_words(event, name, values)
+                self.names[name].set(rows, values)
+            elif name in self.notes:
+                self.notes[name].set(rows.tolist(), values)
+            else:
+                self._set_list(event, rows, name, values)
+            if name not in self.numbers:
+                self.generation += 1
+                self.changes += 1
+
+    def _set_list(self, event: Happened, rows: NDArray[np.int64], name: str, values: Any) -> None:
+        """Lists are given row by row. A changed tag moves the edge to its node."""
+        lists = self.lists[name]
+        if name == "tags":
+            relation = RELATIONS.index("has-tag")
+            for row, tags in zip(rows.tolist(), values, strict=True):
+                gone = [tag for tag in lists.at(row) if tag not in (tags or ())]
+                if gone:
+                    nodes = self.nodes.find("tag", gone)
+                    ends = np.full(len(nodes), row, dtype=np.int64)
+                    found = self.edges.find(ends, nodes, np.full(len(nodes), relation))
+                    self.edges.remove(found[found >= 0])
+                fresh = [tag for tag in dict.fromkeys(tags or ()) if tag not in lists.at(row)]
+                self._tag(row, [fresh], event.at)
+        self.lists[name] = lists.changed(rows.tolist(), values)
+
+    def _known_words(self, event: Happened, name: str, values: Any) -> None:
+        if MEMORY[name].storage == "word":
+            for word in [values] if isinstance(values, str) else values:
+                if word not in MEMORY[name].words:
+                    raise NewerLab(
+                        f'Event {event.seq} sets {name} to "{word}", which this version of memlab does not know. '
+                        "Open the lab with the version that wrote it."
+                    )
+
+    def _remember(self, event: Happened) -> None:
+        body = event.body
+        count, columns = body["count"], body["columns"]
+        for name in columns:
+            if name not in MEMORY:
+                raise NewerLab(
+                    f'Event {event.seq} remembers a "{name}", which this version of memlab does not know. '
+                    "Open the lab with the version that wrote it."
+                )
+        created = columns.get("created", event.at)
+        for name, numbers in self.numbers.items():
+            given = created if name in ("created", "accessed") else columns.get(name, _absent(name))
+            if isinstance(given, list):
+                numbers.append(_stored(name, given))
+            else:
+                numbers.extend(_absent(name) if given is None else given, count)
+        self.uses.append(created if isinstance(created, list) else [created] * count)
+        for kept in (self.names, self.lists, self.notes):
+            for name, column in kept.items():
+                given = columns.get(name, MEMORY[name].default)
+                if name in columns and kept is self.names:
+                    self._known_words(event, name, given)
+                (column.append(given) if isinstance(given, list) else column.extend(given, count))
+
+        def column_of(name: str) -> list[Any]:
+            given = columns.get(name)
+            return given if isinstance(given, list) else [given] * count
+
+        self.refs.append(column_of("ref"))
+        projects, sessions = column_of("project"), column_of("session")
+        self.contexts.append(
+            [
+                None if session is None else f"{project or ''}\x1f{session}"
+                for project, session in zip(projects, sessions, strict=True)
+            ]
+        )
+        self.nodes.grow(len(self))
+        if "edges" in body:
+            self._link(event)
+        if event.kind in _ADDING:
+            self._tag(len(self) - count, column_of("tags"), event.at)
+        self.generation += 1
+
+    def _import(self, event: Happened) -> None:
+        if event.body.get("count"):
+            self._remember(event)
+        fold_import(self, event)
+
+    def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
+        """A node for each tag and an edge to it: what is derived from a column needs no event."""
+        pairs = [(first + offset, tag) for offset, given in enumerate(tags) if given for tag in dict.fromkeys(given)]
+        if pairs:
+            rows, names = zip(*pairs, strict=True)
+            nodes = self.nodes.intern("tag", names)
+            self.edges.append(rows, nodes, RELATIONS.index("has-tag"), 1.0, created=at, nodes=self.nodes)
+
+    def _link(self, event: Happened) -> None:
+        edges = event.body["edges"]
+        count = len(edges["source"])
+
+        def column(name: str) -> Any:
+            given = edges.get(name, EDGE[name].default)
+            return given if isinstance(given, list) else [given] * count
+
+        relation = self._relations(event, column("relation"))
+        source = np.asarray(edges["source"], dtype=np.int64) - 1
+        target = np.asarray(edges["target"], dtype=np.int64) - 1
+        weight = np.asarray(column("weight"), dtype=np.float64)
+        self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes, most=edges.get("most"))
+
+    def _relations(self, event: Happened, names: Sequence[str]) -> NDArray[np.int64]:
+        unknown = next((name for name in names if name not in RELATIONS), None)
+        if unknown is not None:
+            raise NewerLab(
+                f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
+                "Open the lab with the version that wrote it."
+            )
+        return np.array([RELATIONS.index(name) for name in names], dtype=np.int64)
+
+    def _verify(self, event: Happened) -> None:
+        """What a verifier let pass gains an access and a use; it fades from the recall on, not from the verdict."""
+        rows, access = np.asarray(event.body["verified"], dtype=np.int64) - 1, self.numbers["access"]
+        access.set(rows, access.values[rows] + 1)
+        self.uses.add(rows, event.at)
+
+    def _recall(self, event: Happened) -> None:
+        rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
+        access, accessed = self.numbers["access"], self.numbers["accessed"]
+        access.set(rows, access.values[rows] + 1)
+        accessed.set(rows, np.maximum(accessed.values[rows], event.at))
+        self.uses.add(rows, event.at)
+
+    def _feedback(self, event: Happened) -> None:
+        outcome = event.body.get("outcome")
+        if outcome is not None:
+            counts, row = self.numbers[outcome], np.array([event.body["memory"] - 1])
+            counts.set(row, counts.values[row] + 1)
+
+    def _embedder(self, event: Happened) -> None:
+        self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
+        self.vectors = Vectors(event.body["dim"])
+        self.generation += 1
+
+    def _nothing(self, event: Happened) -> None:
+        """What the version log folds, and what changes memories by its parts alone."""
+
+    def _read_contents(self, contents: Contents) -> None:
+        known = len(self.texts)
+        if known < len(self):
+            texts = contents.texts(range(known + 1, len(self) + 1))
+            self.texts.append(texts)
+            speakers = self.names["speaker"]
+            said = [as_said(text, speakers.at(known + row)) for row, text in enumerate(texts)]
+            for words in (self.words, *self.other_words.values()):
+                words.append(said)
+            self.asks.append(["?" in text for text in texts])
+        if len(self.vectors) < len(self):
+            for _, block in contents.vectors(self.fingerprint, after_id=len(self.vectors)):
+                self.vectors.append(block[: len(self) - len(self.vectors)])
+
+    def words_in(self, language: str) -> Words:
+        """The postings in one of ``memlab.index.LANGUAGES``. Whoever first asks for another than the usual one waits
+        until every memory is posted: about two seconds for 100,000.
+        """
+        if language == self.words.language:
+            return self.words
+        words = self.other_words.get(language)
+        if words is None:
+            words, speakers = Words(None if language == "none" else language), self.names["speaker"]
+            for start in range(0, len(self.texts), _BLOCK):
+                rows = np.arange(start, min(start + _BLOCK, len(self.texts)))
+                texts = self.texts.take(rows)
+                words.append([as_said(text or "", speakers.at(row)) for row, text in enumerate(texts, start)])
+            self.other_words[language] = words
+        return words
+
+    def last_of(self, project: str | None, session: str) -> int | None:
+        """The id of the newest memory of a session; only memories that came since the last question are looked at."""
+        code, fresh = self.contexts.code(f"{project or ''}\x1f{session}"), self.contexts.codes[self._followed :]
+        if len(self._last) < len(self.contexts.vocabulary):
+            grown = np.zeros(2 * len(self.contexts.vocabulary), dtype=np.int64)
+            grown[: len(self._last)] = self._last
+            self._last = grown
+        inside = np.flatnonzero(fresh >= 0)
+        self._last[fresh[inside]] = inside + self._followed + 1  # rows ascend, and the last of several is kept
+        self._followed = len(self.contexts)
+        return int(self._last[code]) or None if code >= 0 else None
+
+    # -- what the rooms above read ----------------------------------------------------------------------------
+
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy, in the order of their ids."""
+        if self._frame is None or self._frame[0] != self.seq:
+            self._frame = (self.seq, pl.DataFrame([self.column(name) for name in ("id", *MEMORY)]))
+        return self._frame[1].clone()
+
+    def column(self, name: str) -> pl.Series:
+        """One column of ``memories``, a copy: all of them take seconds of a million memories."""
+        if name == "id":
+            return pl.Series(name, np.arange(1, len(self) + 1, dtype=np.int64))
+        declared = MEMORY[name]
+        if declared.storage == "text":
+            return (self.texts if name == "text" else self.refs).series(name)
+        for kept in (self.names, self.lists, self.notes):
+            if name in kept:
+                return kept[name].series(name)
+        values = self.numbers[name].values
+        if declared.storage == "time":
+            return stamps(name, values)
+        numbers = pl.Series(name, np.array(values))
+        return numbers.fill_nan(None) if declared.nullable else numbers
+
+    def edge_frame(self) -> pl.DataFrame:
+        """Every edge as a row, in the order in which they were made.
+
+        An end is known by its kind and its number within the kind, from 1: a memory by its id. ``to`` says what a tag,
+        cluster or entity at the target is called. ``edge`` is its number, which it keeps for good.
+        """
+        edges = self.edges
+        alive = np.flatnonzero(edges.alive)
+        kinds, relations = np.array(NODE_KINDS, dtype=object), np.array(RELATIONS, dtype=object)
+        source, target = edges.source[alive], edges.target[alive]
+        labels = np.full(len(alive), None, dtype=object)
+        named = np.flatnonzero(target >= len(self))
+        labels[named] = self.nodes.names(target[named])
+        return pl.DataFrame(
+            [
+                pl.Series("source", number_of(source) + 1),
+                pl.Series("target", number_of(target) + 1),
+                pl.Series("relation", relations[edges.relation[alive]].tolist(), dtype=pl.String),
+                pl.Series("weight", edges.weight[alive]),
+                pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
+                pl.Series("created", edges.created[alive]).cast(_STAMP),
+                pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
+                pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
+                pl.Series("to", labels.tolist(), dtype=pl.String),
+                pl.Series("edge", alive),
+            ]
+        )
+
+
+def stamps(name: str, instants: NDArray[np.int64]) -> pl.Series:
+    """Instants as times in UTC, ``NEVER`` as null."""
+    series = pl.Series(name, np.array(instants))
+    return series.set(series == NEVER, None).cast(_STAMP)
+
+
+def as_said(text: str, speaker: str | None) -> str:
+    """What is embedded and posted: who said it belongs to what was said.
+
+    Measured on real conversations: recall@10 of the dense search alone .47 without the name and .56 with it.
+    """
+    return text if speaker is None else f"{speaker}: {text}"
+
+
+def _absent(name: str) -> float | bool | int:
+    """What a column of numbers holds for a row that has none."""
+    column = MEMORY[name]
+    if column.default is None:
+        return NEVER if column.storage == "time" else float("nan")
+    return NEVER if column.default == "now" else column.default  # type: ignore[return-value]
+
+
+def first_name(column: str) -> str | None:
+    """What a column of names holds for a row that was given none."""
+    default = MEMORY[column].default
+    return default if isinstance(default, str) else None
+
+
+def _stored(name: str, values: Any) -> NDArray[Any]:
+    """Numbers as their column holds them; None is NaN, or ``NEVER`` for a time."""
+    if (isinstance(values, list) and None in values) or values is None:
+        absent = _absent(name)
+        values = absent if values is None else [absent if value is None else value for value in values]
+    return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
+
+
+_APPLY: dict[str, Callable[[State, Happened], None]] = {
+    "embedder": State._embedder,
+    "remember": State._remember,
+    "consolidate": State._remember,
+    "import": State._import,
+    "recall": State._recall,
+    "feedback": State._feedback,
+    "verify": State._verify,
+    **dict.fromkeys(
+        (
+            *("link", "unlink", "strengthen"),
+            *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "reinforce", "unconsolidate"),
+            "quarantine",
+            *("run", "purge"),
+            "retract",
+            *("use", "install", "rollback", "rollback-pack", "pin", "unpin"),
+        ),
+        State._nothing,
+    ),
+}

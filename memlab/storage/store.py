@@ -1,0 +1,425 @@
+"""The journal of a lab and what is folded from it, kept in step: every verb reads and writes through here."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.clock import Clock
+from memlab.embedding import Embedder
+from memlab.errors import (
+    DamagedLab,
+    DamageWarning,
+    EmbedderMismatch,
+    LabBusy,
+    LabError,
+    MemlabError,
+    ReadOnlyLab,
+    UnknownName,
+)
+from memlab.index import EXACT_UP_TO, Neighbours
+from memlab.journal import RESTORE, Event, Journal, Mend, Transaction, Until, WriterLock
+from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.slates import SlateLog, Slates, decode
+from memlab.state import Contents, OldSnapshot, Snapshot, State, as_said, latest_snapshot, load_snapshot, save_snapshot
+from memlab.storage.backups import BACKUPS
+from memlab.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
+
+__all__ = ["Store"]
+
+_SNAPSHOT_EVERY = 20_000
+"""Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
+
+_SEAL_EVERY = 500
+"""Slates in the journal's tail after which they are sealed: decoding that many takes some 50 ms."""
+
+_FEEDBACK = {
+    "decision": pl.Int64,
+    "memory": pl.Int64,
+    "outcome": pl.String,
+    "reward": pl.Float64,
+    "source": pl.String,
+    "at": pl.Int64,
+}
+
+
+def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog) -> None:
+    """Apply events that come after ``state``, whose policies ``versions`` has seen."""
+
+    def passing() -> Iterator[Event]:
+        for event in events:
+            if event.kind in POLICY_EVENTS:
+                versions.fold(event, contents.source)
+            yield event
+
+    try:
+        state.fold(passing(), contents)
+    except UnknownName as error:
+        raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
+    if len(state.vectors) < len(state):
+        raise DamagedLab(f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}")
+
+
+def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
+    """A snapshot, or the one that another process has put in its place meanwhile."""
+    for _ in range(3):
+        try:
+            return load_snapshot(path, projections)
+        except DamagedLab:
+            newest = latest_snapshot(path.parent)
+            if newest is None or newest == path:
+                break
+            path = newest
+    return load_snapshot(path, projections)
+
+
+class _Contents(Contents, Protocol):
+    """Where policies are found besides texts and vectors."""
+
+    def source(self, hash: str) -> str: ...
+
+
+class _Written:
+    """What a write has just stored, so that it need not be read back; anything else is the journal's."""
+
+    def __init__(self, tx: Transaction, journal: Journal | Until) -> None:
+        self._tx, self._journal = tx, journal
+
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        own = self._tx.texts(ids) if isinstance(ids, range) else None
+        return self._journal.texts(ids) if own is None else own
+
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        own = self._tx.vectors_from(fingerprint, after_id + 1)
+        return self._journal.vectors(fingerprint, after_id=after_id) if own is None else iter(own)
+
+    def source(self, hash: str) -> str:
+        own = self._tx.source_of(hash)
+        return self._journal.source(hash) if own is None else own
+
+
+class Store:
+    """One journal, one state, one version log.
+
+    ``state`` and ``versions`` are only read within ``reading`` or ``writing``. Several threads and processes may each
+    have a store on one folder.
+
+    A write is applied to the state before it is committed, so what cannot be applied is never in the journal. While
+    state and journal may differ, a mark is set; it is cleared once they are known to agree. Whoever finds it set folds
+    anew from the last point that can be trusted. So it does not matter where an interrupt or an error strikes, and a
+    commit of which nobody knows whether it took place is settled by reading the journal.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        read_only: bool = False,
+        reembed: bool = False,
+        index: str = "annoy",
+        projections: Sequence[type[Projection]] = (),
+        mend: Mend | None = None,
+        until: Until | None = None,
+    ) -> None:
+        """``projections`` are kept with the state, and ``mend`` repairs events of the first format of the journal.
+
+        With ``until``, a journal of the past, nothing is opened or kept beside it.
+        """
+        self.projections = tuple(projections)
+        self.folder, self.embedder, self.clock = folder, embedder, clock
+        self.mutex = threading.RLock()
+        self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=mend) if until is None else until
+        self.derived = WriterLock(None if folder is None else folder / DERIVED)
+        self._marked = False
+        """State and journal may differ: a fold or a write has begun."""
+        self._looking = False
+        """Somebody reads the state, which fills what it keeps for later questions."""
+        try:
+            if self.journal.lost:
+                warnings.warn(
+                    f"{self.where}: {self.journal.lost}. `memlab check` says what is there; `memlab restore` puts a "
+                    "backup in place, or settles that this is what there is.",
+                    DamageWarning,
+                    stacklevel=4,
+                )
+            self.state, self.versions = State(self.projections), VersionLog()
+            self._fold_anew()
+            self._end_purge()
+            self._sweep()
+            self._match_embedder(reembed=reembed and not read_only)
+            beside = None if folder is None else folder / "neighbours"
+            self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not self.journal.read_only)
+        except BaseException:
+            self.journal.close()
+            raise
+
+    def as_of(self, until: Until, clock: Clock) -> Store:
+        """A store of the past, on the same journal and with the same embedder."""
+        return Store(None, self.embedder, clock, projections=self.projections, until=until)
+
+    @property
+    def where(self) -> str:
+        if isinstance(self.journal, Until):
+            return f"as of event {self.journal.head:,}"
+        return "in memory" if self.folder is None else self.folder.name
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded anew."""
+        # asked before it is taken: a block within a block is not what an interrupt left
+        first = not self.mutex._is_owned()  # type: ignore[attr-defined]
+        with self.mutex:
+            if first and self._looking:
+                self._marked, self._looking = True, False
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[State]:
+        """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
+        with self.alone():
+            self.fold()
+            within, self._looking = self._looking, True
+            try:
+                yield self.state
+            except MemlabError:
+                self._looking = within
+                raise
+            self._looking = within
+
+    def fold(self) -> None:
+        """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
+        with self.alone():
+            rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
+            if self._marked or rewritten:  # of a purge no event tells the past
+                self._fold_anew()
+            if self.journal.head != self.state.seq:
+                events = list(self.journal.events(after=self.state.seq))
+                if any(event.kind == "purge" for event in events):
+                    self._fold_anew()
+                else:
+                    self._marked = True
+                    _fold(events, self.journal, self.state, self.versions)
+                    self._marked = False
+
+    def _fold_anew(self) -> None:
+        """Fold from the last point that can be trusted: a snapshot that is believed, or the beginning."""
+        self._marked = True
+        state, versions = self._restored()
+        _fold(self.journal.events(after=state.seq), self.journal, state, versions)
+        self._adopt(state, versions)
+        self._marked = False
+
+    def _adopt(self, state: State, versions: VersionLog) -> None:
+        """Go on with another state. Whoever keeps something by its numbers must not take one for the other."""
+        state.generation += self.state.generation + 1
+        state.changes += self.state.changes + 1
+        self.state, self.versions = state, versions
+        self._purged = last_purge(self.journal)
+
+    def _end_purge(self) -> None:
+        """Go on with a purge that another process did not live to end."""
+        if self.journal.read_only or isinstance(self.journal, Until) or not self.journal.meta(PURGING):
+            return
+        try:
+            with self.derived.held(PURGE_TIMEOUT):
+                if self.journal.meta(PURGING):  # whoever held it may have ended it
+                    end_purge(self.journal, now=self.clock())
+        except LabError as error:
+            warnings.warn(f"A purge of {self.where} is not ended: {error}", stacklevel=5)
+
+    def refresh_index(self) -> None:
+        """Before a search: take up the index that fits, if there are so many memories that one is used."""
+        if len(self.state) > EXACT_UP_TO:
+            self.neighbours.refresh(self.state.vectors)
+
+    @contextmanager
+    def writing(
+        self, *, durable: bool = True, verify: Callable[[State, State], None] | None = None
+    ) -> Iterator[Transaction]:
+        """The writer's lock and a transaction on a state that has seen every event.
+
+        What is written is applied to the state before it is committed: what cannot be applied raises, and nothing is
+        written. Where the write changes what earlier ones stored, the journal as it will be is folded anew, and
+        ``verify`` asked of the states before and after.
+        """
+        with self.alone():
+            with self.journal.write(durable=durable) as tx:
+                if self._marked or tx.head != self.state.seq:
+                    self.fold()
+                if tx.next_id != len(self.state) + 1:
+                    raise DamagedLab(
+                        f"{self.where} has {len(self.state):,} memories, and the next text would be that of "
+                        f"{tx.next_id:,}. {RESTORE}"
+                    )
+                yield tx
+                self._marked = True
+                if tx.rewrites:
+                    after, versions = State(self.projections), VersionLog()
+                    preview = tx.preview()
+                    _fold(preview.events(), preview, after, versions)
+                    if verify is not None:
+                        verify(self.state, after)
+                else:
+                    _fold(tx.events, _Written(tx, self.journal), self.state, self.versions)
+            if tx.rewrites:
+                self._adopt(after, versions)
+                self._snapshot_at = 0
+            self._marked = False
+
+    # -- snapshots --------------------------------------------------------------------------------------------
+
+    def snapshot(self, *, timeout: float = PURGE_TIMEOUT) -> None:
+        """Write the folded state down, so that the next opening is quick. LabBusy after ``timeout`` seconds."""
+        if self.folder is None or self.journal.read_only:
+            return
+        # a purge waits until this is written, and then removes it
+        with self.reading(), self.derived.held(timeout):  # what is written down is sealed first, which fills the state
+            seq = self.state.seq
+            decided = [
+                (event.seq, event.at, event.kind, event.body)
+                for event in self.journal.events(kinds=POLICY_EVENTS, upto=seq)
+            ]
+            lab, chain = self.journal.identity, self.journal.chain(seq) or b""
+            save_snapshot(self.state, self.folder / "snapshots", lab=lab, chain=chain, decided=decided)
+            self._snapshot_at = len(self.state)
+
+    def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
+        """What was remembered stands whether or not this can be written: a disk that refuses is told, not raised."""
+        if self.folder is not None and len(self.state) - self._snapshot_at >= after:
+            try:
+                self.snapshot(timeout=0.0)
+            except LabBusy:
+                pass  # another process writes a derived file: the next write asks again
+            except LabError as error:
+                warnings.warn(f"{self.where}: {error}", DamageWarning, stacklevel=4)
+
+    def close(self) -> None:
+        with self.alone():
+            if self.journal.closed:
+                return
+            try:
+                self.snapshot_if_due(after=_SNAPSHOT_EVERY // 10)
+            finally:
+                self.neighbours.close()
+                self.journal.close()
+
+    def _restored(self) -> tuple[State, VersionLog]:
+        """What the newest snapshot holds if it is of this journal and sound; else nothing, and a warning says why."""
+        self._snapshot_at = 0
+        found = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
+        if found is None:
+            return State(self.projections), VersionLog()
+        try:
+            snapshot = _loaded(found, self.projections)
+            if (snapshot.lab, snapshot.chain) != (self.journal.identity, self.journal.chain(snapshot.state.seq)):
+                raise DamagedLab(
+                    f"The snapshot {found.name} is not believed: it is of another history than the journal."
+                )
+        except OldSnapshot:
+            self._remove(found)
+            return State(self.projections), VersionLog()
+        except DamagedLab as error:
+            # during a purge in another process it is as it should be, and that process removes it
+            if not self.journal.meta(PURGING):
+                warnings.warn(
+                    f"{self.where}: {error} It is rebuilt from the journal, which takes longer.",
+                    DamageWarning,
+                    stacklevel=5,
+                )
+            self._remove(found)
+            return State(self.projections), VersionLog()
+        versions = VersionLog()
+        for event in snapshot.decided:
+            versions.fold(Event(*event), self.journal.source)
+        self._snapshot_at = len(snapshot.state)
+        return snapshot.state, versions
+
+    def _remove(self, snapshot: Path) -> None:
+        """Remove a snapshot that is not believed; where that cannot be, the next opening tells of it again."""
+        if not self.journal.read_only:
+            with suppress(LabBusy), self.derived.held(0.0):
+                shutil.rmtree(snapshot, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
+        if self.folder is None or self.journal.read_only:
+            return
+        left = [draft for name in ("snapshots", "slates", BACKUPS) for draft in (self.folder / name).glob(".draft-*")]
+        left += self.folder.glob("journal.db.new*")
+        if left:
+            # busy: somebody writes one at this moment
+            with suppress(LabBusy), self.derived.held(0.0), self.journal.write():
+                for draft in left:
+                    if draft.is_dir():
+                        shutil.rmtree(draft, ignore_errors=True)
+                    else:
+                        draft.unlink(missing_ok=True)
+
+    # -- slates -----------------------------------------------------------------------------------------------
+
+    def slates(self, *, lab: Any = None) -> Slates:
+        """The log of all recalls: sealed segments, and from the journal what came after them."""
+        # counted first, as others log meanwhile; what a viewer or a past is told of is less than there is
+        logged = self.journal.count("recall") if isinstance(self.journal, Journal) else 0
+        log = self._sealed_slates()
+        if log is not None and log.faults and not self.journal.read_only:
+            with self.mutex, self.journal.write():
+                log.drop_unsound()
+        tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
+        found = len(tail) + (0 if log is None else len(log))
+        if found < logged:
+            raise DamagedLab(f"{self.where}: {logged - found:,} of {logged:,} logged recalls are gone. {RESTORE}")
+        if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
+            with self.mutex, self.journal.write():
+                # read again under the lock: a purge may have been there since
+                log = self._sealed_slates() or log
+                log.append([decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed)])
+            tail = []
+        rows = [{"at": event.at, **event.body} for event in self.journal.events(kinds=("feedback",))]
+        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+        return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)
+
+    def _sealed_slates(self) -> SlateLog | None:
+        if self.folder is None or isinstance(self.journal, Until):
+            return None
+        return SlateLog(self.folder / "slates", lab=self.journal.identity, chain=self.journal.chain)
+
+    # -- embedders --------------------------------------------------------------------------------------------
+
+    def _match_embedder(self, *, reembed: bool) -> None:
+        if not self.state.fingerprint:
+            if self.journal.read_only:
+                raise ReadOnlyLab(f"{self.where} is empty: a read-only lab cannot be started.")
+            with self.writing() as tx:
+                if not self.state.fingerprint:
+                    tx.event("embedder", self._embedder_body(), at=self.clock())
+        if self.state.fingerprint == self.embedder.fingerprint:
+            return
+        if not reembed:
+            raise EmbedderMismatch(
+                f"{self.where} holds vectors of {self.state.embedder_name} [{self.state.fingerprint[:12]}], and was "
+                f"opened with {self.embedder.name} [{self.embedder.fingerprint[:12]}]. Open it with the embedder "
+                "that wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
+            )
+        with self.writing() as tx:
+            count, speakers = len(self.state), self.state.names["speaker"]
+            for first in range(1, count + 1, _SNAPSHOT_EVERY):
+                ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
+                texts = self.journal.texts(ids)
+                said = [as_said(text, speakers.at(id - 1)) for id, text in zip(ids, texts, strict=True)]
+                tx.vectors(first, self.embedder.fingerprint, self.embedder.encode(said))
+            tx.event("embedder", self._embedder_body(), at=self.clock())
+
+    def _embedder_body(self) -> dict[str, Any]:
+        return {"fingerprint": self.embedder.fingerprint, "name": self.embedder.name, "dim": self.embedder.dim}

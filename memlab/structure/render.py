@@ -1,0 +1,167 @@
+"""The statistics of a memory as text and as HTML. Everything that came from text is escaped."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from memlab.drawing import element
+
+if TYPE_CHECKING:
+    from memlab.structure.stats import Stats
+
+__all__ = ["as_html", "as_text"]
+
+_SHOWN = 8
+_WORDS = {"", "kind", "words", "text"}
+"""The heads of columns that hold words, and so begin on the left."""
+
+_FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
+_QUIET = "opacity:.7"
+
+Cells = list[list[str]]
+
+
+def headline(stats: Stats) -> str:
+    """The size of it in one sentence."""
+    total = dict(stats.frames["totals"].iter_rows())
+    in_use = "all in use" if total["in use"] == total["memories"] else f"{total['in use']:,.0f} in use"
+    return (
+        f"{total['memories']:,.0f} memories, {in_use}, {total['used']:,.0f} ever recalled; "
+        f"{total['edges']:,.0f} edges, {total['communities']:,.0f} communities, {total['clusters']:,.0f} clusters"
+    )
+
+
+def _graph(stats: Stats) -> str:
+    total = dict(stats.frames["totals"].iter_rows())
+    if not total["edges"]:
+        return "nothing is joined by an edge yet"
+    return (
+        f"density {total['density']:.2g}, clustering {total['clustering']:.2g}, modularity {total['modularity']:.2f}; "
+        f"{total['joined']:,.0f} nodes joined; components: {total['components']:,.0f}, "
+        f"the largest of {total['largest component']:,.0f}"
+    )
+
+
+def tables(stats: Stats) -> list[tuple[str, list[str], Cells]]:
+    """What is shown of the frames: a title, the head and the rows of each."""
+    frames = stats.frames
+    found: list[tuple[str, list[str], Cells]] = []
+    kinds = frames["layers_by_kind"].pivot("layer", index="kind", values="memories") if len(frames["kinds"]) else None
+    if kinds is not None:
+        layers = [name for name in kinds.columns if name != "kind"]
+        rows = [["all", *(f"{count:,}" for count in frames["layers"]["memories"])]]
+        rows += [[str(row[0]), *(f"{count:,}" for count in row[1:])] for row in kinds.head(_SHOWN).iter_rows()]
+        found.append(("layers", ["kind", *layers], rows))
+    if frames["communities"].height:
+        found.append(
+            ("communities", ["", "size", "density", "clustering", "bridges", "central", "words"], _communities(stats))
+        )
+    if frames["clusters"].height:
+        rows = [
+            [
+                str(row["cluster"]),
+                f"{row['size']:,}",
+                f"{row['share']:.0%}",
+                _ids(row["central"]),
+                ", ".join(row["words"]),
+            ]
+            for row in frames["clusters"].head(_SHOWN).iter_rows(named=True)
+        ]
+        found.append(("clusters", ["", "size", "share", "central", "words"], rows))
+    if frames["key"].height:
+        rows = [
+            [
+                f"#{row['memory_id']}",
+                f"{row['key']:.2f}",
+                f"{row['importance']:.2f}",
+                f"{row['access']:,.0f}",
+                f"{row['degree']:,}",
+                clipped(row["text"]),
+            ]
+            for row in frames["key"].head(_SHOWN).iter_rows(named=True)
+        ]
+        found.append(("key memories", ["", "key", "importance", "recalls", "edges", "text"], rows))
+    return found
+
+
+def _communities(stats: Stats) -> Cells:
+    return [
+        [
+            str(row["community"]),
+            f"{row['size']:,}",
+            f"{row['density']:.2g}",
+            "" if row["clustering"] is None else f"{row['clustering']:.2g}",
+            f"{row['bridges']:,}",
+            _ids(row["central"]),
+            ", ".join(row["words"]),
+        ]
+        for row in stats.frames["communities"].head(_SHOWN).iter_rows(named=True)
+    ]
+
+
+def as_text(stats: Stats) -> str:
+    lines = [headline(stats), _graph(stats)]
+    for title, head, rows in tables(stats):
+        lines += ["", f"{title}{_more(stats, title)}", *_aligned(head, rows)]
+    return "\n".join([*lines, "", *stats.notes])
+
+
+def as_html(stats: Stats) -> str:
+    parts = [f"<p><b>{escape(headline(stats))}</b><br><span style='{_QUIET}'>{escape(_graph(stats))}</span></p>"]
+    with warnings.catch_warnings():
+        # a page has glyphs that matplotlib's own face lacks
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        parts.append(f"<div style='max-width:62em'>{element(stats.figure(), name='stats')}</div>")
+    for title, head, rows in tables(stats):
+        parts.append(f"<p style='margin-bottom:.2em'><b>{escape(title)}</b>{escape(_more(stats, title))}</p>")
+        parts.append(_table(head, rows))
+    parts += [f"<p style='{_QUIET};margin:.2em 0'>{escape(note)}</p>" for note in stats.notes]
+    return f'<div style="{_FACE}">{"".join(parts)}</div>'
+
+
+def _more(stats: Stats, title: str) -> str:
+    """How many rows of a frame are not shown."""
+    frame: pl.DataFrame | None = stats.frames.get(title)
+    count = 0 if frame is None or title == "layers" else frame.height - _SHOWN
+    return f", the {_SHOWN} largest of {count + _SHOWN:,}" if count > 0 else ""
+
+
+def _aligned(head: Sequence[str], rows: Cells) -> list[str]:
+    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if name in _WORDS else cell.rjust(width)
+            for name, cell, width in zip(head, row, widths, strict=True)
+        ).rstrip()
+        for row in (head, *rows)
+    ]
+
+
+def _table(head: Sequence[str], rows: Cells) -> str:
+    sides = ["left" if name in _WORDS else "right" for name in head]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        told = (
+            f"<{tag} style='text-align:{side};padding:.1em .5em'>{escape(cell)}</{tag}>"
+            for side, cell in zip(sides, cells, strict=True)
+        )
+        return f"<tr>{''.join(told)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table style='margin:0'><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return " ".join(f"#{one}" for one in ids)
+
+
+def clipped(text: str | None, most: int = 60) -> str:
+    """One line of at most so many characters."""
+    line = " ".join((text or "").split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip(' ,.')}…"

@@ -1,0 +1,105 @@
+"""``lab.agents``: what an agent that lives on a lab needs beside the daily verbs."""
+
+from __future__ import annotations
+
+import weakref
+
+import polars as pl
+
+from memlab.arguments import Count, checked
+from memlab.clock import When
+from memlab.recall import Filters, Hits, WordOrWords
+from memlab.subjects.agents.relationships import (
+    Relationship,
+    Relationships,
+    check_agent,
+    in_event,
+    relationship_of,
+    talked,
+)
+from memlab.subjects.agents.turns import Turns
+from memlab.subjects.core import Core
+from memlab.subjects.feedback.feedback import Judgements
+from memlab.subjects.recalling.asking import Questions
+from memlab.subjects.remembering.admission import Admission
+from memlab.subjects.remembering.remember import Remembering
+from memlab.verifiers import Verifier
+
+__all__ = ["LabAgents"]
+
+
+class LabAgents:
+    """``lab.agents``: turns that recall in the background, admission, and relationships with agents."""
+
+    def __init__(self, core: Core, remembering: Remembering, questions: Questions, judgements: Judgements) -> None:
+        self._core, self._remembering, self._questions, self._judgements = core, remembering, questions, judgements
+        self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
+
+    @checked
+    def turns(
+        self,
+        *,
+        verifier: Verifier | None = None,
+        limit: Count | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        branch: WordOrWords = None,
+        season: WordOrWords = None,
+        viewer: str | None = None,
+        where: pl.Expr | None = None,
+    ) -> Turns:
+        """The turns of one agent, until ``close`` or the end of the lab; the other arguments are those of ``recall``.
+
+        An agent says what it is doing and goes on; what its memory has to say about it is there at the next turn. With
+        a ``verifier`` each recall is verified, and only what passes comes up. See ``Turns``.
+
+        >>> turns = lab.agents.turns(project="api", verifier=memlab.verifiers.overlap)     # doctest: +SKIP
+        """
+        filters = Filters.of(branch=branch, season=season, viewer=viewer, where=where)
+
+        def ask(context: str) -> Hits:
+            return self._questions.ask(
+                context, limit=limit, project=project, session=session, filters=filters, at=None, log=True
+            )
+
+        begun = Turns(ask, self._judgements, verifier, self._core.store.embedder.closeness)
+        self._turns.add(begun)
+        return begun
+
+    def close(self) -> None:
+        """End all turns that were begun."""
+        for begun in list(self._turns):
+            begun.close()
+
+    @checked
+    def admit(self, text: str, *, role: str = "user", project: str | None = None) -> Admission:
+        """Whether an utterance is worth remembering, by the live pack's ``admit``; nothing is stored or logged.
+
+        ``role`` is who speaks: user, assistant, system, tool. The answer carries its reasons, the detectors that fired
+        (plain English; in other languages none does), and a confidence. ``lab.observe`` stores what is admitted.
+
+        >>> lab.agents.admit("I prefer tabs").reasons                                      # doctest: +SKIP
+        ('tells-preference',)
+        """
+        return self._remembering.admit(text, role=role, project=project)
+
+    @checked
+    def conversation(self, agent: str, *, at: When | None = None) -> Relationship:
+        """Count one more conversation of this agent with its user, and return their relationship as it is then.
+
+        A first conversation starts from the settings ``familiarity-start`` and ``trust-start``; each adds a share
+        ``familiarity-gain`` of the familiarity still missing to 100.
+        """
+        check_agent(agent)
+        now = self._core.instant(at)
+        with self._core.store.writing() as tx:
+            state, pack = self._core.store.state, self._core.pack
+            body = {"relationship": in_event(talked(relationship_of(state, pack, agent), pack))}
+            tx.event("conversation", body, at=now)
+        with self._core.reading() as state:
+            return relationship_of(state, pack, agent)
+
+    def relationships(self) -> pl.DataFrame:
+        """One row an agent: agent, trust, familiarity (both 0-100), conversations, helpful, unhelpful, since, last."""
+        with self._core.reading() as state:
+            return state.projection(Relationships).frame

@@ -1,0 +1,122 @@
+"""Relationships: how well an agent and its user know each other, and how far what it recalls is trusted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import polars as pl
+
+from memlab.errors import InputError
+from memlab.policies import Pack
+from memlab.privacy import refuse
+from memlab.state import Happened, Projection, State, checked_text
+
+__all__ = ["Relationship", "Relationships", "check_agent", "in_event", "relationship_of", "talked", "trusted"]
+
+_WHOLE = 100.0
+
+_STAMP = pl.Datetime("us", "UTC")
+_SCHEMA: dict[str, Any] = {
+    "agent": pl.String,
+    "trust": pl.Float64,
+    "familiarity": pl.Float64,
+    "conversations": pl.Int64,
+    "helpful": pl.Int64,
+    "unhelpful": pl.Int64,
+    "since": pl.Int64,
+    "last": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Relationship:
+    """One agent's: trust and familiarity (0-100), what they come from, its first and last instant (microseconds)."""
+
+    agent: str
+    trust: float
+    familiarity: float
+    conversations: int = 0
+    helpful: int = 0
+    unhelpful: int = 0
+    since: int = 0
+    last: int = 0
+
+
+class Relationships(Projection):
+    """Relationships by agent. What a conversation or a judgement makes of one was decided when it was written."""
+
+    name: ClassVar[str] = "relationships"
+    kinds: ClassVar[tuple[str, ...]] = ("conversation", "feedback")
+
+    def __init__(self) -> None:
+        self._known: dict[str, Relationship] = {}
+
+    def get(self, agent: str) -> Relationship | None:
+        """The relationship of this agent, if it has begun."""
+        return self._known.get(agent)
+
+    def fold(self, event: Happened) -> None:
+        now = event.body.get("relationship")
+        if now is None:
+            return
+        agent = now["agent"]
+        known = self._known.get(agent) or Relationship(agent, 0.0, 0.0, since=event.at, last=event.at)
+        outcome = event.body.get("outcome")
+        self._known[agent] = replace(
+            known,
+            trust=now["trust"],
+            familiarity=now["familiarity"],
+            conversations=known.conversations + (event.kind == "conversation"),
+            helpful=known.helpful + (outcome == "success"),
+            unhelpful=known.unhelpful + (outcome == "fail"),
+            since=min(known.since, event.at),
+            last=max(known.last, event.at),
+        )
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row an agent, by name: agent, trust, familiarity, conversations, helpful, unhelpful, since, last."""
+        rows = [asdict(self._known[agent]) for agent in sorted(self._known)]
+        return pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col("since", "last").cast(_STAMP))
+
+    def dump(self) -> Any:
+        return [asdict(known) for known in self._known.values()]
+
+    def load(self, dumped: Any) -> None:
+        self._known = {row["agent"]: Relationship(**row) for row in dumped}
+
+
+def relationship_of(state: State, pack: Pack, agent: str) -> Relationship:
+    """What there is between this agent and its user; a new one starts as the settings ``familiarity-start`` and
+    ``trust-start`` say (without a past there is nothing to be familiar with, and no reason to trust or to distrust).
+    """
+    found = state.projection(Relationships).get(agent)
+    return found or Relationship(agent, pack.number("trust-start"), pack.number("familiarity-start"))
+
+
+def talked(known: Relationship, pack: Pack) -> Relationship:
+    """After one more conversation: a share ``familiarity-gain`` of what is missing to 100 is added."""
+    gained = (_WHOLE - known.familiarity) * pack.number("familiarity-gain")
+    return replace(known, familiarity=_bounded(known.familiarity + gained))
+
+
+def trusted(known: Relationship, pack: Pack, *, helpful: bool) -> Relationship:
+    """After a recall that helped (``trust-gain`` more) or did not (``trust-loss`` less), within 0 and 100."""
+    step = pack.number("trust-gain") if helpful else -pack.number("trust-loss")
+    return replace(known, trust=_bounded(known.trust + step))
+
+
+def _bounded(value: float) -> float:
+    return min(_WHOLE, max(0.0, value))
+
+
+def in_event(known: Relationship) -> dict[str, object]:
+    """What an event says of a relationship: the rest is counted."""
+    return {name: value for name, value in asdict(known).items() if name in ("agent", "trust", "familiarity")}
+
+
+def check_agent(agent: object) -> None:
+    if not isinstance(agent, str) or not agent or len(agent) > 1000:
+        raise InputError(f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.')
+    refuse(checked_text(agent, where="agent"), "the name of an agent")

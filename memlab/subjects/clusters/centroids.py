@@ -1,0 +1,121 @@
+"""Clusters as they stand: names that stay, centroids that move, and which memories were looked at.
+
+Who belongs to a cluster is told by edges ``in-cluster`` to the node of its name. A centroid is a direction among the
+vectors of one embedder: where the lab has another by now, see ``Centroids.fingerprint``, the clusters gain nobody and
+are not refined; making them anew gives each its old name where its members stay together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from memlab.state import Happened, Projection
+
+__all__ = ["Centroids", "Cluster"]
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One cluster: ``centroid`` is f32[dim] as bytes, ``radius`` a cosine distance, ``size`` its members when it was
+    last ``refined``. One that ``ended`` has no centroid; ``into`` is the cluster that it merged into.
+    """
+
+    name: str
+    centroid: bytes
+    radius: float
+    size: int
+    created: int
+    refined: int
+    ended: int | None = None
+    into: int | None = None
+
+
+class Centroids(Projection):
+    """The register of clusters, by number from 1. A number and a name are never given twice.
+
+    An event tells what is new of each of its ``clusters``: a number that is not known yet is a new cluster. Clusters of
+    what is private are a creator's ``own``: such an event says whose, as ``of``.
+    """
+
+    name: ClassVar[str] = "clusters"
+    kinds: ClassVar[tuple[str, ...]] = ("cluster", "refine")
+
+    def __init__(self) -> None:
+        self.fingerprint = ""
+        self.centre = b""
+        self.method = ""
+        self.settings: dict[str, int | float] = {}
+        self.upto = 0
+        """Clusters were sought among the memories up to this id."""
+        self.looked = 0
+        """And those up to this id may have joined since."""
+        self.all: dict[int, Cluster] = {}
+        self.own: dict[str, Centroids] = {}
+        """Those of what is private, by its creator; each has its own numbers apart from all others."""
+
+    def part(self, audience: str) -> Centroids:
+        """The clusters of what this audience alone sees; "" is everyone."""
+        return self.own.get(audience) or (Centroids() if audience else self)
+
+    @property
+    def every(self) -> dict[int, Cluster]:
+        """All clusters, of everyone and of those who keep something private."""
+        return self.all | {id: cluster for part in self.own.values() for id, cluster in part.all.items()}
+
+    @property
+    def live(self) -> dict[int, Cluster]:
+        """Those that are still there."""
+        return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
+
+    def fold(self, event: Happened) -> None:
+        body = event.body
+        part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
+        part._fold(event)
+
+    def _fold(self, event: Happened) -> None:
+        body = event.body
+        self.fingerprint = body.get("fingerprint", self.fingerprint)
+        self.centre = body.get("centre", self.centre)
+        self.method = body.get("method", self.method)
+        self.settings = dict(body.get("settings", self.settings))
+        self.upto = body.get("upto", self.upto)
+        self.looked = body.get("looked", body.get("upto", self.looked))
+        for told in body.get("clusters", ()):
+            cluster = self.all.get(told["id"])
+            if cluster is None:
+                cluster = Cluster(told["name"], b"", 0.0, 0, event.at, event.at)
+                self.all[told["id"]] = cluster
+            if "centroid" in told:
+                cluster.centroid, cluster.radius, cluster.refined = told["centroid"], told["radius"], event.at
+            cluster.size = told["size"]
+        for id, into in body.get("gone", ()):
+            cluster = self.all[id]
+            cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
+
+    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
+        return bool(body.get("of", viewer) == viewer)
+
+    def dump(self) -> Any:
+        return {
+            "fingerprint": self.fingerprint,
+            "centre": self.centre,
+            "method": self.method,
+            "settings": self.settings,
+            "upto": self.upto,
+            "looked": self.looked,
+            "clusters": [
+                [id, one.name, one.centroid, one.radius, one.size, one.created, one.refined, one.ended, one.into]
+                for id, one in self.all.items()
+            ],
+            **({"own": {creator: part.dump() for creator, part in self.own.items()}} if self.own else {}),
+        }
+
+    def load(self, dumped: Any) -> None:
+        self.fingerprint, self.centre = dumped["fingerprint"], dumped["centre"]
+        self.method, self.settings = dumped["method"], dict(dumped["settings"])
+        self.upto, self.looked = dumped["upto"], dumped["looked"]
+        self.all = {id: Cluster(*fields) for id, *fields in dumped["clusters"]}
+        for creator, part in dumped.get("own", {}).items():
+            self.own[creator] = Centroids()
+            self.own[creator].load(part)

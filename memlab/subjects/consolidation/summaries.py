@@ -1,0 +1,54 @@
+"""What consolidation made: which memories each summary stands for, and what status they had before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from memlab.state import Happened, Projection
+
+__all__ = ["Stands", "Summaries"]
+
+
+@dataclass(slots=True)
+class Stands:
+    """What one summary stands for: ``was`` has the members' ids by the status that they had.
+
+    ``by`` says what the members had in common (clusters or communities) and ``of`` which of these it was. ``undone`` is
+    the instant at which they were restored.
+    """
+
+    at: int
+    by: str
+    of: str
+    was: dict[str, list[int]]
+    undone: int | None = None
+
+    @property
+    def members(self) -> list[int]:
+        """The ids of the members, ascending."""
+        return sorted(id for ids in self.was.values() for id in ids)
+
+
+class Summaries(Projection):
+    """The register of summaries, by the id of the memory that is one."""
+
+    name: ClassVar[str] = "summaries"
+    kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
+
+    def __init__(self) -> None:
+        self.all: dict[int, Stands] = {}
+
+    def fold(self, event: Happened) -> None:
+        if event.kind == "unconsolidate":
+            self.all[event.body["summary"]].undone = event.at
+            return
+        for told in event.body.get("summaries", ()):
+            was = {status: list(ids) for status, ids in told["was"].items()}
+            self.all[told["summary"]] = Stands(event.at, event.body["by"], told["of"], was)
+
+    def dump(self) -> Any:
+        return [[id, one.at, one.by, one.of, one.was, one.undone] for id, one in self.all.items()]
+
+    def load(self, dumped: Any) -> None:
+        self.all = {id: Stands(*fields) for id, *fields in dumped}

@@ -1,0 +1,83 @@
+"""What every verb of a lab stands on: its store, its recaller, and how a memory is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+
+from memlab.arguments import Taken
+from memlab.clock import Micros, When, datable, to_micros
+from memlab.errors import UnknownName
+from memlab.privacy import personal_kinds
+from memlab.recall import Hit, Recaller
+from memlab.state import Seen, State
+from memlab.subjects.results import Memory
+
+if TYPE_CHECKING:
+    from memlab.policies import Pack
+    from memlab.storage.store import Store
+
+__all__ = ["Core", "Memories", "MemoryLike"]
+
+MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
+"""How a person names a memory: as it was returned, as it was shown, or by its id."""
+
+Memories = MemoryLike | Iterable[MemoryLike]
+"""One memory or several."""
+
+
+class Core:
+    """The store of one lab. ``seed`` decides, with what the lab has seen, which probes are drawn.
+
+    ``row`` and ``rows`` need the state to be held: within ``reading`` or ``store.writing``.
+    """
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.store, self.seed = store, seed
+        self.recaller = Recaller(store.embedder)
+
+    def reading(self) -> AbstractContextManager[State]:
+        """The state as it is now, which nobody changes within the block."""
+        return self.store.reading()
+
+    @property
+    def pack(self) -> Pack:
+        """The live pack, as of the state that is held."""
+        return self.store.versions.pack
+
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy."""
+        with self.reading() as state:
+            return state.memories()
+
+    def memory(self, memory: MemoryLike) -> Memory:
+        """A memory as it stands; UnknownName if there is none."""
+        with self.reading() as state:
+            return Memory.of(state, self.row(memory))
+
+    def row(self, memory: MemoryLike) -> int:
+        """The row of a memory in the folded state; UnknownName if there is none."""
+        state = self.store.state
+        id = memory.id if isinstance(memory, Memory | Hit) else memory
+        if not 1 <= id <= len(state):
+            raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
+        if isinstance(state, Seen) and state.hidden[id - 1]:
+            raise UnknownName("memory", id)
+        return id - 1
+
+    def rows(self, memories: Memories) -> list[int]:
+        """The rows of one memory or several, each once, in the order given."""
+        given = [memories] if isinstance(memories, Memory | Hit | int) else memories
+        return list(dict.fromkeys(map(self.row, given)))
+
+    def personal(self) -> frozenset[str]:
+        """The kinds of personal identifiers that the live pack has redacted, besides secrets."""
+        with self.reading():
+            return personal_kinds(self.pack.settings)
+
+    def instant(self, at: When | None, *, name: str = "at=") -> Micros:
+        """Microseconds UTC: ``at``, or now; ``name`` is that of the argument, for its errors."""
+        return self.store.clock() if at is None else datable(to_micros(at), name)

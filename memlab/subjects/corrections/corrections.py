@@ -1,0 +1,215 @@
+"""Correcting: what was wrong, what is to go, and what comes back."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.errors import InputError, UnknownName
+from memlab.operations import checked_operations
+from memlab.privacy import refuse, screen
+from memlab.schema import FIXED, RECALLABLE
+from memlab.state import Change, State, as_said, checked_columns, checked_text, redactions, refuse_names
+from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.corrections.decisions import (
+    edited,
+    in_place_of,
+    joined_by_succession,
+    kept_fields,
+    restored,
+    statuses_of,
+    superseding,
+    without_use,
+)
+from memlab.subjects.facts.decisions import named
+from memlab.subjects.feedback.reinforcing import Outcome, reinforced
+from memlab.subjects.remembering.body import remembering
+from memlab.subjects.results import Memory
+
+__all__ = ["Corrected", "Corrections"]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What ``deprecate``, ``forget``, ``delete`` or ``restore`` did.
+
+    ``frame`` has a row for each memory that changed: memory_id, before, status, text. ``review`` has those that a
+    changed one supersedes or was superseded by (memory_id, of, how, status, text): they may want a look.
+    """
+
+    verb: str
+    frame: pl.DataFrame
+    review: pl.DataFrame
+    reason: str | None = None
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(self.frame["memory_id"].to_list())
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        look = f", {self.review.height:,} to review" if self.review.height else ""
+        return f"<{self.verb}: {len(self):,} memories{look}>"
+
+    def _repr_html_(self) -> str:
+        why = f": {html.escape(self.reason)}" if self.reason else ""
+        parts = [f"<p>{html.escape(self.verb)}, {len(self):,} memories{why}</p>", self.frame._repr_html_()]
+        if self.review.height:
+            parts += ["<p>to review, as they are joined by <code>supersedes</code>:</p>", self.review._repr_html_()]
+        return "".join(parts)
+
+
+class Corrections:
+    """How memories of one lab are corrected: an event for each call, or none where nothing is to change."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def edit(self, memory: MemoryLike, *, text: str | None, fields: Mapping[str, Any]) -> Memory:
+        """What stands for ``memory`` once it is corrected; see ``Lab.edit``."""
+        if text is None and not fields:
+            raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
+        if "at" in fields:
+            raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
+        if "status" in fields:
+            raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
+        store = self._core.store
+        now = store.clock()
+        given = checked_columns(
+            {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}}, now=now
+        )
+        personal = self._core.personal()
+        screening = screen(given.pop("text")[0], personal=personal)
+        said = screening.text
+        refuse_names(given)
+        checked_operations(given.get("operations", ()))
+        columns = {name: values[0] for name, values in given.items()}
+        with store.writing() as tx:
+            state, pack = store.state, store.versions.pack
+            row = in_place_of(state, self._core.row(memory))
+            without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
+            before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
+            before["ref"] = state.refs.at(row)
+            same_text = text is None or said == state.texts.at(row)
+            if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
+                rest = {name: value for name, value in columns.items() if name not in FIXED}
+                change = edited(state, row, rest, now)
+                tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
+                id = row + 1
+            else:
+                id = tx.next_id
+                kept = {"provenance": "user-corrected", "source": "user-edit", **kept_fields(state, row), **columns}
+                listed = named(state, pack, {name: [value] for name, value in kept.items() if value is not None})
+                words = said if text is not None else screen(state.texts.at(row) or "", personal=personal).text
+                vector = store.embedder.encode([as_said(words, kept.get("speaker"))])
+                tx.payloads([id], [words])
+                tx.vectors(id, store.embedder.fingerprint, vector)
+                body = remembering(state, listed, id, 1, chain=False)
+                body |= {"edit": row + 1, **superseding(row + 1, id, now).body()}
+                body |= redactions([(id, finding) for finding in screening.findings])
+                tx.event("remember", body, at=now)
+        return self._core.memory(id)
+
+    def deprecate(self, memory: Memories, reason: str) -> Corrected:
+        """See ``LabReview.deprecate``."""
+        refuse(checked_text(reason, where="reason"), "reason")
+
+        def change(state: State, chosen: list[int], now: int) -> Change:
+            return without_use(state, chosen, "deprecated", now, reason) + self._used(state, chosen, now, "rejected")
+
+        return self._corrected("deprecate", lambda state: self._core.rows(memory), change, reason)
+
+    def forget(self, memory: Memories) -> Corrected:
+        """See ``Lab.forget``."""
+        return self._set_status("forget", "forgotten", lambda state: self._core.rows(memory))
+
+    def delete(self, memory: Memories | None, *, project: str | None) -> Corrected:
+        """See ``Lab.delete``."""
+
+        def rows(state: State) -> list[int]:
+            chosen = self._chosen(state, memory, project)
+            return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
+
+        return self._set_status("delete", "deleted", rows)
+
+    def restore(self, memory: Memories | None, *, project: str | None) -> Corrected:
+        """See ``Lab.restore``."""
+
+        def rows(state: State) -> list[int]:
+            chosen = self._chosen(state, memory, project)
+            return chosen if memory is not None else [r for r in chosen if state.names["status"].at(r) == "deleted"]
+
+        store = self._core.store
+
+        def change(state: State, chosen: list[int], now: int) -> Change:
+            change = restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
+            back = [row for row in chosen if state.names["status"].at(row) not in RECALLABLE]
+            return change + self._used(state, back, now, "recalled")
+
+        return self._corrected("restore", rows, change)
+
+    def related(self, memory: Memories | None) -> pl.DataFrame:
+        """See ``LabReview.related``."""
+        with self._core.reading() as state:
+            if memory is not None:
+                return joined_by_succession(state, self._core.rows(memory))
+            status = state.names["status"]
+            return joined_by_succession(state, np.flatnonzero(status.codes == status.code("deprecated")).tolist())
+
+    def _chosen(self, state: State, memory: Memories | None, project: str | None) -> list[int]:
+        """The rows of the memories named, or of all that are a project's own."""
+        if (memory is None) == (project is None):
+            raise InputError("Name memories, or a project: one of the two.")
+        if memory is not None:
+            return self._core.rows(memory)
+        names = state.names["project"]
+        rows: list[int] = np.flatnonzero(names.codes == names.code(project)).tolist()
+        if not rows:
+            raise UnknownName("project", project, names.vocabulary)
+        return rows
+
+    def _set_status(
+        self, verb: str, status: str, rows: Callable[[State], list[int]], reason: str | None = None
+    ) -> Corrected:
+        return self._corrected(
+            verb, rows, lambda state, chosen, now: without_use(state, chosen, status, now, reason), reason
+        )
+
+    def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
+        pack = self._core.pack
+        return reinforced(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
+
+    def _corrected(
+        self,
+        verb: str,
+        rows: Callable[[State], list[int]],
+        change: Callable[[State, list[int], int], Change],
+        reason: str | None = None,
+    ) -> Corrected:
+        """One event that changes statuses, or none if nothing is to change."""
+        with self._core.store.writing() as tx:
+            state, now = self._core.store.state, self._core.store.clock()
+            chosen = rows(state)
+            before = [state.names["status"].at(row) for row in chosen]
+            made = change(state, chosen, now)
+            if made:
+                tx.event(verb, made.body(), at=now)
+        with self._core.reading() as state:
+            status = [state.names["status"].at(row) for row in chosen]
+            frame = pl.DataFrame(
+                {
+                    "memory_id": [row + 1 for row in chosen],
+                    "before": before,
+                    "status": status,
+                    "text": [state.texts.at(row) for row in chosen],
+                },
+                schema={"memory_id": pl.Int64, "before": pl.String, "status": pl.String, "text": pl.String},
+            )
+            return Corrected(verb, frame, joined_by_succession(state, chosen), reason)

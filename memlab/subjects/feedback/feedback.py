@@ -1,0 +1,226 @@
+"""Use: what came of the memories that a recall showed, and what that changes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.arguments import checked
+from memlab.clock import Micros, When
+from memlab.errors import InputError, UnknownName
+from memlab.policies import Pack
+from memlab.privacy import refuse
+from memlab.recall import Hit, Hits
+from memlab.schema import OUTCOMES
+from memlab.state import Change, State, checked_text
+from memlab.storage.views import seen
+from memlab.subjects.agents.relationships import check_agent, in_event, relationship_of, trusted
+from memlab.subjects.clusters.decisions import audience_of
+from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.feedback.coactivation import NAMEABLE, joined, pairs_with, remaining
+from memlab.subjects.feedback.judged import Judged
+from memlab.subjects.feedback.reinforcing import days_before, reinforced
+from memlab.subjects.feedback.verdict import gap_of, judged
+from memlab.subjects.results import Feedback, Memory
+from memlab.verifiers import Verdict, Verifier
+
+__all__ = ["Judgements", "Verified"]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A verdict as it was logged: which ids passed, best first, and which did not.
+
+    ``edges`` were made between those that passed, ``strengthened`` were there before; ``tag`` was inferred for those
+    without it; ``gap`` is the number of the gap that was logged because nothing passed.
+    """
+
+    event: int
+    decision: int
+    accepted: tuple[int, ...]
+    rejected: tuple[int, ...]
+    edges: int
+    strengthened: int
+    tag: str | None
+    gap: int | None
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """``memory_id``, ``passed``."""
+        ids = [*self.accepted, *self.rejected]
+        passed = [True] * len(self.accepted) + [False] * len(self.rejected)
+        return pl.DataFrame({"memory_id": ids, "passed": passed}, schema={"memory_id": pl.Int64, "passed": pl.Boolean})
+
+    def _repr_html_(self) -> str:
+        told = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
+        told += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(self.edges or self.strengthened)
+        if self.tag is not None:
+            told.append(f"tag <code>{html.escape(self.tag)}</code> inferred")
+        if self.gap is not None:
+            told.append(f"gap {self.gap} logged")
+        return f"<p>Recall {self.decision}: {'; '.join(told)}.</p>"
+
+
+class Judgements:
+    """What came of the memories that a recall showed."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def feedback(
+        self,
+        hit: MemoryLike,
+        outcome: str | None,
+        *,
+        rating: int | None,
+        reward: float | None,
+        agent: str | None,
+        source: str,
+        at: When | None,
+    ) -> Feedback:
+        """Log one judgement and what it changes; see ``Lab.feedback``."""
+        if outcome is None and rating is not None:
+            outcome = "fail" if rating == 1 else "success"
+        if outcome is None and reward is None:
+            raise InputError('Feedback needs an outcome, "success" or "fail", a rating or a reward.')
+        if outcome is not None and outcome not in OUTCOMES:
+            raise UnknownName("outcome", outcome, OUTCOMES)
+        refuse(checked_text(source, where="source"), "the source of feedback")
+        if agent is not None:
+            check_agent(agent)
+        now = self._core.instant(at)
+        decision = hit.decision if isinstance(hit, Hit) else None
+        with self._core.store.writing() as tx:
+            state, pack = self._core.store.state, self._core.pack
+            row = self._core.row(hit)
+            body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
+            body |= {"reward": reward, "source": source}
+            if isinstance(hit, Hit):
+                body |= {"pack": hit._hits.pack.hash, "probe": hit.probe}
+            if rating is not None:
+                body["rating"] = rating
+            body |= _of_outcome(state, pack, row, now, hit=hit, outcome=outcome, rating=rating).body()
+            if agent is not None:
+                # how it did is known to whoever sees the memory, and so is what follows of it
+                known = relationship_of(seen(self._core.store.journal, state, audience_of(state, row)), pack, agent)
+                body["relationship"] = in_event(
+                    known if outcome is None else trusted(known, pack, helpful=outcome == "success")
+                )
+            seq = tx.event("feedback", body, at=now)
+        return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)
+
+    def verify(
+        self,
+        hits: Hits,
+        accepted: Verifier | Memories,
+        *,
+        rejected: Memories | None = None,
+        relations: Mapping[tuple[int, int], str] | None = None,
+        at: When | None = None,
+    ) -> Verified:
+        """Carry out a verdict on a recall; see ``Lab.verify``."""
+        decision = hits.decision
+        if decision is None:
+            raise InputError("This recall was not logged, so a verdict on it cannot be: recall with log=True.")
+        verdict = _verdict(hits, accepted)
+        passed = _shown(hits, verdict.accepted)
+        failing = verdict.rejected if rejected is None else _several(rejected)
+        failed = [id for id in hits.ids if id not in passed] if failing is None else _shown(hits, failing)
+        both = sorted(set(passed) & set(failed))
+        if both:
+            raise InputError(f"Memory {both[0]} is both accepted and rejected.")
+        named = _checked_relations({**verdict.relations, **(relations or {})}, passed)
+        now = self._core.instant(at)
+        with self._core.store.writing() as tx:
+            state, pack = self._core.store.state, self._core.pack
+            known = state.projection(Judged)
+            if known.verified(decision):
+                raise InputError(f"The recall {decision} was verified already: a verdict counts once.")
+            found = judged(state, pack, now, used=hits.slate.at, accepted=passed, rejected=failed, relations=named)
+            gap = None if passed else gap_of(hits.slate)
+            body = {"decision": decision, "verified": passed, "rejected": failed, **found.change.body()}
+            seq = tx.event("verify", body if gap is None else {**body, "gap": gap}, at=now)
+        return Verified(
+            seq,
+            decision,
+            tuple(passed),
+            tuple(failed),
+            edges=len((found.change.edges or {"source": ()})["source"]),
+            strengthened=len((found.change.strengthen or {"edges": ()})["edges"]),
+            tag=found.tag,
+            gap=None if gap is None else seq,
+        )
+
+
+def _of_outcome(
+    state: State, pack: Pack, row: int, now: Micros, *, hit: MemoryLike, outcome: str | None, rating: int | None
+) -> Change:
+    """What feedback changes: in the memory, and in the edges to what succeeded with it."""
+    if outcome is None or not remaining(state, [row + 1]):
+        return Change()
+    rows = np.array([row])
+    used = hit._hits.slate.at if isinstance(hit, Hit) else None
+    decision = hit.decision if isinstance(hit, Hit) else None
+    change = reinforced(
+        state,
+        pack,
+        rows,
+        now,
+        outcome="success" if outcome == "success" else "fail",
+        rating=rating,
+        elapsed=lambda: days_before(state, rows, now, used=used, counted=decision is not None),
+    )
+    if outcome == "success" and decision is not None:
+        kept = state.projection(Judged)
+        others = remaining(state, kept.successes(decision))
+        if row + 1 not in others:
+            change += joined(state, pack, pairs_with(row + 1, others, pack.count("edge-pairs")))
+    return change
+
+
+def _verdict(hits: Hits, accepted: Verifier | Memories) -> Verdict:
+    given = accepted(hits) if callable(accepted) else accepted
+    if isinstance(given, Verdict):
+        return verdict(given.accepted, given.rejected, given.relations)
+    return verdict(given)
+
+
+@checked
+def verdict(
+    accepted: Memories,
+    rejected: Memories | None = None,
+    relations: Mapping[tuple[int, int], str] | None = None,
+) -> Verdict:
+    """What a verifier gave, checked."""
+    failing = None if rejected is None else _several(rejected)
+    return Verdict(_several(accepted), failing, relations or {})
+
+
+def _several(given: Memories) -> list[MemoryLike]:
+    return [given] if isinstance(given, Memory | Hit | int) else list(given)
+
+
+def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
+    """The ids that ``given`` names, each once, in the order in which they were shown."""
+    ids = {memory.id if isinstance(memory, Memory | Hit) else memory for memory in given}
+    unknown = next((id for id in ids if id not in hits.ids), None)
+    if unknown is not None:
+        raise UnknownName("hit of this recall", unknown, map(str, hits.ids))
+    return [id for id in hits.ids if id in ids]
+
+
+def _checked_relations(relations: Mapping[tuple[int, int], str], passed: list[int]) -> dict[tuple[int, int], str]:
+    for pair, relation in relations.items():
+        if relation not in NAMEABLE:
+            raise UnknownName("relation", relation, NAMEABLE)
+        if pair[0] == pair[1]:
+            raise InputError(f"A relation joins two memories that pass, such as (3, 7), not {pair!r}.")
+        outside = next((id for id in pair if id not in passed), None)
+        if outside is not None:
+            raise UnknownName("accepted memory", outside, map(str, passed))
+    return dict(relations)

@@ -1,0 +1,72 @@
+"""What a verifier's verdict on a recall changes, and what it tells of the memory: that something is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memlab.clock import Micros
+from memlab.policies import Pack
+from memlab.privacy import screen
+from memlab.slates import Slate
+from memlab.state import Change, State
+from memlab.subjects.feedback.coactivation import joined, pairs_of, remaining
+from memlab.subjects.feedback.gaps import SNIPPET
+from memlab.subjects.feedback.reinforcing import Outcome, days_before, reinforced
+from memlab.subjects.feedback.tags import common_tag, tagged
+
+__all__ = ["Judgement", "gap_of", "judged"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``change`` is what the event carries; ``tag`` the one that was inferred, if any."""
+
+    change: Change
+    tag: str | None
+
+
+def judged(
+    state: State,
+    pack: Pack,
+    now: Micros,
+    *,
+    used: Micros,
+    accepted: Sequence[int],
+    rejected: Sequence[int],
+    relations: Mapping[tuple[int, int], str],
+) -> Judgement:
+    """Ids that a verifier let pass (best first) and ids that it did not, of a logged recall at the instant ``used``.
+
+    Both are put to the ``reinforce`` policy. Those that passed are joined to one another, best pairs first and at most
+    ``edge-pairs`` of them, and share the tag that most of them have. What was deleted meanwhile is left alone.
+    """
+    accepted, rejected = remaining(state, accepted), remaining(state, rejected)
+    relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}
+    change = _reinforced(state, pack, now, used, accepted, "verified")
+    change += _reinforced(state, pack, now, used, rejected, "rejected")
+    change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)
+    rows = np.array(accepted, dtype=np.int64) - 1
+    tag = common_tag(state, pack, rows)
+    return Judgement(change if tag is None else change + tagged(state, rows, tag), tag)
+
+
+def _reinforced(state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome) -> Change:
+    rows = np.sort(np.array(ids, dtype=np.int64)) - 1
+    return reinforced(state, pack, rows, now, outcome=outcome, elapsed=lambda: days_before(state, rows, now, used=used))
+
+
+def gap_of(slate: Slate) -> dict[str, Any] | None:
+    """What an event keeps of a context for which there were seeds, none of which passed; None if there were none."""
+    if not (slate.numbers["hops"] == 0).any():
+        return None
+    return {
+        "snippet": screen(slate.query[:SNIPPET]).text,
+        "vector": slate.vector,
+        "embedder": slate.fingerprints["embedder"],
+        "project": slate.project,
+        "session": slate.session,
+    }

@@ -1,0 +1,182 @@
+"""``lab.io``: exports, imports, mirrors, backups and checks."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+
+from memlab.arguments import Count, Within, checked
+from memlab.errors import LabError, MemlabError, UnknownName
+from memlab.storage.copies import copies, forget_copy, note_copy, written
+from memlab.storage.purging import PURGE_TIMEOUT
+from memlab.storage.store import Store
+from memlab.storage.views import SeenStore
+from memlab.subjects.backups.backups import Backup, back_up, check_open
+from memlab.subjects.backups.checking import Checked
+from memlab.subjects.core import Core
+from memlab.subjects.policies.policies import LabPolicies
+
+if TYPE_CHECKING:
+    from memlab.moving import Loaded, Mirror
+
+__all__ = ["LabIO", "reach_lost_mirrors"]
+
+
+class LabIO:
+    """``lab.io``: files that go out of a lab and come in, backups, and checks of its own files."""
+
+    def __init__(self, core: Core, policies: LabPolicies) -> None:
+        self._core, self._policies = core, policies
+
+    @checked
+    def export(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        where: pl.Expr | None = None,
+        project: str | None = None,
+        policies: bool = True,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the lab to a file that ``load`` reads back exactly, and return its path.
+
+        ``format`` is "jsonl", "parquet" (one file, or without a suffix a folder of tables), "markdown" or "sexp"; the
+        suffix of ``path`` says it too. Memories of every status are written, with their columns, uses and edges, unless
+        ``where`` (an expression over ``lab.memories``) or ``project`` leaves some out; of a whole lab its other tables
+        come along. ``policies`` adds the texts of the live pack and of every version before it.
+
+        The journal keeps ``path``, so that the receipt of a ``purge`` tells whether the export holds what was purged;
+        a lab that was opened with read_only=True cannot.
+
+        Raises InputError for a path that is taken (unless ``overwrite``) or whose format nobody can tell.
+
+        >>> lab.io.export("agent.jsonl")                                                      # doctest: +SKIP
+        """
+        from memlab.moving import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
+
+        target = Path(path).expanduser()
+        journal = self._core.store.journal
+
+        def bundle() -> Bundle:
+            tables = format == "parquet" or (format is None and target.suffix == ".parquet")
+            tables = tables and not isinstance(self._core.store, SeenStore)  # the events are those of the whole lab
+            with self._core.reading() as state:
+                return bundle_of(
+                    state,
+                    lab=lab_id(journal),
+                    now=self._core.store.clock(),
+                    where=where,
+                    project=project,
+                    policies=policies_of(self._core.store.versions) if policies else None,
+                    events=events_of(journal) if tables and where is None and project is None else None,
+                )
+
+        def write(made: Bundle) -> Path:
+            known = any(one.path == target.absolute() for one in copies(journal))
+            note_copy(journal, "export", target, begun=True)  # first, as a process may be killed
+            try:
+                return write_bundle(made, target, format, overwrite=overwrite)
+            except MemlabError:
+                if not known:
+                    forget_copy(journal, target)
+                raise
+
+        return written(self._core.store, bundle, write)
+
+    @checked
+    def load(
+        self, path: str | Path, *, format: str | None = None, project: str | None = None, policies: bool = False
+    ) -> Loaded:
+        """Add the memories of a file, of another lab's folder, or of what another tool exported.
+
+        ``format`` is one of ``export``'s, "lab", "mem0" or "langgraph"; mostly the path says it. Every memory keeps its
+        times, counts and status, and where it comes from in the column ``origin``, so a second import of the same adds
+        nothing. Ids are those of the file where this lab is empty and the file holds a whole lab. ``project`` is given
+        to all of them; ``policies=True`` also uses the pack of the file. Texts pass the privacy gate, and nothing in
+        the file is run.
+
+        It is one transaction: a DatasetError names line, column or field, and nothing was added. InputError where there
+        is no file; PrivacyError for a secret that stands in a name; NotALab, NewerLab, DamagedLab.
+
+        >>> lab.io.load("agent.jsonl")                                                        # doctest: +SKIP
+        """
+        from memlab.moving import IMPORTS, format_of, lab_id, load_bundle, pack_of, read_bundle, read_lab
+
+        source = Path(path).expanduser()
+        if format is not None and format not in IMPORTS:
+            raise UnknownName("format of an import", format, IMPORTS)
+        chosen = format_of(source) if format is None else format
+        bundle = read_lab(source, now=self._core.store.clock()) if chosen == "lab" else read_bundle(source, chosen)
+        pack = pack_of(bundle.policies, bundle.source) if policies and bundle.policies is not None else None
+        loaded = load_bundle(self._core.store, bundle, own=lambda: lab_id(self._core.store.journal), project=project)
+        if pack is not None:
+            self._policies.use(pack, reason=f"came with {bundle.source}")
+        return loaded
+
+    @checked
+    def mirror(
+        self, folder: str | Path, *, every: Annotated[float, Within(0, 9_000_000_000, above=True)] | None = None
+    ) -> Mirror:
+        """Keep a readable copy in ``folder``: one Markdown file a memory and ``index.json``.
+
+        ``update()`` of what is returned brings it up to date; with ``every``, a thread does, so many seconds apart,
+        until ``stop`` or the lab is closed. Only what has changed is written, and the files of deleted and purged
+        memories go. The journal keeps ``folder``, and ``purge`` brings it in step whether the mirror runs or not; a lab
+        that was opened with read_only=True cannot. Raises InputError for a folder that holds other things, is a link or
+        mirrors another lab.
+
+        >>> mirror = lab.io.mirror("memories", every=5)                                       # doctest: +SKIP
+        """
+        from memlab.moving import Mirror
+
+        kept = weakref.ref(self._core)
+        return Mirror(Path(folder).expanduser(), self._core.store, alive=lambda: kept() is not None, every=every)
+
+    @checked
+    def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:
+        """Copy the lab into ``folder`` (``backups`` in its own, unless given), and keep the newest ``keep`` there.
+
+        Others read and write meanwhile; the copy is the lab as it was at one moment, every row of it checked, and is
+        there whole or not at all. It opens as a lab: ``memlab.open(backup.path)``. To go back to it, close the lab and
+        use ``memlab.restore(path, backup.path)``. Give each lab a folder of its own. ``purge`` reaches every folder
+        that was used.
+
+        Raises InputError for ``keep`` below 1 and for a lab in memory without a folder, ReadOnlyLab, LabError where the
+        disk refuses, DamagedLab if the lab or the copy is not whole. A lab of 100,000 memories (90 MB) takes 0.4
+        seconds of processor time.
+
+        >>> lab.io.backup().path                                                              # doctest: +SKIP
+        """
+        return back_up(self._core.store, folder, keep)
+
+    @checked
+    def check(self, *, repair: bool = True) -> Checked:
+        """Compare everything in this lab with what was written, and mend what can be mended: see ``memlab.check``.
+
+        >>> lab.io.check().sound                                                              # doctest: +SKIP
+        True
+        """
+        return check_open(self._core.store, repair=repair)
+
+    def snapshot(self) -> None:
+        """Write the folded state down, so that the next opening is quick; closing does it when there is much new."""
+        self._core.store.snapshot()
+
+
+def reach_lost_mirrors(store: Store) -> None:
+    """Bring in step the mirrors that the last purge did not reach: it was killed, or a disk was not there."""
+    from memlab.moving import reach_mirrors
+
+    try:
+        with store.derived.held(PURGE_TIMEOUT):
+            problems = reach_mirrors(store)
+    except LabError as error:
+        problems = {store.folder or Path(): str(error)}
+    for path, problem in problems.items():
+        if path.exists() and problem:
+            warnings.warn(f"The mirror in {path} may hold what was purged: {problem}", stacklevel=4)

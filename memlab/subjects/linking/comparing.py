@@ -1,0 +1,143 @@
+"""Linking as a lab does it: what is about to be stored beside what is there, and later what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.errors import UnknownName
+from memlab.journal import Event
+from memlab.policies import Pack
+from memlab.recall import Filters, Population, Question
+from memlab.schema import RECALLABLE
+from memlab.state import State
+from memlab.subjects.core import Core
+from memlab.subjects.linking.decisions import linked
+from memlab.subjects.linking.linked import Linked
+from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.waiting import Waiting
+
+__all__ = ["LINKING", "Comparing", "check_linking", "link_waiting", "linking_of", "waiting_of"]
+
+LINKING = ("off", "now", "later")
+
+_AT_ONCE = 32
+"""Memories linked in one transaction, in which nobody else writes: some 0.2 s beside 100,000 others."""
+
+
+class Comparing:
+    """How new memories of one lab are compared with old ones, under its pack as it is now."""
+
+    def __init__(self, core: Core) -> None:
+        core.store.refresh_index()
+        self._core = core
+
+    def before(self, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int) -> Linked:
+        """Of what is not stored yet: the body of the ``remember`` event that would store all of it at ``now``."""
+        state, first = self._core.store.state, int(body["first"])
+        fresh = _fresh(state, body, texts, vectors, now=now)
+        before = np.full(len(fresh), -1, dtype=np.int64)
+        if "edges" in body:
+            before[np.asarray(body["edges"]["target"], dtype=np.int64) - first] = (
+                np.asarray(body["edges"]["source"], dtype=np.int64) - 1
+            )
+        joint = Joint(state, self._core.pack, now, fresh=fresh, before=before)
+        kinds = fresh.names["kind"]
+        return self._linked(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
+
+    def after(self, ids: range) -> Linked:
+        """Of what is stored: those of these ids, one after the other, that take part in recall and are no turns."""
+        state = self._core.store.state
+        rows = np.arange(ids.start - 1, ids.stop - 1)
+        status, kinds = state.names["status"], state.names["kind"]
+        live = np.isin(status.codes[rows], [status.code(word) for word in RECALLABLE])
+        rows = rows[live & (kinds.codes[rows] != kinds.code("turn"))]
+        return self._linked(Joint(state, self._core.pack, self._core.store.clock()), rows)
+
+    def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
+        """Closeness of the nearest memory that a recall from this project may find; None where there is none."""
+        state = self._core.store.state
+        population = self._populate(project=project, session=None, filters=Filters(viewer=viewer))
+        if not len(population):
+            return None
+        vector = self._core.store.embedder.encode([text])[0]
+        _, cosine = state.vectors.top(vector, 1, **population.search)
+        return float(self._core.store.embedder.closeness(cosine)[0])
+
+    def _linked(self, joint: Joint, rows: NDArray[np.int64]) -> Linked:
+        pack = joint.pack
+        return linked(
+            joint,
+            rows,
+            self._populate,
+            self._core.store.embedder.closeness,
+            count=pack.count("link-candidates"),
+            gain=pack.number("merge-gain"),
+            most=pack.count("edges-per-node"),
+        )
+
+    def _populate(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
+        question = Question("", at=0, project=project, session=session, filters=filters)
+        return self._core.recaller.population(self._core.store.state, question)
+
+
+class _Held:
+    """Texts and vectors that are in no journal yet."""
+
+    def __init__(self, texts: Sequence[str], vectors: NDArray[np.int8]) -> None:
+        self._texts, self._vectors = texts, vectors
+
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        return [self._texts[id - 1] for id in ids]
+
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        yield after_id + 1, self._vectors[after_id:]
+
+
+def _fresh(
+    state: State, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int
+) -> State:
+    """What the event will amount to, in a state of its own: one definition of what is remembered, the fold's."""
+    embedder = {"fingerprint": state.fingerprint, "name": state.embedder_name, "dim": state.vectors.dim}
+    alone = {"first": 1, "count": body["count"], "columns": body["columns"]}
+    fresh = State()
+    fresh.fold([Event(1, now, "embedder", embedder), Event(2, now, "remember", alone)], _Held(texts, vectors))
+    return fresh
+
+
+def waiting_of(state: State) -> Waiting:
+    """Which memories of a state wait to be linked."""
+    waiting = state.projection(Waiting)
+    return waiting
+
+
+def link_waiting(core: Core) -> bool:
+    """Link the first memories that wait, in one transaction; False if none did.
+
+    What waits is asked under the writer's lock, of a state that has seen every event, and the event that links them
+    says so: whichever process or thread comes next goes on after them, and a process that is killed loses nothing.
+    """
+    store = core.store
+    with store.writing() as tx:
+        ids = waiting_of(store.state).first(_AT_ONCE)
+        if not ids:
+            return False
+        change = Comparing(core).after(ids).change
+        tx.event("link", {"upto": ids.stop - 1, **change.body()}, at=store.clock())
+    return True
+
+
+def check_linking(given: object) -> None:
+    """UnknownName for what is no way of linking; None is the pack's."""
+    if given is not None and given not in LINKING:
+        raise UnknownName("way of linking", given, LINKING)
+
+
+def linking_of(pack: Pack, given: str | None, columns: Mapping[str, list[Any]]) -> str:
+    """When new memories are linked: as the caller says, or the pack. Turns alone are not linked at all."""
+    how = str(pack.settings["linking"]) if given is None else given
+    kinds = columns.get("kind")
+    return "off" if kinds is not None and all(kind == "turn" for kind in kinds) else how

@@ -1,0 +1,384 @@
+"""Linking: what new memories are to those that a lab holds, and what becomes of both.
+
+``link`` is asked for all pairs of a block at once, ``resolve`` where it says duplicate, updates or contradicts. Then
+the conflicts alone are gone through in the order of the new rows and of their nearness, because what is decided of one
+may settle the next: what was merged away is met as what stands for it, and what was superseded is met no more.
+
+A memory takes the place of another only where both reach equally far: the same project, scope, branch, season and
+visibility (and session or creator where these bind it). Otherwise both stay, joined by an edge: what one branch taught
+does not end what the others know. Turns of a conversation have no part in this: they were said, and are neither
+compared nor dropped.
+
+A new memory that is *not stored yet* and is merged or skipped never comes to be. One that *was stored already* (linking
+"later") was acknowledged, so it stays in the lab and is superseded by what stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.schema import NEVER, RELATIONS
+from memlab.state import Change, edges_of, values_of
+from memlab.subjects.linking.candidates import Places, Populate, candidates
+from memlab.subjects.linking.linked import Linked, Outcome
+from memlab.subjects.linking.negation import difference
+from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.pairs import Pairs
+
+__all__ = ["linked"]
+
+_BLOCK = 256
+"""New rows of which the pairs are decided at once."""
+
+_READ = 1500
+"""Characters of which every embedder has read all: two longer texts may be near for how they begin."""
+
+_EDGES = {
+    "similar": "similar-to",
+    "related": "relates-to",
+    "updates": "updates",
+    "contradicts": "contradicts",
+    "duplicate": "similar-to",
+}
+_CONFLICTS = ("duplicate", "updates", "contradicts")
+_REACH = ("project", "scope", "branch", "season", "visibility")
+_UNITED = ("tags", "files", "agents")
+
+Ints = NDArray[np.int64]
+Closeness = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def linked(
+    joint: Joint,
+    rows: Ints,
+    populate: Populate,
+    closeness: Closeness,
+    *,
+    count: int,
+    gain: float,
+    most: int,
+) -> Linked:
+    """Decide of the new ``rows`` (ascending; all of ``joint.fresh``, or rows of its state) by the pack's policies.
+
+    ``count`` is how many nearest are looked at, ``gain`` what a merge adds to a strength, ``most`` how many edges of
+    one relation a memory has at most (0: any number). Nothing is written.
+    """
+    return _Decision(joint, rows, populate, closeness, count=count).made(gain=gain, most=most)
+
+
+class _Decision:
+    """The state of one decision: what was merged and superseded so far."""
+
+    def __init__(self, joint: Joint, rows: Ints, populate: Populate, closeness: Closeness, *, count: int) -> None:
+        self.joint, self.rows = joint, rows
+        self.stored = joint.fresh is None
+        self.gone = np.zeros(len(joint), dtype=np.bool_)
+        self.root: dict[int, int] = {}
+        """What stands for a new row that was merged or skipped; a skipped one has no part in anything else."""
+        self.outcome: dict[int, Outcome] = {}
+        self.why: dict[int, str] = {}
+        self.successor: dict[int, int] = {}
+        self.superseded: list[tuple[int, int, int, str]] = []
+        self.merges: dict[int, list[int]] = {}
+        self.edges: list[tuple[int, int, str, float]] = []
+        self.plain: list[tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]] = []
+        places = Places(joint, rows) if len(rows) else None
+        for start in range(0, len(rows), _BLOCK):
+            assert places is not None
+            self._block(rows[start : start + _BLOCK], places, populate, closeness, count)
+
+    def _block(self, rows: Ints, places: Places, populate: Populate, closeness: Closeness, count: int) -> None:
+        joint, policies = self.joint, self.joint.pack.policies
+        met = candidates(joint, rows, places, populate, count=count, gone=self.gone if self.gone.any() else None)
+        if not len(met):
+            return
+        old, second = np.unique(met.old, return_inverse=True)
+        new = joint.side(rows)
+        pairs = Pairs(
+            new,
+            joint.side(old),
+            np.searchsorted(rows, met.new),
+            second.reshape(-1),
+            met.similarity,
+            closeness(met.similarity),
+            met.rank,
+        )
+        relation = pairs.ask(policies["link"])
+        conflict = np.flatnonzero(np.isin(relation, _CONFLICTS) | self._opposed(pairs, relation))
+        resolution = np.full(len(pairs), "keep-both", dtype=object)
+        if len(conflict):
+            conflict = conflict[_may_resolve(pairs.take(conflict), joint.now)]
+        if len(conflict):
+            resolution[conflict] = pairs.take(conflict).ask(policies["resolve"])
+            _spare_long(pairs, relation, resolution)
+        weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
+        settled = resolution != "keep-both"
+        settled &= np.array([one is not None for one in resolution.tolist()], dtype=np.bool_)
+        # first whether a new one stays: what it supersedes is superseded by what stands for it
+        order = np.lexsort((met.rank, resolution == "keep-new", met.new))
+        for place in order[settled[order]].tolist():
+            self._settle(place, met.new, met.old, pairs, relation, resolution, weight)
+        join = np.isin(relation, tuple(_EDGES)) & ~settled
+        self.plain.append((met.new[join], met.old[join], relation[join], weight[join]))
+
+    def _opposed(self, pairs: Pairs, relation: NDArray[Any]) -> NDArray[np.bool_]:
+        """Pairs that ``link`` calls no more than alike, nearer than the setting conflict-closeness, of which one denies
+        the other or gives its property another value.
+        """
+        alike = np.isin(relation, ("similar", "related"))
+        near = alike & (pairs.closeness > self.joint.pack.number("conflict-closeness"))
+        return near & pairs.opposed if near.any() else near
+
+    def _settle(
+        self,
+        place: int,
+        new: Ints,
+        old: Ints,
+        pairs: Pairs,
+        relation: NDArray[Any],
+        resolution: NDArray[Any],
+        weight: NDArray[np.float64],
+    ) -> None:
+        """One conflict, after those of earlier rows and of nearer neighbours."""
+        fresh, other = int(new[place]), self._standing(int(old[place]))
+        if self.outcome.get(fresh) == "skipped" or other in self.successor or self.outcome.get(other) == "skipped":
+            return
+        said = pairs.new.said[pairs.first[place]].text, pairs.old.said[pairs.second[place]].text
+        word, decided = str(relation[place]), str(resolution[place])
+        if decided == "keep-new":
+            self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(said[1], said[0])}")
+        elif fresh in self.root or other == fresh:
+            return
+        elif decided == "merge" and self._leave(fresh, other, "merged"):
+            self.why[fresh] = f"{word}, closeness {weight[place]:.2f}"
+            self.merges.setdefault(other, []).append(fresh)
+        elif decided == "keep-old" and self._leave(fresh, other, "skipped"):
+            self.why[fresh] = f"{word}, and what was known stays: {difference(said[0], said[1])}"
+
+    def _standing(self, row: int) -> int:
+        """The row itself, or what it was merged into."""
+        return self.root.get(row, row)
+
+    def _leave(self, fresh: int, other: int, outcome: Outcome) -> bool:
+        """The new one goes and the other stands for it; False where that would close a circle.
+
+        Nothing stands on the new one yet: only later rows can.
+        """
+        if self._leads(other, fresh) or fresh in self.successor:
+            return False
+        self.root[fresh], self.outcome[fresh] = other, outcome
+        self.gone[fresh] = True
+        return True
+
+    def _supersede(self, fresh: int, other: int, word: str, weight: float, why: str) -> None:
+        stays = self._standing(fresh)
+        if stays == other or stays in self.successor or self._leads(stays, other):
+            return
+        self.successor[other] = stays
+        self.gone[other] = True
+        self.superseded.append((fresh, stays, other, why))
+        self.edges += [(stays, other, _EDGES[word], weight), (stays, other, "supersedes", 1.0)]
+
+    def _leads(self, row: int, to: int) -> bool:
+        """Whether the chain of what superseded ``row`` comes to ``to``."""
+        state, seen = self.joint.state, set()
+        while row != to:
+            if row in seen:
+                return False
+            seen.add(row)
+            if row in self.successor:
+                row = self.successor[row]
+                continue
+            after = state.numbers["superseded_by"].values[row] if row < len(state) else np.nan
+            if np.isnan(after):
+                return False
+            row = int(after) - 1
+        return True
+
+    # -- what the fold is told --------------------------------------------------------------------------------
+
+    def made(self, *, gain: float, most: int) -> Linked:
+        # turns among the fresh were compared with nothing, and are stored as well
+        whole = self.rows if self.stored else np.arange(self.joint.size, len(self.joint))
+        rows = whole.tolist()
+        outcomes: tuple[Outcome, ...] = tuple(self.outcome.get(row, "added") for row in rows)
+        ids = np.arange(1, len(self.joint) + 1)
+        if not self.stored:
+            # ids are given to what is stored only
+            held = np.array([outcome == "added" for outcome in outcomes], dtype=np.bool_)
+            ids[whole[held]] = self.joint.size + 1 + np.arange(int(held.sum()))
+        place_of = {row: place for place, row in enumerate(rows)}
+        source, target, relation, weight = self._joined()
+        change = self._changed(ids, gain) + Change(
+            edges=edges_of(ids[source].tolist(), ids[target].tolist(), relation.tolist(), weight.tolist())
+            if len(source)
+            else None
+        )
+        if change.edges and most:
+            change = Change(edges={**change.edges, "most": most}, set=change.set)
+        shown = relation != "supersedes"
+        own = np.array([place_of.get(row, -1) for row in source.tolist()], dtype=np.int64)
+        shown &= own >= 0
+        return Linked(
+            outcomes=outcomes,
+            stands=tuple(int(ids[self._standing(row)]) for row in rows),
+            superseded=tuple(
+                (place_of[fresh], int(ids[stays]), int(ids[goes]), why) for fresh, stays, goes, why in self.superseded
+            ),
+            whys={place_of[row]: why for row, why in self.why.items()},
+            change=change,
+            edges=(own[shown], ids[source[shown]], ids[target[shown]], relation[shown], weight[shown]),
+        )
+
+    def _joined(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
+        """Every new edge, each once: those of conflicts that were settled, and those of pairs that stay as they are."""
+        stands = np.arange(len(self.joint))
+        for row, root in self.root.items():
+            stands[row] = root
+        left = np.zeros(len(self.joint), dtype=np.bool_)
+        left[list(self.root)] = True
+        conflicts = self.edges
+        if self.stored:
+            conflicts = [*conflicts, *((root, row, "supersedes", 1.0) for row, root in self.root.items())]
+        parts = [
+            (
+                np.array([edge[0] for edge in conflicts], dtype=np.int64),
+                np.array([edge[1] for edge in conflicts], dtype=np.int64),
+                np.array([edge[2] for edge in conflicts], dtype=object),
+                np.array([edge[3] for edge in conflicts], dtype=np.float64),
+            )
+        ]
+        for new, old, word, weight in self.plain:
+            met = stands[old]
+            kept = ~left[new] & (met != new)
+            parts.append(
+                (
+                    new[kept],
+                    met[kept],
+                    np.array([_EDGES[one] for one in word[kept].tolist()], dtype=object),
+                    weight[kept],
+                )
+            )
+        source, target, relation, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+        codes = np.array([RELATIONS.index(word) for word in relation.tolist()], dtype=np.int64)
+        if not len(source):
+            return source, target, relation, weight
+        _, once = np.unique(np.stack([source, target, codes]), axis=1, return_index=True)
+        once = np.sort(once)
+        source, target, relation, weight, codes = (
+            source[once],
+            target[once],
+            relation[once],
+            weight[once],
+            codes[once],
+        )
+        # what stands for a new memory may have had the edge before
+        size = self.joint.size
+        both = np.flatnonzero((source < size) & (target < size))
+        had = np.zeros(len(source), dtype=np.bool_)
+        had[both] = self.joint.state.edges.find(source[both], target[both], codes[both]) >= 0
+        return source[~had], target[~had], relation[~had], weight[~had]
+
+    def _changed(self, ids: Ints, gain: float) -> Change:
+        """Other values: of what was superseded, of what others were merged into."""
+        now, parts = self.joint.now, []
+        goes = {other: (stays, why, fresh) for fresh, stays, other, why in self.superseded}
+        if self.stored:
+            goes |= {row: (root, self.why[row], root) for row, root in self.root.items()}
+        if goes:
+            old = np.array(sorted(goes))
+            until = self._numbers("valid_until", old)
+            over = self._began(np.array([goes[row][2] for row in old.tolist()]))
+            # it held until the other began; one that began earlier, told out of order, ends nothing before now
+            over = np.where(over > self._began(old), np.minimum(over, now), now)
+            parts.append(
+                values_of(
+                    ids[old].tolist(),
+                    status="superseded",
+                    superseded_by=[float(ids[self._standing(goes[row][0])]) for row in old.tolist()],
+                    valid_until=np.where(until == NEVER, over, np.minimum(until, over)).tolist(),
+                    changed=now,
+                    reason=[goes[row][1] for row in old.tolist()],
+                )
+            )
+        if self.merges:
+            parts += self._merged(ids, gain)
+        return Change(set=parts)
+
+    def _merged(self, ids: Ints, gain: float) -> list[dict[str, Any]]:
+        """Strength, tags, files and agents of what near-duplicates were merged into; and how sure it is, and of what
+        source, from the surest of them.
+        """
+        roots = np.array(sorted(self.merges))
+        strength = self._numbers("strength", roots) + gain * np.array([len(self.merges[row]) for row in roots.tolist()])
+        parts = [values_of(ids[roots].tolist(), strength=strength.tolist(), changed=self.joint.now)]
+        surest = {row: max([row, *self.merges[row]], key=self._confidence) for row in roots.tolist()}
+        surer = [row for row in roots.tolist() if self._confidence(surest[row]) > self._confidence(row)]
+        if surer:
+            words = {name: [self._word(name, surest[row]) for row in surer] for name in ("source", "provenance")}
+            sure = [self._confidence(surest[row]) for row in surer]
+            parts.append(values_of(ids[surer].tolist(), confidence=sure, **words))
+        for column in _UNITED:
+            before = {row: self._list(column, row) for row in roots.tolist()}
+            united = {
+                row: list(
+                    dict.fromkeys([*held, *(item for one in self.merges[row] for item in self._list(column, one))])
+                )
+                for row, held in before.items()
+            }
+            grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]
+            if grown:
+                parts.append(values_of(ids[grown].tolist(), **{column: [united[row] for row in grown]}))
+        return parts
+
+    def _began(self, rows: Ints) -> Ints:
+        """Since when each of them holds."""
+        since = self._numbers("valid_from", rows)
+        return np.where(since == NEVER, self._numbers("created", rows), since)
+
+    def _numbers(self, column: str, rows: Ints) -> NDArray[Any]:
+        return self.joint.side(rows).number(column)
+
+    def _confidence(self, row: int) -> float:
+        state, place = self.joint.home(row)
+        return float(state.numbers["confidence"].values[place])
+
+    def _word(self, column: str, row: int) -> str | None:
+        state, place = self.joint.home(row)
+        return state.names[column].at(place)
+
+    def _list(self, column: str, row: int) -> tuple[str, ...]:
+        state, place = self.joint.home(row)
+        held = state.lists[column].at(place)
+        creator = state.names["creator"].at(place)
+        if column == "agents" and creator is not None and creator.startswith("agent:") and creator not in held:
+            return (*held, creator)
+        return held
+
+
+def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
+    """Which pairs reach equally far and hold at the same time."""
+    may = np.ones(len(pairs), dtype=np.bool_)
+    for column in _REACH:
+        may &= pairs.same(column, none=True)
+    scope = pairs.new.word("scope")[pairs.first]
+    visibility = pairs.new.word("visibility")[pairs.first]
+    may &= (scope != "session") | pairs.same("session", none=True)
+    may &= (visibility != "private") | pairs.same("creator", none=True)
+    for side, places in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
+        # what held before, and what is to hold one day, says nothing against what holds
+        until, since = side.number("valid_until")[places], side.number("valid_from")[places]
+        may &= ((until == NEVER) | (until > now)) & (since <= now)
+    return may
+
+
+def _spare_long(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
+    """Long texts that are not the same both stay where they were called the same: nobody has read all of them."""
+    for place in np.flatnonzero((relation == "duplicate") & (resolution != "keep-both")).tolist():
+        new, old = pairs.new.said[pairs.first[place]].text, pairs.old.said[pairs.second[place]].text
+        if max(len(new), len(old)) > _READ and new != old:
+            resolution[place] = "keep-both"

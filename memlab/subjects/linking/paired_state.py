@@ -1,0 +1,102 @@
+"""A lab's memories and those that are about to join it, as one row of rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.index import Vectors
+from memlab.policies import Pack
+from memlab.recall import Moment
+from memlab.state import State
+from memlab.subjects.linking.negation import Said
+
+__all__ = ["Joint", "Side"]
+
+Ints = NDArray[np.int64]
+Values = NDArray[Any]
+
+
+class Joint:
+    """The memories of ``state``, then those of ``fresh``, which are in no journal yet: row ``len(state) + p``.
+
+    ``before`` says which row each of the fresh follows in its session, -1 for none. Without ``fresh``, what is new was
+    stored already and is among the rows of the state.
+    """
+
+    def __init__(
+        self, state: State, pack: Pack, now: int, *, fresh: State | None = None, before: Ints | None = None
+    ) -> None:
+        self.state, self.pack, self.now, self.fresh = state, pack, now, fresh
+        self.size = len(state)
+        self.before = before
+
+    def __len__(self) -> int:
+        return self.size + (0 if self.fresh is None else len(self.fresh))
+
+    def side(self, rows: Ints) -> Side:
+        """These rows (strictly ascending) with their features."""
+        return Side(self, rows)
+
+    def home(self, row: int) -> tuple[State, int]:
+        """The state that holds a row, and the row's number there."""
+        if self.fresh is not None and row >= self.size:
+            return self.fresh, row - self.size
+        return self.state, row
+
+    def vectors(self, rows: Ints) -> tuple[Vectors, Ints]:
+        """Where the vectors of rows that are all old or all fresh are, and the rows' numbers there."""
+        if self.fresh is not None and len(rows) and rows[0] >= self.size:
+            return self.fresh.vectors, rows - self.size
+        return self.state.vectors, rows
+
+
+class Side:
+    """Some rows of a ``Joint``: features by name, columns, and texts."""
+
+    def __init__(self, joint: Joint, rows: Ints) -> None:
+        self.rows = rows
+        cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
+        self._moments = [Moment(joint.state, joint.pack, rows[:cut], joint.now)]
+        if joint.fresh is not None and cut < len(rows):
+            places = rows[cut:] - joint.size
+            late = Moment(joint.fresh, joint.pack, places, joint.now)
+            if joint.before is not None:
+                late.give("answers", _answers(joint, joint.before[places]))
+            self._moments = [*(self._moments if cut else []), late]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Values:
+        return _whole([moment[name] for moment in self._moments])
+
+    def word(self, column: str) -> Values:
+        """A column of names as an object array, null as None."""
+        return _whole([moment.word(column) for moment in self._moments])
+
+    def number(self, column: str) -> Values:
+        return _whole([moment.number(column) for moment in self._moments])
+
+    @cached_property
+    def said(self) -> Values:
+        """Each text as the detectors of negation see it: an object array of ``Said``."""
+        texts = [text for moment in self._moments for text in moment.state.texts.take(moment.rows)]
+        found = np.empty(len(texts), dtype=object)
+        found[:] = [Said(text or "") for text in texts]
+        return found
+
+
+def _whole(parts: list[Values]) -> Values:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _answers(joint: Joint, before: Ints) -> Values:
+    """Whether the row before asks, for rows whose edges are not there yet."""
+    asks = joint.state.asks.values
+    if joint.fresh is not None:
+        asks = np.concatenate([asks, joint.fresh.asks.values])
+    return np.asarray((before >= 0) & asks[np.maximum(before, 0)])

@@ -1,0 +1,200 @@
+"""The features of pairs: a new memory, an old one, and what they have to do with each other.
+
+``new/...`` and ``old/...`` are the features of the two memories; ``pair/...`` is computed here, by column over all
+pairs of one decision. Texts are read only where a policy asks what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.clock import DAY
+from memlab.language import Policy
+from memlab.policies import FEATURES
+from memlab.schema import single_valued
+from memlab.subjects.linking.paired_state import Side
+
+__all__ = ["Pairs"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Values = NDArray[Any]
+Column = Values | tuple[Values, Flags]
+
+_NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.nullable)
+
+
+class Pairs:
+    """``len(pairs)`` pairs: ``first[i]`` is a place in the side ``new``, ``second[i]`` one in ``old``.
+
+    ``similarity`` and ``closeness`` are theirs, ``rank`` the old one's place among the new one's neighbours, from 1.
+    """
+
+    def __init__(
+        self, new: Side, old: Side, first: Ints, second: Ints, similarity: Floats, closeness: Floats, rank: Ints
+    ) -> None:
+        self.new, self.old, self.first, self.second = new, old, first, second
+        self.similarity, self.closeness, self.rank = similarity, closeness, rank
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def take(self, kept: Ints) -> Pairs:
+        """Some of the pairs."""
+        return Pairs(
+            self.new,
+            self.old,
+            self.first[kept],
+            self.second[kept],
+            self.similarity[kept],
+            self.closeness[kept],
+            self.rank[kept],
+        )
+
+    def ask(self, policy: Policy) -> Values:
+        """What a policy says of each pair; an object array with None where it says nothing."""
+        inputs = {name: self._given(policy, name) for name in policy.inputs or ("pair/rank",)}
+        values, nulls = policy.arrays(inputs)
+        found = np.asarray(values, dtype=object)
+        if nulls is not None:
+            found[nulls] = None
+        return found
+
+    def __getitem__(self, name: str) -> Values:
+        """One feature; where nothing is known, NaN or None."""
+        column = self._column(name)
+        if not isinstance(column, tuple):
+            return column
+        found = column[0].astype(object)
+        found[column[1]] = None
+        return found
+
+    def _given(self, policy: Policy, name: str) -> Column:
+        test = policy.derived.get(name)
+        if test is None:
+            return self._column(name)
+        values, nulls = test.array({item: self[item] for item in test.sets})
+        return values if nulls is None else (values, nulls)
+
+    def _column(self, name: str) -> Column:
+        side, _, feature = name.partition("/")
+        if side == "pair":
+            return _COMPUTE[name](self)
+        values = self.new[feature][self.first] if side == "new" else self.old[feature][self.second]
+        return (values, np.isnan(values)) if feature in _NULLABLE else values
+
+    # -- what the two have in common --------------------------------------------------------------------------
+
+    def same(self, column: str, *, none: bool = False) -> Flags:
+        """Whether both have the same name in a column; ``none``: or both have none."""
+        new, old = self.new.word(column)[self.first], self.old.word(column)[self.second]
+        equal = np.asarray(new == old, dtype=np.bool_)
+        return equal if none else np.asarray(equal & (new != None), dtype=np.bool_)  # noqa: E711  by element
+
+    def _known_same(self, name: str) -> Column:
+        """Whether both say the same of a fact, in any case of letters; null where one says nothing."""
+        new, old = _of_fact(self.new, name)[self.first], _of_fact(self.old, name)[self.second]
+        unknown = np.asarray((new == None) | (old == None), dtype=np.bool_)  # noqa: E711  by element
+        return np.asarray(new == old, dtype=np.bool_) & ~unknown, unknown
+
+    def _single_valued(self) -> Column:
+        predicates = self.new.word("predicate")
+        single = np.array([one is not None and single_valued(one) for one in predicates.tolist()], dtype=np.bool_)
+        unknown = np.asarray(predicates == None, dtype=np.bool_)  # noqa: E711  by element
+        return single[self.first], unknown[self.first]
+
+    def _days_apart(self) -> Floats:
+        # far from now the difference of two instants does not fit 64 bits
+        new = self.new.number("created").astype(np.float64)
+        old = self.old.number("created").astype(np.float64)
+        return np.asarray((new[self.first] - old[self.second]) / DAY)
+
+    # -- what the two say -------------------------------------------------------------------------------------
+
+    @cached_property
+    def negates(self) -> Flags:
+        """Only pairs of which one holds a denial at all are compared word by word."""
+        denials = [np.array([bool(one.denied) for one in side.said], dtype=np.bool_) for side in (self.new, self.old)]
+        found = np.zeros(len(self), dtype=np.bool_)
+        places = np.flatnonzero(denials[0][self.first] | denials[1][self.second])
+        pairs = zip(self.new.said[self.first[places]], self.old.said[self.second[places]], strict=True)
+        found[places] = [new.denies(old) or old.denies(new) for new, old in pairs]
+        return found
+
+    @cached_property
+    def opposed(self) -> Flags:
+        """Whether one denies the other, or both give one property, which has one value at a time, different ones."""
+        found = self.negates.copy()
+        same = [
+            self._column(f"pair/{name}") for name in ("same-subject", "same-predicate", "single-valued", "same-value")
+        ]
+        values, unknown = zip(*(column for column in same if isinstance(column, tuple)), strict=True)
+        known = ~np.logical_or.reduce(unknown)
+        found |= known & values[0] & values[1] & values[2] & ~values[3]
+        return found
+
+    @cached_property
+    def update_words(self) -> Flags:
+        changes = np.array([one.changes for one in self.new.said], dtype=np.bool_)
+        found = np.zeros(len(self), dtype=np.bool_)
+        places = np.flatnonzero(changes[self.first])
+        pairs = zip(self.new.said[self.first[places]], self.old.said[self.second[places]], strict=True)
+        found[places] = [new.updates(old) for new, old in pairs]
+        return found
+
+    @cached_property
+    def overlap(self) -> Floats:
+        pairs = zip(self.new.said[self.first], self.old.said[self.second], strict=True)
+        return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
+
+    @cached_property
+    def same_order(self) -> Flags:
+        pairs = zip(self.new.said[self.first], self.old.said[self.second], strict=True)
+        return np.array([new.same_order(old) for new, old in pairs], dtype=np.bool_)
+
+    @cached_property
+    def same_numbers(self) -> Flags:
+        numbers: dict[frozenset[str], int] = {}
+        new, old = (
+            np.array([numbers.setdefault(one.numbers, len(numbers)) for one in side.said], dtype=np.int64)
+            for side in (self.new, self.old)
+        )
+        return np.asarray(new[self.first] == old[self.second])
+
+
+def _of_fact(side: Side, name: str) -> Values:
+    """A fact's subject, predicate or value (the entity where it has one), without the case of its letters."""
+    words = side.word(name)
+    if name == "value":
+        objects = side.word("object")
+        words = np.where(words == None, objects, words)  # noqa: E711  by element
+    found = np.empty(len(words), dtype=object)
+    found[:] = [None if word is None else word.casefold() for word in words.tolist()]
+    return found
+
+
+_COMPUTE: dict[str, Callable[[Pairs], Column]] = {
+    "pair/similarity": lambda pairs: pairs.similarity,
+    "pair/closeness": lambda pairs: pairs.closeness,
+    "pair/negates": lambda pairs: pairs.negates,
+    "pair/update-words": lambda pairs: pairs.update_words,
+    "pair/overlap": lambda pairs: pairs.overlap,
+    "pair/same-numbers": lambda pairs: pairs.same_numbers,
+    "pair/same-order": lambda pairs: pairs.same_order,
+    "pair/same-subject": lambda pairs: pairs._known_same("subject"),
+    "pair/same-predicate": lambda pairs: pairs._known_same("predicate"),
+    "pair/same-value": lambda pairs: pairs._known_same("value"),
+    "pair/single-valued": Pairs._single_valued,
+    "pair/same-session": lambda pairs: pairs.same("session") & pairs.same("project", none=True),
+    "pair/same-speaker": lambda pairs: pairs.same("speaker"),
+    "pair/same-kind": lambda pairs: pairs.same("kind"),
+    "pair/days-apart": Pairs._days_apart,
+    "pair/rank": lambda pairs: pairs.rank.astype(np.float64),
+}
+"""Of each input that a slot of pairs declares."""

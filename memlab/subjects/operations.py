@@ -1,0 +1,79 @@
+"""``lab.operations``: operations written down as text, proposed by memories, run with consent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memlab.arguments import checked
+from memlab.errors import InputError, PolicyError
+from memlab.operations import Fuel, Proposal, read_program, run_program
+from memlab.subjects.core import Core, Memories, MemoryLike
+
+if TYPE_CHECKING:
+    from memlab.lab import Lab
+    from memlab.operations import Ran
+
+__all__ = ["LabOperations"]
+
+
+class LabOperations:
+    """``lab.operations``: run S-expressions that call the verbs of a lab, and see what memories propose."""
+
+    def __init__(self, lab: Lab, core: Core) -> None:
+        self._lab, self._core = lab, core
+
+    @checked
+    def run(
+        self, operations: str | Path | MemoryLike | Proposal, *, consent: bool = False, fuel: Fuel | None = None
+    ) -> Ran:
+        """Run operations such as ``(remember "tabs" "preference" 0.8 "30d")``: a text, a file, or what a memory holds.
+
+        All of them are checked before the first is run: names, arity, types, limits and ids. A memory's operations run
+        only with ``consent=True``; a proposal runs as it was shown, whatever the memory holds by now. Those of memories
+        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there
+        may be and how many memories they touch. The run is an event, and so is whatever it does.
+
+        Raises a PolicyError with line and caret; InputError without consent.
+
+        >>> lab.operations.run('(recall "how should I indent?" 3) (stats)')                           # doctest: +SKIP
+        """
+        fuel = Fuel() if fuel is None else fuel
+        if isinstance(operations, str):
+            return run_program(self._lab, read_program(operations), fuel=fuel)
+        if isinstance(operations, Path):
+            try:
+                source = operations.expanduser().read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"Cannot read the operations in {operations}: {error}.") from None
+            return run_program(self._lab, read_program(source, file=str(operations)), fuel=fuel)
+        if isinstance(operations, Proposal):
+            proposal = operations
+        else:
+            proposals = self.proposals(operations)
+            if not proposals:
+                raise InputError(f"{operations!r} holds no operations: there is nothing to run.")
+            proposal = proposals[0]
+        if proposal.program is None:
+            raise InputError(f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}")
+        if consent is not True:
+            raise InputError(f"{proposal}\nTo run this, consent: lab.operations.run({proposal.memory}, consent=True).")
+        return run_program(self._lab, proposal.program, fuel=fuel, memory=proposal.memory)
+
+    @checked
+    def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
+        """What these memories would do: hits of a recall, say, of which some hold operations. Nothing is run.
+
+        >>> lab.operations.proposals(lab.recall("release day"))                                       # doctest: +SKIP
+        """
+        found = []
+        with self._core.reading() as state:
+            held = [(row + 1, state.notes["operations"].at(row)) for row in self._core.rows(memories)]
+        for memory, text in held:
+            if text is None:
+                continue
+            try:
+                found.append(Proposal(memory, text, read_program(text, file=f"memory {memory}")))
+            except PolicyError as error:
+                found.append(Proposal(memory, text, None, str(error)))
+        return tuple(found)

@@ -1,0 +1,21 @@
+"""The projections of a lab, each declared by its subject."""
+
+from __future__ import annotations
+
+from memlab.state import Projection, State
+from memlab.subjects.agents.relationships import Relationships
+from memlab.subjects.clusters.centroids import Centroids
+from memlab.subjects.clusters.due import Recalls
+from memlab.subjects.consolidation.summaries import Summaries
+from memlab.subjects.feedback.gaps import Gaps
+from memlab.subjects.feedback.judged import Judged
+from memlab.subjects.linking.waiting import Waiting
+
+__all__ = ["PROJECTIONS", "new_state"]
+
+PROJECTIONS: tuple[type[Projection], ...] = (Centroids, Gaps, Judged, Recalls, Relationships, Summaries, Waiting)
+
+
+def new_state() -> State:
+    """A state before the first event."""
+    return State(PROJECTIONS)

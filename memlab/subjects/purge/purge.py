@@ -1,0 +1,103 @@
+"""Purging: what goes, from the journal and every file made of it, and the receipt of that."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memlab.errors import LabError, ReadOnlyLab
+from memlab.journal import Journal, Scrub
+from memlab.privacy import refuse
+from memlab.state import State
+from memlab.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
+from memlab.subjects.core import Core, Memories
+from memlab.subjects.corrections.decisions import joined_by_succession
+from memlab.subjects.purge.decisions import gone_of, purging, rewritten_slate
+from memlab.subjects.purge.receipt import (
+    Chosen,
+    Purged,
+    Receipt,
+    checked_choice,
+    chosen_by,
+    held_files,
+    receipt_of,
+    sought_of,
+)
+from memlab.subjects.purge.rewriting import rewritten
+from memlab.subjects.purge.verifying import differences
+from memlab.subjects.retention.transitions import due_for_purge
+
+__all__ = ["purge"]
+
+
+def purge(
+    core: Core,
+    memory: Memories | None,
+    *,
+    project: str | None,
+    session: str | None,
+    subject: str | None,
+    creator: str | None,
+    overdue: bool,
+    remove_exports: bool,
+    reason: str,
+) -> Purged:
+    """Remove memories for good, in one transaction, from the journal and from all that was made of it.
+
+    See ``Lab.purge``.
+    """
+
+    checked_choice(memory, overdue, project=project, session=session, subject=subject, creator=creator)
+    refuse(reason, "reason")
+    store, journal = core.store, core.store.journal
+    if not isinstance(journal, Journal) or journal.read_only:
+        raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
+    # nobody writes a file that is made of the journal until all of them are gone
+    with store.alone(), store.derived.held(PURGE_TIMEOUT):
+        rows: list[int] = []
+
+        def verify(before: State, after: State) -> None:
+            found = differences(before, after, np.array(rows, dtype=np.int64))
+            if found:
+                raise LabError(
+                    f"{store.where}: nothing was purged, as more than the purged content would change: {found[0]} "
+                    "Please report this."
+                )
+
+        with store.writing(verify=verify) as tx:
+            state, now = store.state, store.clock()
+            if overdue:
+                chosen = Chosen([id - 1 for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()])
+            elif memory is not None:
+                chosen = Chosen(core.rows(memory))
+            else:
+                chosen = chosen_by(state, project=project, session=session, subject=subject, creator=creator)
+            rows = [row for row in chosen.rows if state.names["status"].at(row) != "purged"]
+            review = joined_by_succession(state, rows, derived=True)
+            scrub = Scrub()
+            if rows:
+                seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
+                gone = gone_of(state, journal.events(), purged, seq=seq, asked=chosen.asked, entity=chosen.entity)
+                wanted = sought_of(state, rows, gone, chosen.entity)
+                bodies = {e.seq: body for e in journal.events() if (body := rewritten(e, gone)) is not None}
+                slates = {
+                    decision: new
+                    for decision, blob in journal.slates()
+                    if (new := rewritten_slate(decision, blob, gone)) is not None
+                }
+                scrub = Scrub(bodies, slates, gone.ids.tolist())
+                change, tombstones = purging(state, purged, now)
+                tx.scrub(scrub)
+                tx.event("purge", {"reason": reason, "tombstones": tombstones, **change.body()}, at=now)
+                tx.meta(PURGED, str(seq))
+                tx.meta(PURGING, str(seq))
+        if rows:
+            store.neighbours.forget()
+            held = held_files(store)
+            end_purge(journal, now=now)
+            exports = {"remove_exports": remove_exports}
+            frame = receipt_of(store, gone, scrub, change, wanted, held, **exports)
+            counts = (len(scrub.bodies), len(scrub.slates), len(gone.emptied))
+    if not rows:
+        return Purged((), 0, 0, 0, review, Receipt().frame(), reason)
+    store.snapshot_if_due()
+    return Purged(tuple(row + 1 for row in rows), *counts, review, frame, reason)

@@ -1,0 +1,187 @@
+"""What a purge may change of a state, and nothing else: asked of the journal as rewritten before it takes the place of
+the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from memlab.subjects.entities.decisions import entities_of
+from numpy.typing import NDArray
+
+from memlab.graph import NODE_KINDS, kind_of, number_of
+from memlab.schema import MEMORY, RELATIONS
+from memlab.state import PLACEHOLDER, Listed, State
+from memlab.subjects.purge.decisions import Cut, cut_of
+
+__all__ = ["differences"]
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_SET = ("status", "changed", "superseded_by")
+"""What the event of a purge sets in the rows that it purges."""
+
+_MENTIONS = RELATIONS.index("mentions")
+
+
+def differences(before: State, after: State, rows: Rows) -> list[str]:
+    """Where the state folded after a purge of ``rows`` is not the one ``before`` without their content, in sentences.
+
+    Empty where all is well: memories that were not purged are the same but for notes that quoted a purged text; edges
+    keep numbers, ends, relations and weights, and those of purged memories are gone; names stand or have placeholders;
+    registers tell the same. Column by column: it costs about what a fold of the edges and columns does.
+    """
+    if len(before) != len(after):
+        return [f"There were {len(before):,} memories, and there are {len(after):,}."]
+    gone = np.zeros(len(before), dtype=np.bool_)
+    gone[rows] = True
+    return [
+        *_of_memories(before, after, gone, cut_of(before, rows)),
+        *_of_edges(before, after, gone),
+        *_of_entities(before, after, gone),
+        *_of_registers(before, after),
+    ]
+
+
+# -- memories ---------------------------------------------------------------------------------------------------
+
+
+def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
+    for name, column in before.numbers.items():
+        counted = ~gone if name in _SET else np.ones_like(gone)
+        old, new = column.values, after.numbers[name].values
+        yield from _told(name, counted & (old != new) & ~((old != old) & (new != new)))
+    yield from _told("uses", (before.uses.values != after.uses.values).any(axis=1))
+    for name, names in before.names.items():
+        words = np.array([after.names[name].code(word) for word in (*names.vocabulary, None)], dtype=np.int64)
+        codes = after.names[name].codes
+        yield from _told(name, ~gone & (words[names.codes] != codes))
+        if name == "status":
+            yield from _told(name, gone & (codes != after.names[name].code("purged")))
+        elif MEMORY[name].storage == "name":
+            yield from _told(f"{name} of a purged memory", gone & (codes >= 0))
+    for name, lists in before.lists.items():
+        expected = {row: items for row, items in lists.filled() if not gone[row]}
+        found = dict(after.lists[name].filled())
+        if expected != found:
+            rows = [row for row in expected.keys() | found.keys() if expected.get(row) != found.get(row)]
+            yield from _told(name, np.isin(np.arange(len(gone)), rows))
+    for name, notes in before.notes.items():
+        if notes.held or after.notes[name].held:
+            differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
+            wrong = np.zeros_like(gone)
+            for row in np.flatnonzero(differ).tolist():
+                wrong[row] = after.notes[name].at(row) != (None if gone[row] else cut.note(name, notes.at(row)))
+            yield from _told(name, wrong)
+    for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
+        yield from _told(name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy())
+        yield from _told(f"{name} of a purged memory", gone & (now.series("").fill_null("") != "").to_numpy())
+    yield from _told("words", ~gone & (before.words.lengths != after.words.lengths))
+    purged = np.flatnonzero(gone)
+    if len(after.vectors) != len(before.vectors):
+        yield f"There were {len(before.vectors):,} vectors, and there are {len(after.vectors):,}."
+    elif after.vectors.take(purged).any():
+        yield "A vector of a purged memory is still there."
+
+
+# -- edges ------------------------------------------------------------------------------------------------------
+
+
+def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
+    old, new = before.edges, after.edges
+    if len(old) != len(new):
+        yield f"There were {len(old):,} edges, and there are {len(new):,}."
+        return
+    ends, ended = np.stack([old.source, old.target]), np.stack([new.source, new.target])
+    memories = ends < len(gone)
+    touched = (gone[np.where(memories, ends, 0)] & memories).any(axis=0)
+    if wrong := int(np.count_nonzero(new.alive != (old.alive & ~touched))):
+        yield f"{wrong:,} edges are there that should not be, or are not."
+    for name in ("relation", "weight", "reinforcements", "created"):
+        if wrong := int(np.count_nonzero(getattr(old, name) != getattr(new, name))):
+            yield f"{wrong:,} edges have another {name}."
+    alive = new.alive & old.alive
+    if (kind_of(ends) != kind_of(ended)).any() or (ends != ended)[memories].any():
+        yield "Edges have other ends."
+        return
+    names, now = before.nodes.vocabularies(), after.nodes.vocabularies()
+    for kind in NODE_KINDS[1:]:
+        mine = (kind_of(ends) == NODE_KINDS.index(kind)) & alive
+        pairs = np.unique(np.stack([number_of(ends[mine]), number_of(ended[mine])], axis=1), axis=0)
+        was = [names[kind][number] for number in pairs[:, 0].tolist()]
+        is_ = [now[kind][number] for number in pairs[:, 1].tolist()]
+        other = [one for one, two in zip(was, is_, strict=True) if one != two and not two.startswith(PLACEHOLDER)]
+        if other:
+            yield f"{len(other):,} nodes of kind {kind} have another name, such as {other[0]!r}."
+        if len(set(was)) != len(was):
+            yield f"Nodes of kind {kind} fell apart: one name has become several."
+
+
+# -- registers --------------------------------------------------------------------------------------------------
+
+
+def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
+    """Entities that others mention stand as they stood. How often they are mentioned is a count of what is left."""
+    old, new = _listed(before), _listed(after)
+    edges = before.edges
+    mentions = np.flatnonzero(edges.alive & (edges.relation == _MENTIONS))
+    source, target = edges.source[mentions], edges.target[mentions]
+    held = target[(source < len(gone)) & ~gone[np.where(source < len(gone), source, 0)]]
+    named = set(before.nodes.names(np.unique(held)))
+    for column in ("subject", "object"):
+        codes = np.unique(before.names[column].codes[~gone])
+        named |= {before.names[column].vocabulary[code] for code in codes.tolist() if code >= 0}
+    for name, was in old.items():
+        now = new.get(name)
+        if now is None:
+            if name in named:
+                yield f"The entity {name!r} is gone."
+            continue
+        if now.type != was.type:
+            yield f"The entity {name!r} is of type {now.type}, and was of {was.type}."
+        if was.merged_into in new and now.merged_into != was.merged_into:
+            yield f"The entity {name!r} is merged into {now.merged_into!r}, and was into {was.merged_into!r}."
+    for name in new.keys() - old.keys():
+        yield f"There is an entity {name!r}, and was none."
+
+
+def _listed(state: State) -> dict[str, Listed]:
+    every = entities_of(state).listed()
+    return {one.name: one for one in every if not one.name.startswith(PLACEHOLDER)}
+
+
+def _of_registers(before: State, after: State) -> Iterator[str]:
+    for name, one in before.projections.items():
+        if name in ("entities", "purged"):
+            continue
+        neutral: Callable[[Any], Any] = _NEUTRAL.get(name, lambda dumped: dumped)
+        if neutral(one.dump()) != neutral(after.projections[name].dump()):
+            yield f"The register {name} tells something else."
+    was, now = before.projections["purged"].dump(), after.projections["purged"].dump()
+    known = {key: set(hashes) for key, hashes in now["hashes"]}
+    if not set(was["origins"]) <= set(now["origins"]) or any(
+        not set(hashes) <= known.get(key, set()) for key, hashes in was["hashes"]
+    ):
+        yield "What was purged before is not known any more."
+
+
+def _without_names(dumped: Mapping[str, Any]) -> Any:
+    return {**dumped, "clusters": [[id, *rest] for id, _, *rest in dumped["clusters"]]}
+
+
+_NEUTRAL: dict[str, Callable[[Any], Any]] = {
+    "clusters": _without_names,
+    "summaries": lambda dumped: [[id, at, by, *rest] for id, at, by, _, *rest in dumped],
+    "gaps": lambda dumped: [[row[name] for name in ("gap", "decision", "at", "closed", "embedder")] for row in dumped],
+    "relationships": lambda dumped: [{**row, "agent": None} for row in dumped],
+}
+"""Registers without what a purge may take out of them: the names of clusters and agents, what was looked for."""
+
+
+def _told(what: str, wrong: Flags) -> Iterator[str]:
+    count = int(np.count_nonzero(wrong))
+    if count:
+        yield f"{count:,} memories differ in {what}, the first of them memory {int(np.argmax(wrong)) + 1}."

@@ -1,0 +1,110 @@
+"""Asking a lab: recalls that are logged, recalls repeated as they would have been, and what is similar to a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.clock import When, datable, to_micros
+from memlab.errors import InputError
+from memlab.policies import Pack
+from memlab.privacy import personal_kinds, refuse_strings, screen
+from memlab.recall import Filters, Hits, Question, recalled, similar
+from memlab.slates import encode
+from memlab.state import State, checked_text
+from memlab.storage.views import SeenJournal, SeenStore, seen
+from memlab.subjects.core import Core
+from memlab.subjects.feedback.reinforcing import reinforced
+from memlab.subjects.recalling.past import Past
+
+__all__ = ["Questions"]
+
+
+class Questions:
+    """The questions that one lab is asked."""
+
+    def __init__(self, core: Core) -> None:
+        self._core, self._store = core, core.store
+        self._past: Past | None = None
+        self._viewer = self._store.viewer if isinstance(self._store, SeenStore) else None
+
+    def ask(
+        self,
+        query: str,
+        *,
+        limit: int | None,
+        project: str | None,
+        session: str | None,
+        filters: Filters,
+        at: When | None,
+        log: bool,
+    ) -> Hits:
+        """One recall, logged unless told otherwise or the lab cannot be written; see ``Lab.recall``."""
+        checked_text(query)
+        store = self._store
+        now = store.clock() if at is None else datable(to_micros(at), "at=")
+        filters = self._seen_by(filters)
+        with self._reading() as state:
+            pack, state = store.versions.pack, seen(store.journal, state, filters.viewer)
+            screening = screen(query, personal=personal_kinds(pack.settings))
+            question = Question(screening.text, project=project, session=session, filters=filters, at=now)
+            logs = log and not store.journal.read_only
+            if logs:
+                refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
+            slate = self._core.recaller.recall(
+                state,
+                pack,
+                question,
+                limit=pack.count("limit") if limit is None else limit,
+                seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
+            )
+            memories = recalled(state, slate.shown)
+            decision = None
+            if logs:
+                with store.writing(durable=False) as tx:
+                    state = seen(store.journal, store.state, filters.viewer)
+                    body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
+                    rows = np.sort(np.array(slate.shown, dtype=np.int64)) - 1
+                    use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
+                    redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
+                    decision = tx.event("recall", {**body, **use.body(), **redacted}, at=now)
+                    tx.slate(decision, encode(slate))
+            return Hits(slate, pack, decision, memories, redacted=screening.findings)
+
+    def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
+        """The memories nearest to that in ``row``; see ``Lab.similar``."""
+        with self._reading() as state:
+            session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
+            question = Question("", at=0, project=project, session=session, filters=self._seen_by(filters))
+            return similar(state, row, self._core.recaller.population(state, question), limit=limit)
+
+    def again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
+        """The candidates that ``pack`` would have had for a logged decision: what ``evaluate`` re-recalls.
+
+        None where the recall cannot be repeated, because its filter is not in the log.
+        """
+        with self._reading():
+            if self._past is None:
+                journal = self._store.journal
+                self._past = Past(journal.whole if isinstance(journal, SeenJournal) else journal, self._core.recaller)
+            seq = int(decision["decision"])
+            return self._past.recall(seq, pack).frame if self._past.repeats(seq) else None
+
+    def _seen_by(self, filters: Filters) -> Filters:
+        """The filters with the viewer whose lab this is."""
+        if self._viewer is None:
+            return filters
+        if filters.viewer not in (None, self._viewer):
+            raise InputError(f'This is the lab as "{self._viewer}" sees it, so "{filters.viewer}" cannot ask it.')
+        return replace(filters, viewer=self._viewer)
+
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        with self._store.reading() as state:
+            self._store.refresh_index()
+            yield state

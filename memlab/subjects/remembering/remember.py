@@ -1,0 +1,134 @@
+"""Remembering: texts are screened, embedded, linked if the pack says so, and stored in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from memlab.clock import When
+from memlab.errors import InputError
+from memlab.operations import checked_operations
+from memlab.privacy import Finding, screen, screen_many
+from memlab.state import EVERYONE, as_said, checked_columns, checked_text, columns_of, redactions, refuse_names
+from memlab.subjects.core import Core
+from memlab.subjects.facts.decisions import named
+from memlab.subjects.linking.comparing import Comparing, check_linking, linking_of
+from memlab.subjects.linking.linked import Linked
+from memlab.subjects.linking.worker import Linker
+from memlab.subjects.remembering.admission import Admission, Observation, admission
+from memlab.subjects.remembering.body import chosen, remembering, with_confidence, with_visibility, without
+from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
+from memlab.subjects.remembering.limits import check_bytes, check_sessions
+from memlab.subjects.results import Memory, Remembered
+
+__all__ = ["Remembering"]
+
+
+class Remembering:
+    """How one lab remembers. ``linker`` is woken for what is to be linked in the background."""
+
+    def __init__(self, core: Core, linker: Linker) -> None:
+        self._core, self._linker = core, linker
+
+    def one(self, text: str, *, at: When | None, chain: bool, linking: str | None, fields: Mapping[str, Any]) -> Memory:
+        """What stands for one text; see ``Lab.remember``."""
+        row = {"text": text, **fields}
+        if at is not None:
+            row["at"] = at
+        return self.many([row], chain=chain, linking=linking)[0]
+
+    def many(
+        self, rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame, *, chain: bool, linking: str | None
+    ) -> Remembered:
+        """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``."""
+        columns = columns_of(rows)
+        count = len(next(iter(columns.values()), ()))
+        check_linking(linking)
+        if not count:
+            return self._remembered(range(0), ())
+        store = self._core.store
+        now = store.clock()
+        unsure, unsaid = (without(columns, name, count) for name in ("confidence", "visibility"))
+        columns = checked_columns(columns, now=now)
+        if "purged" in columns.get("status", ()):
+            row = columns["status"].index("purged")
+            raise InputError(f"Row {row}: a new memory cannot have the status purged; see lab.delete and lab.purge.")
+        screenings = screen_many(columns.pop("text"), personal=self._core.personal())
+        texts = [screening.text for screening in screenings]
+        refuse_names(columns)
+        checked_operations(columns.get("operations", ()))
+        speakers = columns.get("speaker") or [None] * count
+        vectors = store.embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
+        linked: Linked | None = None
+        with store.writing() as tx:
+            state, pack = store.state, store.versions.pack
+            first, how = tx.next_id, linking_of(pack, linking, columns)
+            with_confidence(columns, unsure, pack)
+            with_visibility(columns, unsaid, pack)
+            check_bytes(pack, columns, texts)
+            columns = named(state, pack, columns)
+            body = remembering(state, columns, first, count, chain=chain)
+            if how == "now":
+                linked = Comparing(self._core).before(body, texts, vectors, now=now)
+                kept = linked.kept
+                if not kept.all():
+                    columns = {name: chosen(values, kept) for name, values in columns.items()}
+                    texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
+                    body = remembering(state, columns, first, count, chain=chain)
+            check_sessions(state, pack, columns, count)
+            ids = range(first, first + count)
+            standing: Sequence[int] = ids if linked is None else linked.stands
+            findings = tuple(
+                (standing[row], found) for row, screening in enumerate(screenings) for found in screening.findings
+            )
+            if count:
+                body |= redactions(findings)
+                tx.payloads(ids, texts)
+                tx.vectors(first, store.embedder.fingerprint, vectors)
+                tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
+            if linked is not None and linked.change:
+                tx.event("link", linked.change.body(), at=now)
+        store.snapshot_if_due()
+        if how == "later":
+            self._linker.wake()
+        return self._remembered(ids, findings, linked=linked, waits=how == "later")
+
+    def _remembered(
+        self,
+        ids: range,
+        redacted: tuple[tuple[int, Finding], ...],
+        *,
+        linked: Linked | None = None,
+        waits: bool = False,
+    ) -> Remembered:
+        return Remembered(self._core.memory, self._core.memories, ids, redacted, linked=linked, waits=waits)
+
+    def admit(self, text: str, *, role: str, project: str | None, viewer: str | None = None) -> Admission:
+        """Whether the pack admits an utterance, beside the memories that ``viewer`` sees (None: all)."""
+        said = screen(checked_text(text), personal=self._core.personal()).text
+        with self._core.reading():
+            near = partial(Comparing(self._core).nearest, viewer=viewer)
+            return admission(self._core.pack, near, said, utterance(said), role=role, project=project)
+
+    def observe(
+        self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]
+    ) -> Observation:
+        """``admit``, then ``one`` if it is admitted; see ``Lab.observe``."""
+        check_linking(linking)
+        given = checked_columns(
+            {"text": [text], **{name: [value] for name, value in fields.items()}}, now=self._core.store.clock()
+        )
+        del given["text"]
+        refuse_names(given)
+        checked_operations(given.get("operations", ()))
+        own = fields.get("creator") if fields.get("visibility") == "private" else None
+        found = self.admit(text, role=role, project=fields.get("project"), viewer=own or EVERYONE)
+        if not found.admitted:
+            return Observation(found, None)
+        fields.setdefault("provenance", provenance_of(role, found.reasons))
+        if (kind := kind_of(found.reasons)) is not None:
+            fields.setdefault("kind", kind)
+        return Observation(found, self.one(text, at=at, chain=chain, linking=linking, fields=fields))

@@ -1,0 +1,188 @@
+"""What the verbs of a lab return."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, overload
+
+import polars as pl
+
+from memlab.arguments import checked, item
+from memlab.clock import from_micros
+from memlab.subjects.linking.linked import OUTCOME
+
+if TYPE_CHECKING:
+    from memlab.privacy import Finding
+    from memlab.state import State
+    from memlab.subjects.linking.linked import Linked
+
+__all__ = ["Feedback", "Memory", "Remembered"]
+
+
+_MOST_SHOWN = 20
+"""Rows of a table in a notebook."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One memory as it stood when it was asked for."""
+
+    id: int
+    text: str
+    kind: str
+    ref: str | None
+    project: str | None
+    session: str | None
+    speaker: str | None
+    tags: tuple[str, ...]
+    status: str
+    created: datetime
+    access: int
+    superseded_by: int | None = None
+    """The memory that stands in its place."""
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    value: str | None = None
+
+    @classmethod
+    def of(cls, state: State, row: int) -> Memory:
+        names, by = state.names, float(state.numbers["superseded_by"].values[row])
+        return cls(
+            id=row + 1,
+            text=state.texts.at(row) or "",
+            kind=names["kind"].at(row) or "",
+            ref=state.refs.at(row),
+            project=names["project"].at(row),
+            session=names["session"].at(row),
+            speaker=names["speaker"].at(row),
+            tags=state.lists["tags"].at(row),
+            status=names["status"].at(row) or "",
+            created=from_micros(int(state.numbers["created"].values[row])),
+            access=int(state.numbers["access"].values[row]),
+            superseded_by=None if by != by else int(by),
+            subject=names["subject"].at(row),
+            predicate=names["predicate"].at(row),
+            object=names["object"].at(row),
+            value=names["value"].at(row),
+        )
+
+    @property
+    def sexp(self) -> str:
+        """It as an S-expression: data, for introspection; ``lab.export(format="sexp")`` writes every column.
+
+        >>> lab[1].sexp                                                                    # doctest: +SKIP
+        '(memory :id 1 :text "tabs" :kind "preference" :status "active" :created "2026-03-01T12:00:00+00:00" ...)'
+        """
+        from memlab.language import write_call
+
+        told = {name: value for name, value in vars(self).items() if value is not None and value != ()}
+        return write_call("memory", told | {"created": self.created.isoformat()})
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to."""
+
+    event: int
+    decision: int | None
+    memory: int
+    outcome: str | None
+    reward: float | None
+    source: str
+    rating: int | None = None
+    agent: str | None = None
+
+
+class Remembered(Sequence[Memory]):
+    """What became of the memories that one call gave, in order.
+
+    Each item is the memory that stands for what was given: the new one, or the old one where the pack's ``link`` and
+    ``resolve`` merged or skipped it. ``ids`` are those of what was added; ``redacted`` lists what the privacy gate
+    replaced, with the id of what stands for it; ``outcomes`` says what happened and why.
+    """
+
+    def __init__(
+        self,
+        get: Callable[[int], Memory],
+        frame: Callable[[], pl.DataFrame],
+        ids: range,
+        redacted: tuple[tuple[int, Finding], ...],
+        *,
+        linked: Linked | None = None,
+        waits: bool = False,
+    ) -> None:
+        self._get, self._frame, self._linked, self._waits = get, frame, linked, waits
+        self._stands: Sequence[int] = ids if linked is None else linked.stands
+        self.ids = ids
+        self.redacted = redacted
+
+    def __len__(self) -> int:
+        return len(self._stands)
+
+    @overload
+    def __getitem__(self, index: int) -> Memory: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Memory]: ...
+    @checked
+    def __getitem__(self, index: int | slice) -> Memory | list[Memory]:
+        if isinstance(index, slice):
+            return [self._get(id) for id in self._stands[index]]
+        return self._get(item(self._stands, index, "memory of this call"))
+
+    def __iter__(self) -> Iterator[Memory]:
+        return (self._get(id) for id in self._stands)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows of ``lab.memories`` that were added."""
+        return self._frame().slice(self.ids.start - 1 if self.ids else 0, len(self.ids))
+
+    @property
+    def standing(self) -> tuple[int, ...]:
+        """For each memory that was given the id of what stands for it: its own, or an older one's."""
+        return tuple(self._stands)
+
+    @property
+    def outcomes(self) -> pl.DataFrame:
+        """What happened to each row that was given (``row``, from 0), and what it did to others.
+
+        ``outcome`` is "added", "merged" (into the memory ``of``) or "skipped" (``of`` stays); then, a row each,
+        "superseded" (``of`` is out of use) and "linked" (an edge of this ``relation`` to ``of``). ``id`` is the new
+        memory's, null if it was not stored; ``why`` says why.
+        """
+        if self._linked is not None:
+            return self._linked.frame
+        why = "new, and waits to be linked" if self._waits else "new"
+        rows = [(row, id, "added", None, None, why) for row, id in enumerate(self.ids)]
+        return pl.DataFrame(rows, schema=OUTCOME, orient="row")
+
+    def __repr__(self) -> str:
+        span = f" (ids {self.ids.start}-{self.ids.stop - 1})" if self.ids else ""
+        told = f"<Remembered {len(self):,} memories{span}"
+        for word, count in self._counts().items():
+            told += f", {count:,} {word}"
+        told += f", {len(self.redacted)} secrets redacted" if self.redacted else ""
+        return f"{told}{', to be linked' if self._waits else ''}>"
+
+    def _counts(self) -> dict[str, int]:
+        if self._linked is None:
+            return {}
+        counts = {word: self._linked.outcomes.count(word) for word in ("merged", "skipped")}
+        counts["superseded"] = len(self._linked.superseded)
+        return {word: count for word, count in counts.items() if count}
+
+    def _repr_html_(self) -> str:
+        told = f"<p>{html.escape(repr(self)[1:-1])}</p>"
+        if not self._counts():
+            return told
+        shown = self.outcomes.filter(pl.col("outcome").is_in(["merged", "skipped", "superseded"])).head(_MOST_SHOWN)
+        head = "".join(f"<th>{name}</th>" for name in shown.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+            for row in shown.iter_rows()
+        )
+        return f"{told}<table dir='auto'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

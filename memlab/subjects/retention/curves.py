@@ -1,0 +1,168 @@
+"""The figure and the page of a forecast."""
+
+from __future__ import annotations
+
+import warnings
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.drawing import CYCLE, GREY, drawn, element
+from memlab.schema import RECALLABLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from memlab.subjects.retention.forecast import Forecast
+
+__all__ = ["as_html", "figure"]
+
+Floats = NDArray[np.float64]
+
+_MOST_LINES = len(CYCLE)
+_MOST_SHOWN = 12
+_ACROSS = 3
+_DAY = 86_400.0
+_STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+"""What is told by colour is told by shape too: a line style for each run of colours."""
+
+
+def figure(found: Forecast) -> Figure:
+    """See ``Forecast.figure``."""
+    packs, memories = [name for name, _ in found.packs], [id for id, _ in found.texts]
+    alone = len(memories) == 1 and len(packs) > 1
+    shown = packs[:_MOST_LINES] if alone else [str(id) for id in memories[:_MOST_LINES]]
+    panels = [""] if alone else packs
+    across = 2 if len(panels) == 4 else min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+
+    def draw(axes: Axes) -> None:
+        whole = axes.get_figure(root=True)
+        assert whole is not None
+        axes.remove()
+        grid = whole.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        for place, panel in enumerate(grid.ravel()):
+            if place >= len(panels):
+                panel.axis("off")
+                continue
+            _draw(panel, found, shown, packs[place], alone)
+            panel.set_title(f"Memory {memories[0]}" if alone else panels[place], pad=8)
+            if place + across >= len(panels):
+                panel.set_xlabel("days")
+                panel.tick_params(labelbottom=True)
+            if place % across == 0:
+                panel.set_ylabel("what is left")
+        _explain(grid[0, 0], found, len(memories), alone)
+
+    width = 4.8 if across == 1 and not alone else min(9.6, 3.4 * max(across, 2))
+    return drawn(draw, width=width, height=0.7 + 2.4 * down)
+
+
+def _draw(axes: Axes, found: Forecast, lines: list[str], pack: str, alone: bool) -> None:
+    for place, line in enumerate(lines):
+        chosen = pl.col("pack") == line if alone else (pl.col("pack") == pack) & (pl.col("memory_id") == int(line))
+        rows = found.frame.filter(chosen)
+        days = _days(rows["at"], found)
+        left = rows["retention"].fill_null(float("nan")).to_numpy()
+        colour, style = CYCLE[place % len(CYCLE)], _STYLES[place % len(_STYLES)]
+        name = line if alone else f"{line}: {_clipped(dict(found.texts)[int(line)])}"
+        inside = rows["status"].is_in(RECALLABLE).to_numpy()
+        shared: dict[str, Any] = {"color": colour, "linewidth": 1.8, "linestyle": style}
+        axes.plot(days, np.where(_reaching(inside), left, np.nan), label=_plain(name), **shared)
+        axes.plot(days, np.where(inside, np.nan, left), alpha=0.3, clip_on=False, **shared)
+        moved = found.transitions.filter(chosen & pl.col("from").is_not_null())
+        if not moved.height:
+            continue
+        at = _days(moved["at"], found)
+        axes.scatter(at, np.interp(at, days, left), s=16, color=colour, zorder=3, clip_on=False)
+        if len(lines) == 1:
+            _word(axes, at, np.interp(at, days, left), moved["to"].to_list(), colour)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.02)
+    axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _word(axes: Axes, at: Floats, left: Floats, words: list[str], colour: str) -> None:
+    """The words that hold from each dot on; of several at one instant all."""
+    for x in np.unique(at):
+        here = np.flatnonzero(at == x)
+        said = axes.annotate(
+            ", ".join(words[place] for place in here),
+            (float(x), float(left[here[0]])),
+            xytext=(5, 4),
+            textcoords="offset points",
+            fontsize=8.2,
+            color=colour,
+        )
+        said.set_parse_math(False)
+
+
+def _explain(axes: Axes, found: Forecast, memories: int, alone: bool) -> None:
+    """One legend for all panels, below them: the colours are the same in each."""
+    whole = axes.get_figure(root=True)
+    assert whole is not None
+    handles, names = axes.get_legend_handles_labels()
+    if len(handles) < 2:
+        return
+    hidden = (len(found.packs) if alone else memories) - len(handles)
+    title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
+    legend = whole.legend(
+        handles,
+        names,
+        loc="outside lower center",
+        ncols=4 if alone else 2,
+        frameon=False,
+        fontsize=8.2,
+        handlelength=1.8,
+        title=title,
+    )
+    legend.get_title().set_fontsize(8.2)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _reaching(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """And the first instant after each run, so that the strong line meets the pale one."""
+    reaching = inside.copy()
+    reaching[1:] |= inside[:-1]
+    return reaching
+
+
+def _days(at: pl.Series, found: Forecast) -> Floats:
+    begin = pl.Series([found.at]).cast(pl.Datetime("us", "UTC")).to_physical()[0]
+    return np.asarray((at.to_physical() - begin).to_numpy() / 1e6 / _DAY)
+
+
+def _clipped(text: str, most: int = 44) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip(' ,.')}…"
+
+
+def _plain(name: str) -> str:
+    """A label that begins with an underscore would be left out of the legend."""
+    return f" {name}" if name.startswith("_") else name
+
+
+def as_html(found: Forecast) -> str:
+    with warnings.catch_warnings():
+        # a page has glyphs that matplotlib's own face lacks
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        drawing = element(figure(found), name="forecast")
+    cell = "style='text-align:left;padding:.1em .5em'"
+    moved = found.transitions.head(_MOST_SHOWN)
+    when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")
+    rows = "".join(
+        f"<tr>{''.join(f'<td {cell}>{escape(str(one))}</td>' for one in row)}</tr>"
+        for row in moved.select("pack", "memory_id", when, "what", old, "to").iter_rows()
+    )
+    names = "".join(f"<th {cell}>{name}</th>" for name in ("pack", "memory", "at", "what", "from", "to"))
+    more = found.transitions.height - moved.height
+    note = f"<p style='opacity:.7;margin:.2em 0'>and {more:,} more transitions</p>" if more > 0 else ""
+    table = f"<table style='margin:0'><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    face = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
+    return f'<div style="{face}"><div style="max-width:62em">{drawing}</div>{table}{note}</div>'

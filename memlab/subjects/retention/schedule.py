@@ -1,0 +1,189 @@
+"""``lab.schedule``: upkeep again and again, for as long as a process lives."""
+
+from __future__ import annotations
+
+import html
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+
+from memlab.clock import from_micros
+from memlab.errors import InputError, MemlabError, ReadOnlyLab
+from memlab.printable import printable
+from memlab.storage.store import Store
+from memlab.subjects.retention.upkeep import Upkeep, upkept
+
+__all__ = ["OnUpkeep", "Schedule", "Scheduler"]
+
+OnUpkeep = Callable[[Upkeep], None]
+
+_LOOK = 30.0
+"""Seconds between two looks at the clock: a machine that slept is late by no more than this."""
+
+_LEAST, _MOST = timedelta(milliseconds=1), timedelta(days=365)
+
+
+class Pace:
+    """When the next pass is due, by two clocks: one that may be set, and one that may stand still while it sleeps.
+
+    A pass is due when either says that ``seconds`` have gone by since the last one began. So a machine that slept
+    through five of them makes one, and a clock that was set back holds up nothing.
+    """
+
+    def __init__(self, wall: float, steady: float) -> None:
+        self.wall, self.steady = wall, steady
+
+    def left(self, seconds: float, wall: float, steady: float) -> float:
+        """Seconds until the next pass; none or fewer when it is due."""
+        return seconds - max(wall - self.wall, steady - self.steady)
+
+
+class Schedule:
+    """Upkeep in the background; made by ``lab.schedule``. ``stop`` it, or use it in a ``with``.
+
+    One thread makes a pass at once and then one every ``every``; each is as of the lab's clock, and the waiting is by
+    real time. Passes that fell into a time when the machine slept are made up for by one. A pass that fails is shown on
+    standard error and kept as ``error`` until one succeeds; the next is made when it is due.
+    """
+
+    def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
+        if every is not None and not _LEAST <= every <= _MOST:
+            raise InputError(f"every is a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}.")
+        self._store, self._every, self._on_upkeep = store, every, on_upkeep
+        self._last: Upkeep | None = None
+        self._error: MemlabError | None = None
+        self._passes = 0
+        self._pace = Pace(time.time(), time.monotonic())
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"memlab upkeep of {store.where}", daemon=True)
+        self._thread.start()
+
+    @property
+    def every(self) -> timedelta:
+        """What lies between the beginnings of two passes: as given, or the live pack's ``upkeep-hours``."""
+        if self._every is not None:
+            return self._every
+        return timedelta(hours=self._store.versions.pack.number("upkeep-hours"))
+
+    @property
+    def last(self) -> Upkeep | None:
+        """What the last pass that succeeded found; None before the first."""
+        return self._last
+
+    @property
+    def next(self) -> datetime | None:
+        """When the next pass is due, in real time; None if it is stopped."""
+        if not self.active:
+            return None
+        left = self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
+        return datetime.now(UTC) + timedelta(seconds=max(left, 0.0))
+
+    @property
+    def error(self) -> MemlabError | None:
+        """Why the last pass failed, None if it did not."""
+        return self._error
+
+    @property
+    def passes(self) -> int:
+        """How many passes were made, those that failed among them."""
+        return self._passes
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on."""
+        return self._thread.is_alive() and not self._stopping.is_set()
+
+    def stop_soon(self) -> None:
+        """End without waiting."""
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """End. A pass that has begun writes the block that it is at, and the next pass of anyone does the rest."""
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> Schedule:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        due = self.next
+        state = "stopped" if due is None else f"every {self.every}, next at {due:%Y-%m-%d %H:%M:%S} UTC"
+        told = [f"<Schedule of upkeep: {state}, {self._passes} passes>"]
+        told += [repr(self._last)] if self._last is not None else []
+        told += [f"the last pass failed: {self._error}"] if self._error is not None else []
+        return printable("\n".join(told))
+
+    def _repr_html_(self) -> str:
+        head, *rest = repr(self).split("\n")
+        last = self._last._repr_html_() if self._last is not None else ""
+        failed = "" if self._error is None else f"<p style='color:#cf222e'>{html.escape(rest[-1])}</p>"
+        return f"<div>{html.escape(head[1:-1])}{last}{failed}</div>"
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._pace = Pace(time.time(), time.monotonic())
+            try:
+                self._pass()
+            except Exception:  # noqa: BLE001  the caller's own: told as any thread's is, and the schedule goes on
+                threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
+            self._wait()
+
+    def _pass(self) -> None:
+        try:
+            found = upkept(self._store, self._store.clock(), stopped=self._stopping.is_set)
+        except MemlabError as error:
+            if self._store.journal.closed:
+                self._stopping.set()
+                return
+            # the same trouble, as when another process holds the lab for long, is told once
+            if str(error) != str(self._error):
+                at = from_micros(self._store.clock())
+                print(f"{at:%Y-%m-%d %H:%M:%S} upkeep of {self._store.where} failed: {error}", file=sys.stderr)
+            self._error = error
+            self._passes += 1
+            return
+        self._last, self._error = found, None
+        self._passes += 1
+        if self._on_upkeep is not None:
+            self._on_upkeep(found)
+
+    def _wait(self) -> None:
+        """Until the next pass is due. ``every`` is asked at each look, since another pack may say another."""
+        while True:
+            left = self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
+            if left <= 0 or self._stopping.wait(min(left, _LOOK)):
+                return
+
+
+class Scheduler:
+    """The schedule of one lab; a second one takes the place of the first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._schedule: Schedule | None = None
+
+    def start(self, every: timedelta | None, on_upkeep: OnUpkeep | None) -> Schedule:
+        if self._store.journal.read_only:
+            raise ReadOnlyLab(f"{self._store.where} was opened with read_only=True: upkeep writes down what it finds.")
+        self.stop()
+        self._schedule = Schedule(self._store, every, on_upkeep)
+        return self._schedule
+
+    def stop(self) -> None:
+        """End it, and wait for the block that it is at."""
+        if self._schedule is not None:
+            self._schedule.stop()
+
+    def stop_soon(self) -> None:
+        """End it soon, without waiting: for a finalizer, which may run anywhere."""
+        if self._schedule is not None:
+            self._schedule.stop_soon()

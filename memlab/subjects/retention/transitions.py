@@ -1,0 +1,206 @@
+"""What time does to memories: the changes of status and label that a pack's policies see at an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.clock import DAY, Micros
+from memlab.errors import InputError, UnknownName
+from memlab.policies import Pack
+from memlab.recall import Moment
+from memlab.schema import NEVER, RECALLABLE, STATUSES
+from memlab.state import Change, State, stamps, values_of
+
+__all__ = ["Standing", "Transitions", "due_for_purge", "live", "spelled", "standing", "status_of", "transitions"]
+
+Rows = NDArray[np.int64]
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_RETRACTED = STATUSES.index("retracted")
+_DELETED = STATUSES.index("deleted")
+_IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
+_ASKED = _IN_RECALL | (np.arange(len(STATUSES)) == _RETRACTED)
+_NO_CODE = -3
+"""Of no word, and not of null either."""
+_WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The status of some memories, as its place in ``STATUSES``, and what their label is where a policy gave one.
+
+    ``label`` is the code of a word of ``words``, -1 where the policy gave none or was not asked.
+    """
+
+    status: Codes
+    label: Codes
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """What changed: one row of ``frame`` (id, what: status or label, from, to) for each, and the same as a change."""
+
+    frame: pl.DataFrame
+    change: Change
+
+
+def live(state: State, rows: Rows, now: Micros) -> Rows:
+    """Those of ``rows`` that upkeep asks about: what takes part in recall, and what was retracted.
+
+    What changed after ``now`` is left alone until the clock has caught up: time that runs backwards undoes nothing.
+    What was retracted is let go only at a later instant than that.
+    """
+    status = status_of(state, rows)
+    wanted, changed = _ASKED[status], state.numbers["changed"]
+    if changed.held:
+        at = changed.values[rows]
+        wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
+    return np.asarray(rows[wanted])
+
+
+def standing(state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None) -> Standing:
+    """What the pack makes of ``rows`` (ascending): their status by ``promote``, then by ``forget``, and their label.
+
+    ``now`` is one instant, or one for each row. ``status`` stands in for the one that the state has. ``promote`` and
+    ``label`` are asked of what takes part in recall. A status that ``promote`` gives is asked about again until it
+    stays, so that whoever asks a second time finds nothing new; InputError if it never does. Null leaves a status,
+    and a label, as they are.
+    """
+    before = status_of(state, rows) if status is None else status
+    moment = Moment(state, pack, rows, now)
+    if status is not None:
+        moment.give("status", _WORDS[before])
+    moment, after = _promoted(moment, before, now)
+    gone, nulls = moment.ask(pack.policies["forget"])
+    gone = gone if nulls is None else gone & ~nulls
+    # what has only now become retracted waits for the next time, and is seen as such until then
+    gone = gone & (_IN_RECALL[after] | (before == _RETRACTED))
+    if gone.any():
+        after = np.where(gone, STATUSES.index(str(pack.settings["forgotten-as"])), after)
+    label, words = _coded(*moment.ask(pack.policies["label"]))
+    return Standing(after, np.where(_IN_RECALL[after], label, -1), words)
+
+
+def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transitions:
+    """Where the standing of ``rows`` (ascending) at ``now`` is another than the state has; nothing is changed.
+
+    Only what is ``live`` is asked about. Beside a new status or label the change sets ``changed``.
+    """
+    rows = live(state, rows, now)
+    if not len(rows):
+        return Transitions(_frame([]), Change())
+    found, labels = standing(state, pack, rows, now), state.names["label"]
+    status, label = status_of(state, rows), labels.codes[rows].astype(np.int64)
+    known = np.array([*(labels.code(word) for word in found.words), _NO_CODE], dtype=np.int64)
+    moved = np.flatnonzero(found.status != status)
+    named = np.flatnonzero((found.label >= 0) & (known[found.label] != label))
+    frames, parts = [], []
+    for what, at, old, old_words, new, new_words in (
+        ("status", moved, status, STATUSES, found.status, STATUSES),
+        ("label", named, label, labels.vocabulary, found.label, found.words),
+    ):
+        ids = rows[at] + 1
+        frames.append(_told(ids, what, spelled(old[at], old_words), spelled(new[at], new_words)))
+        # by the word: their order must not tell which memory, maybe of another's, came first
+        for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
+            chosen = ids[new[at] == code].tolist()
+            parts.append(values_of(chosen, **{what: new_words[code], "changed": now}))
+    return Transitions(_frame(frames), Change(set=parts))
+
+
+def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
+    """What was deleted for the setting ``grace-days`` or longer, and so may be purged: id, deleted, due."""
+    rows = np.flatnonzero(state.names["status"].codes == _DELETED)
+    since = state.numbers["changed"].values[rows]
+    # memories that came in as deleted, by import, were changed by nobody: their creation counts
+    since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
+    grace = pack.number("grace-days") * DAY
+    over = float(now) - since.astype(np.float64) >= grace
+    end = since[over].astype(np.float64) + grace
+    return pl.DataFrame(
+        [
+            pl.Series("id", rows[over] + 1, dtype=pl.Int64),
+            stamps("deleted", since[over]),
+            stamps("due", np.minimum(end, float(now)).astype(np.int64)),
+        ]
+    )
+
+
+def status_of(state: State, rows: Rows) -> Codes:
+    """The status of each row as its place in ``STATUSES``; a snapshot of an older version may count otherwise."""
+    status = state.names["status"]
+    return np.array([STATUSES.index(word) for word in status.vocabulary])[status.codes[rows]]
+
+
+def _promoted(moment: Moment, before: Codes, now: Micros | Rows) -> tuple[Moment, Codes]:
+    """The status that ``promote`` gives and keeps giving, and a moment that knows it."""
+    policy, after = moment.pack.policies["promote"], before
+    for _ in STATUSES:
+        codes, words = _coded(*moment.ask(policy))
+        places = np.array([*map(_place, words), _NO_CODE])
+        new = np.where((codes >= 0) & _IN_RECALL[after], places[codes], after)
+        moved = new != after
+        if not moved.any():
+            return moment, after
+        # anew, since other features may follow from the status
+        after, moment = new, Moment(moment.state, moment.pack, moment.rows, now)
+        moment.give("status", _WORDS[after])
+    place = int(np.argmax(moved))
+    raise InputError(
+        f"The promote policy of {moment.pack.name} never settles on a status of memory {moment.rows[place] + 1}, "
+        f'the last was "{STATUSES[after[place]]}": of a status that it gave it has to give the same again.'
+    )
+
+
+def _place(status: str) -> int:
+    if status not in STATUSES:
+        raise UnknownName("status", status, STATUSES)
+    return STATUSES.index(status)
+
+
+def _coded(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
+    """Strings as codes of the words that occur, -1 for null. There are few words: each costs one comparison of all."""
+    codes = np.full(len(values), -1)
+    words: list[str] = []
+    left = np.ones(len(values), dtype=np.bool_) if nulls is None else ~nulls
+    if values.dtype == object:
+        left &= values != None  # noqa: E711  elementwise
+    while left.any():
+        word = str(values[int(np.argmax(left))])
+        same = left & (values == word)
+        codes[same] = len(words)
+        words.append(word)
+        left &= ~same
+    return codes, tuple(words)
+
+
+def spelled(codes: Codes, words: Sequence[str]) -> pl.Series:
+    """The words of these codes, -1 as null."""
+    table = pl.Series([*words, None], dtype=pl.String)
+    return table.gather(np.where(codes < 0, len(words), codes))
+
+
+def _told(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            pl.Series("id", ids, dtype=pl.Int64),
+            pl.Series("what", [what], dtype=pl.String).new_from_index(0, len(ids)),
+            before.alias("from"),
+            after.alias("to"),
+        ]
+    )
+
+
+_SCHEMA = {"id": pl.Int64, "what": pl.String, "from": pl.String, "to": pl.String}
+
+
+def _frame(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).sort("id", maintain_order=True)

@@ -1,0 +1,383 @@
+"""Quarantine: all that came from one place out of recall by one event, what it did until then, and the way back."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from memlab.subjects.corrections.corrections import Corrected
+from memlab.subjects.review.quarantine import (
+    Displaced,
+    SetApart,
+    came_from,
+    displaced_by,
+    released,
+    set_apart,
+    written_since,
+)
+from numpy.typing import NDArray
+
+from memlab.arguments import Within, checked
+from memlab.clock import When, datable, from_micros, to_micros
+from memlab.errors import InputError
+from memlab.graph import NODE_KINDS, kind_of, number_of
+from memlab.journal import Event
+from memlab.printable import printable
+from memlab.privacy import refuse
+from memlab.progress import bar
+from memlab.recall import Recaller
+from memlab.schema import RELATIONS
+from memlab.slates import Slates
+from memlab.state import Change, State, checked_text
+from memlab.subjects.core import Core, Memories
+from memlab.subjects.corrections.corrections import Corrections
+from memlab.subjects.corrections.decisions import joined_by_succession
+from memlab.subjects.feedback.gaps import Gaps
+from memlab.subjects.recalling.past import Past
+
+__all__ = ["LabReview", "Quarantined"]
+
+_SLOW = 20_000
+"""Events that are folded in about a second; a question asked again costs as much as some hundred."""
+
+_CHANGED: dict[str, Any] = {
+    "memory_id": pl.Int64,
+    "role": pl.String,
+    "before": pl.String,
+    "status": pl.String,
+    "text": pl.String,
+}
+_EDGES: dict[str, Any] = {
+    "edge": pl.Int64,
+    "memory_id": pl.Int64,
+    "relation": pl.String,
+    "outgoing": pl.Boolean,
+    "kind": pl.String,
+    "other": pl.Int64,
+    "name": pl.String,
+    "weight": pl.Float64,
+    "reinforcements": pl.Int64,
+}
+_REPLAYED: dict[str, Any] = {
+    "decision": pl.Int64,
+    "at": pl.Datetime("us", "UTC"),
+    "query": pl.String,
+    "left": pl.List(pl.Int64),
+    "came": pl.List(pl.Int64),
+    "overlap": pl.Float64,
+}
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """What a quarantine took out of recall, and what that had done until then.
+
+    ``frame``: a row a memory that changes (memory_id, role, before, status, text). The role is "quarantined", "summary"
+    (one that a quarantined memory is part of, and that goes with it) or "back" (superseded by them alone, or part of
+    such a summary: in use again).
+
+    ``shown``: a row each time that a recall showed one of them (decision, at, query, position, memory_id, probe, and
+    outcome and reward of the last feedback). ``replay``: the newest of these recalls asked again, of the lab as it was
+    then without them: decision, at, query, ``left`` and ``came`` (ids that the answer loses and gains), ``overlap``
+    (share of the answer that stays; null: filtered by what the log does not hold, so that it cannot be asked again).
+
+    ``derived``: what stays and may want a look (memory_id, of, how, status, text): what they supersede or were
+    superseded by, what was derived from one, what their creator contributed to. ``edges``: those that meet one of them
+    (edge, memory_id, relation, outgoing, kind, other, name, weight, reinforcements; ``other`` is the number of the node
+    of this kind at the other end, of a memory its id); nothing passes on to a memory in quarantine.
+
+    ``event`` is the place in the journal, for ``lab.review.release``; None in a dry run, and where nothing was to be changed.
+    """
+
+    at: datetime
+    event: int | None
+    dry_run: bool
+    reason: str
+    frame: pl.DataFrame = field(repr=False)
+    shown: pl.DataFrame = field(repr=False)
+    replay: pl.DataFrame = field(repr=False)
+    derived: pl.DataFrame = field(repr=False)
+    edges: pl.DataFrame = field(repr=False)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """What is out of recall, summaries included."""
+        return tuple(self.frame.filter(pl.col("role") != "back")["memory_id"].to_list())
+
+    @property
+    def back(self) -> tuple[int, ...]:
+        """What is in use again."""
+        return tuple(self.frame.filter(role="back")["memory_id"].to_list())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        would = "would go" if self.dry_run else "go"
+        parts = [f"{len(self):,} memories {would} out of recall", f"{len(self.back):,} come back"]
+        parts.append(f"shown {self.shown.height:,} times in {self.shown['decision'].n_unique():,} recalls")
+        if self.replay.height:
+            other = (self.replay["overlap"] < 1).sum()
+            parts.append(f"{other:,} of {self.replay.height:,} asked again answer otherwise")
+        if self.derived.height:
+            parts.append(f"{self.derived.height:,} to review")
+        return printable(f"<Quarantined: {', '.join(parts)}>")
+
+    def _repr_html_(self) -> str:
+        why = f" ({html.escape(self.reason)})" if self.reason else ""
+        parts = [f"<p>{html.escape(repr(self)[1:-1])}{why}</p>", self.frame._repr_html_()]
+        titles = {
+            "shown": "recalls that showed them",
+            "replay": "the same questions without them",
+            "derived": "to review",
+        }
+        for name, title in titles.items():
+            frame = getattr(self, name)
+            parts += [f"<p>{title}:</p>", frame._repr_html_()] if frame.height else []
+        return "".join(parts)
+
+
+class LabReview:
+    """``lab.review``: what may be wrong, taken out of recall until somebody has looked, and what was never found."""
+
+    def __init__(self, core: Core, corrections: Corrections) -> None:
+        self._core, self._corrections = core, corrections
+
+    @checked
+    def deprecate(self, memory: Memories, reason: str) -> Corrected:
+        """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``lab.restore`` brings them back.
+
+        The result's ``review`` has the memories that they supersede or were superseded by.
+
+        >>> lab.review.deprecate(hit, "the office has moved").review                              # doctest: +SKIP
+        """
+        return self._corrections.deprecate(memory, reason)
+
+    @checked
+    def related(self, memory: Memories | None = None) -> pl.DataFrame:
+        """What may want a look since a memory was deprecated: those that it supersedes or was superseded by.
+
+        Columns: memory_id, of, how, status, text. Without ``memory``, of all that is deprecated.
+        """
+        return self._corrections.related(memory)
+
+    @checked
+    def gaps(self) -> pl.DataFrame:
+        """What was looked for and not found: recalls with seeds of which a verifier let nothing pass, oldest first.
+
+        Columns: gap, decision, at, project, session, snippet (the context's first 200 characters, after the privacy
+        gate), closed (null while open), reason, embedder, vector (the context's, of that embedder).
+        """
+        with self._core.reading() as state:
+            return state.projection(Gaps).frame
+
+    @checked
+    def close_gap(self, gap: int, reason: str) -> None:
+        """Say what became of a gap: something was remembered, or nothing has to be. It stays in ``gaps``, as closed.
+
+        UnknownName for a number that no gap has, InputError for one that was closed.
+        """
+        refuse(checked_text(reason, where="reason"), "the reason for closing a gap")
+        with self._core.store.writing() as tx:
+            self._core.store.state.projection(Gaps).check_open(gap)
+            tx.event("close-gap", {"gap": gap, "reason": reason}, at=self._core.store.clock())
+
+    @checked
+    def quarantine(
+        self,
+        *,
+        source: str | None = None,
+        session: str | None = None,
+        creator: str | None = None,
+        since: When | None = None,
+        reason: str = "",
+        dry_run: bool = False,
+        replay: Annotated[int, Within(0)] = 100,
+        progress: bool = True,
+    ) -> Quarantined:
+        """Take all that came from a ``source``, ``session`` or ``creator`` out of recall, by one event.
+
+        Of several, all must hold. ``since`` leaves alone what was written before, by the journal's time, which no
+        writer can choose. Summaries that one of the memories is part of go too; what was superseded by them alone, and
+        the other members of such summaries, come back. What is deleted or purged stays so.
+
+        The result says what the memories did: which recalls showed them, and what the newest ``replay`` of these answer
+        without them (0: none is asked again; the lab is folded from its beginning for it, about a second for 100,000
+        memories). With ``dry_run`` nothing is written. ``release`` undoes the event; ``lab.restore`` brings back single
+        memories. Numbers that a policy changed while they took part stay, and so does what was never stored because it
+        said the same: see docs/poisoning.md.
+
+        InputError unless at least one of the three is given; UnknownName for a name that no memory has; ReadOnlyLab.
+
+        >>> lab.review.quarantine(session="web 17", since="2026-11-01", dry_run=True).shown        # doctest: +SKIP
+        """
+        names = {"source": source, "session": session, "creator": creator}
+        _check(names, reason)
+        instant = None if since is None else datable(to_micros(since), "since=")
+        store, event = self._core.store, None
+        if dry_run:
+            with self._core.reading() as state:
+                apart, displaced = self._apart(state, names, instant)
+                told, now = _told(state, apart, creator), store.clock()
+        else:
+            with store.writing() as tx:
+                state, now = store.state, store.clock()
+                apart, displaced = self._apart(state, names, instant)
+                told = _told(state, apart, creator)
+                if apart.now:
+                    body = {"reason": reason, "was": apart.was, **apart.change(now).body()}
+                    event = tx.event("quarantine", body, at=now)
+        ids = np.concatenate((apart.rows, apart.summaries)) + 1
+        shown = _shown(self._core.store.slates(), ids.tolist())
+        answers = self._answers(shown, apart.rows, displaced, replay, progress)
+        return Quarantined(from_micros(now), event, dry_run, reason, told[0], shown, answers, *told[1:])
+
+    @checked
+    def release(self, quarantine: Quarantined | int) -> Corrected:
+        """Undo a quarantine, given by its result or its event: each memory gets back what it had before.
+
+        What has changed since stays as it is: what was restored, deleted or purged, and what would be superseded by
+        what does not come back. InputError for what is no quarantine of this lab.
+
+        >>> lab.review.release(lab.review.quarantine(creator="agent:web"))                               # doctest: +SKIP
+        """
+        seq = quarantine.event if isinstance(quarantine, Quarantined) else quarantine
+        store = self._core.store
+        with store.writing() as tx:
+            event = self._event(seq)
+            state, now = store.state, store.clock()
+            change, rows = released(state, event.body, now)
+            before = [state.names["status"].at(row) for row in rows]
+            if change:
+                tx.event("restore", {"quarantine": event.seq, **change.body()}, at=now)
+        with self._core.reading() as state:
+            frame = pl.DataFrame(
+                {
+                    "memory_id": [row + 1 for row in rows],
+                    "before": before,
+                    "status": [state.names["status"].at(row) for row in rows],
+                    "text": [state.texts.at(row) for row in rows],
+                },
+                schema={name: _CHANGED[name] for name in ("memory_id", "before", "status", "text")},
+            )
+            return Corrected("release", frame, joined_by_succession(state, rows))
+
+    def _event(self, seq: int | None) -> Event:
+        journal = self._core.store.journal
+        if seq is not None and 1 <= seq <= journal.head:
+            event = next(iter(journal.events(after=seq - 1, upto=seq)))
+            if event.kind == "quarantine" and "was" in event.body:
+                return event
+        made = [event.seq for event in journal.events(kinds=("quarantine",)) if "was" in event.body]
+        known = f"the events of those are {', '.join(map(str, made))}" if made else "this lab has none"
+        raise InputError(f"release takes a quarantine of this lab, not {seq!r}: {known}.")
+
+    def _apart(self, state: State, names: dict[str, str | None], since: int | None) -> tuple[SetApart, Displaced]:
+        rows = came_from(state, **names)
+        events = self._core.store.journal.events
+        if since is not None:
+            rows = written_since(events(), rows, since)
+        statuses = state.names["status"]
+        out = np.union1d(rows, np.flatnonzero(statuses.codes == statuses.code("quarantined")))
+        displaced = displaced_by(events, (out + 1).tolist()) if len(rows) else {}
+        return set_apart(state, rows, displaced), displaced
+
+    def _answers(self, shown: pl.DataFrame, rows: Any, displaced: Displaced, most: int, progress: bool) -> pl.DataFrame:
+        """The newest recalls that showed one of them, asked again of the lab as it was without them."""
+        decisions = np.sort(shown["decision"].unique().to_numpy())[-most:].tolist() if most else []
+        found: list[dict[str, Any]] = []
+        past = Past(self._core.store.journal, Recaller(self._core.store.embedder))
+
+        def without(state: State) -> tuple[Change, Change]:
+            apart = set_apart(state, rows, displaced)
+            return Change(set=apart.now), Change(set=apart.was)
+
+        slow = bool(decisions) and decisions[-1] + 100 * len(decisions) > _SLOW
+        with bar(progress and slow, len(decisions), unit="recall", desc="asking again") as step:
+            for decision in decisions:
+                with self._core.store.reading():
+                    logged = past.logged(decision)
+                    row = {"decision": decision, "at": from_micros(logged.at), "query": logged.query}
+                    if past.repeats(decision):
+                        pack = self._core.store.versions.live_at(decision)
+                        row |= _difference(
+                            [id for id in logged.shown if id not in logged.probes],
+                            past.recall(decision, pack, instead=without).shown,
+                        )
+                found.append(row)
+                step(1)
+        return pl.DataFrame(found, schema=_REPLAYED)
+
+
+def _check(names: dict[str, str | None], reason: str) -> None:
+    if all(name is None for name in names.values()):
+        raise InputError("quarantine takes source=, session= or creator=: at least one of them.")
+    if reason:
+        refuse(checked_text(reason, where="reason"), "reason")
+
+
+def _told(state: State, apart: SetApart, creator: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """What changes, what else may want a look, and the edges that meet what goes."""
+    after = {id: part["columns"]["status"] for part in apart.now if "status" in part["columns"] for id in part["ids"]}
+    roles = {"quarantined": apart.rows, "summary": apart.summaries, "back": apart.back}
+    rows = [
+        (row + 1, role, state.names["status"].at(row), after[row + 1], state.texts.at(row))
+        for role, chosen in roles.items()
+        for row in chosen.tolist()
+    ]
+    frame = pl.DataFrame(rows, schema=_CHANGED, orient="row")
+    out = np.concatenate((apart.rows, apart.summaries))
+    derived = joined_by_succession(state, out.tolist(), derived=True)
+    if creator is not None and state.lists["agents"].held:
+        own = set(out.tolist())
+        helped = [row for row, agents in state.lists["agents"].filled() if creator in agents and row not in own]
+        also = [
+            (row + 1, None, "contributed to", state.names["status"].at(row), state.texts.at(row))
+            for row in helped
+            if state.names["status"].at(row) != "purged"
+        ]
+        derived = pl.concat([derived, pl.DataFrame(also, schema=derived.schema, orient="row")])
+    derived = derived.filter(~pl.col("memory_id").is_in((apart.back + 1).tolist()))
+    return frame, derived, _edges(state, out)
+
+
+def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
+    """The edges that meet these memories, each once for every end among them."""
+    edges, met = state.edges, state.edges.crossings(rows)
+    return pl.DataFrame(
+        {
+            "edge": met.edge,
+            "memory_id": rows[met.position] + 1,
+            "relation": [RELATIONS[code] for code in edges.relation[met.edge].tolist()],
+            "outgoing": met.outgoing,
+            "kind": [NODE_KINDS[kind] for kind in kind_of(met.neighbour).tolist()],
+            "other": number_of(met.neighbour) + 1,
+            "name": state.nodes.names(met.neighbour),
+            "weight": edges.weight[met.edge],
+            "reinforcements": edges.reinforcements[met.edge].astype(np.int64),
+        },
+        schema=_EDGES,
+    )
+
+
+def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
+    key = ["decision", "memory_id"]
+    told = slates.feedback.select(*key, "outcome", "reward").unique(key, keep="last", maintain_order=True)
+    return (
+        slates.exposures.filter(pl.col("memory_id").is_in(list(ids)))
+        .join(slates.decisions.select("decision", "at", "query"), on="decision", how="left")
+        .join(told, on=key, how="left")
+        .select("decision", "at", "query", "position", "memory_id", "probe", "outcome", "reward")
+        .sort("decision", "position", maintain_order=True)
+        .collect()
+    )
+
+
+def _difference(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
+    left, came = [id for id in before if id not in after], [id for id in after if id not in before]
+    return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
