@@ -26,10 +26,11 @@ import polars as pl
 # Asking for its size starts Polars' pool of threads, which a forked child does not have: memlab asks when imported.
 _asked, pl.thread_pool_size = pl.thread_pool_size, lambda: os.cpu_count() or 1
 
+import memlab.store  # noqa: E402
+
 import memlab  # noqa: E402
 import memlab.lab  # noqa: E402
 import memlab.moving  # noqa: E402
-import memlab.store  # noqa: E402
 
 pl.thread_pool_size = _asked
 
@@ -122,29 +123,29 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
         for n, text in enumerate(said[:6]):
             lab.remember(text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada")
         lab.remember_many([{"text": text, "session": "second", "project": "apple"} for text in said[6:20]], chain=True)
-        lab.fact("Ada", "lives-in", object="Oslo")
-        lab.fact("Ada", "likes", "goats and the sea")
-        lab.entity("Adele Quuxley", type="person", aliases=["Adele"])
-        lab.entity("Adelheid", type="person")
-        lab.merge_entities("Adelheid", "Adele Quuxley")
+        lab.facts.add("Ada", "lives-in", object="Oslo")
+        lab.facts.add("Ada", "likes", "goats and the sea")
+        lab.entities.declare("Adele Quuxley", type="person", aliases=["Adele"])
+        lab.entities.declare("Adelheid", type="person")
+        lab.entities.merge("Adelheid", "Adele Quuxley")
         hits = lab.recall(QUESTIONS[0])
         lab.feedback(hits[0], "success")
-        lab.link(3, 1, "relates-to")
+        lab.graph.link(3, 1, "relates-to")
         lab.edit(2, text="the village bakery bakes six loaves")
         lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity (* 0.1 recency)))")
-        lab.deprecate(5, "it was wrong")
+        lab.review.deprecate(5, "it was wrong")
         lab.delete(7)
-        lab.backup()
+        lab.io.backup()
         lab.remember_many(said[20:])
         lab.purge(9)
         for n in range(recalls):
             lab.recall(f"{QUESTIONS[n % 3]} {WORDS[n % len(WORDS)]}")
     with opened(path, hours=24 * 4) as lab:
-        lab.maintain(progress=False)
+        lab.upkeep.maintain(progress=False)
         lab.remember("what the backup still has", session="third")
-        lab.backup()
+        lab.io.backup()
         lab.remember("what the snapshot still has", session="third")
-        lab.snapshot()
+        lab.io.snapshot()
         lab.remember_many(texts(5, first=100, seed=seed), chain=True)
         lab.recall(QUESTIONS[1])
 
@@ -216,7 +217,7 @@ def _recalled(lab: memlab.Lab) -> str:
 
 
 def _logged(lab: memlab.Lab) -> str:
-    slates = lab.slates
+    slates = lab.slates()
     return " ".join(map(_digest, (slates.decisions, slates.candidates, slates.exposures, slates.feedback)))
 
 
@@ -231,8 +232,8 @@ READINGS: dict[str, Callable[[memlab.Lab], str]] = {
     "edges": lambda lab: _digest(lab.edges),
     "log": lambda lab: _digest(lab.log),
     "pack": lambda lab: f"{lab.pack.hash} {_digest(lab.policies.history())} {lab.embedder.fingerprint}",
-    "entities": lambda lab: f"{_digest(lab.entities)} {_digest(lab.facts())}",
-    "clusters": lambda lab: f"{_digest(lab.clusters)} {_digest(lab.summaries())}",
+    "entities": lambda lab: f"{_digest(lab.entities.frame())} {_digest(lab.facts.frame())}",
+    "clusters": lambda lab: f"{_digest(lab.clusters.frame())} {_digest(lab.consolidation.frame())}",
     "recall": _recalled,
     "slates": _logged,
     "past": _past,
@@ -245,8 +246,8 @@ def picture(lab: memlab.Lab) -> dict[str, str]:
 
 
 def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
-    """Whether ``lab.check()`` finds the lab sound, and what it names."""
-    found = lab.check()
+    """Whether ``lab.io.check()`` finds the lab sound, and what it names."""
+    found = lab.io.check()
     frame = found.frame
     return bool(found.sound), [" ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()]
 

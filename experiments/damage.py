@@ -7,7 +7,7 @@ Two labs with whatever a lab can have are made once, as the death of their proce
 moved into the database, a snapshot, sealed slates, backups, an index. In a copy, one file (or one folder) is
 damaged: one bit flipped, 512 bytes zeroed, the end cut off, all of it deleted, or replaced by the same file of an
 earlier state or of another lab. Flips and zeros leave the time of modification alone, as a bad disk does. Then the
-copy is opened and all of it read, its backups too; ``lab.check()`` is asked; it is closed, and opened and read again.
+copy is opened and all of it read, its backups too; ``lab.io.check()`` is asked; it is closed, opened and read again.
 
     harmless    all is as in the undamaged lab
     told        something is not, and a warning, an error of memlab or ``check`` said so before
@@ -91,14 +91,14 @@ def _setting(home: Path, name: str, build: Callable[[Path, int, Path], None]) ->
 def _small(path: Path, seed: int, earlier: Path) -> None:
     everything(path, seed=seed, recalls=30)
     with opened(path, hours=LATER) as lab:
-        lab.slates.decisions.collect()
+        lab.slates().decisions.collect()
         copied(path, earlier)
         for n in range(25):
             lab.recall(f"{QUESTIONS[n % 3]} {n}")
-        lab.slates.decisions.collect()
+        lab.slates().decisions.collect()
         lab.remember_many(texts(3, first=300, seed=seed), chain=True)
-        lab.backup()
-        lab.snapshot()
+        lab.io.backup()
+        lab.io.snapshot()
         _written_after(lab, seed)
         copied(path, path.parent / "built-killed")
 
@@ -107,12 +107,12 @@ def _indexed(path: Path, seed: int, earlier: Path) -> None:
     many(path, 4_150, seed=seed)
     with opened(path, hours=LATER) as lab:
         lab.index.rebuild()
-        lab.snapshot()
+        lab.io.snapshot()
         lab.recall(QUESTIONS[0])
         copied(path, earlier)
         lab.remember_many(texts(4_100, first=5_000, seed=seed))
         lab.index.rebuild()
-        lab.snapshot()
+        lab.io.snapshot()
         _written_after(lab, seed)
         copied(path, path.parent / "built-killed")
 
@@ -301,7 +301,7 @@ def _looked(folder: Path) -> _Session:
 
 
 def _checked(lab: memlab.Lab, session: _Session) -> str:
-    found = lab.check()
+    found = lab.io.check()
     if not found.sound:
         session.said.append("check")
     for row in found.frame.iter_rows(named=True):

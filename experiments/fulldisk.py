@@ -70,12 +70,12 @@ def _remember_many(lab: memlab.Lab, n: int) -> None:
 
 def _snapshot(lab: memlab.Lab, n: int) -> None:
     lab.remember_many(texts(60, first=1000 * (n + 1)))
-    lab.snapshot()
+    lab.io.snapshot()
 
 
 def _backup(lab: memlab.Lab, n: int) -> None:
     lab.remember_many(texts(60, first=1000 * (n + 1)))
-    lab.backup()
+    lab.io.backup()
 
 
 def _purge(lab: memlab.Lab, n: int) -> None:
@@ -95,7 +95,7 @@ def _export(lab: memlab.Lab, n: int) -> None:
     assert lab.path is not None
     for suffix in ("jsonl", "parquet", "md", "hy"):
         format = {"md": "markdown", "hy": "sexp"}.get(suffix, suffix)
-        lab.export(lab.path.parent / f"export.{suffix}", format=format, overwrite=True)
+        lab.io.export(lab.path.parent / f"export.{suffix}", format=format, overwrite=True)
 
 
 OPERATIONS = (
@@ -131,7 +131,7 @@ def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> 
         except BaseException as error:  # noqa: BLE001  whatever comes out is what is looked for, a panic of Polars, too
             problem = f"raw {type(error).__name__}: {error}"
         try:
-            if lab._store.journal.closed:
+            if lab.store.journal.closed:
                 lab = opened(folder)
             known = (len(lab), lab.log.height)
         except MemlabError as error:

@@ -265,7 +265,7 @@ def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived
             answer = _VERBS[step.verb](life, step)
         except MemlabError as error:
             answer = type(error).__name__
-        lab.settle()
+        lab.graph.link_waiting()
         if not step.private:
             life.answers.append((step.verb, str(number), answer))
     return life
@@ -280,14 +280,14 @@ def _remember(life: Lived, step: Step) -> Any:
 def _fact(life: Lived, step: Step) -> Any:
     told = dict(step.told)
     key, subject, predicate = told.pop("key"), told.pop("subject"), told.pop("predicate")
-    memory = life.lab.fact(subject, predicate, told.pop("value", None), **told)
+    memory = life.lab.facts.add(subject, predicate, told.pop("value", None), **told)
     life.ids[key] = memory.id
     return memory.text, memory.status
 
 
 def _link(life: Lived, step: Step) -> None:
     one, other = (life.ids[key] for key in step.told["ends"])
-    life.lab.link(one, other, step.told["relation"], weight=step.told["weight"])
+    life.lab.graph.link(one, other, step.told["relation"], weight=step.told["weight"])
 
 
 def _recall(life: Lived, step: Step) -> Any:
@@ -315,7 +315,7 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
     def call(life: Lived, step: Step) -> Any:
         id = life.ids[step.told["key"]]
         if verb == "deprecate":
-            return life.lab.deprecate(id, "it is wrong").frame
+            return life.lab.review.deprecate(id, "it is wrong").frame
         done = getattr(life.lab, verb)(id)
         return None if verb == "purge" else getattr(done, "frame", None)
 
@@ -323,11 +323,11 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
 
 
 def _merge(life: Lived, step: Step) -> None:
-    life.lab.merge_entities(*step.told["names"])
+    life.lab.entities.merge(*step.told["names"])
 
 
 def _split(life: Lived, step: Step) -> Any:
-    return life.lab.split_entity(step.told["names"][0]).name
+    return life.lab.entities.split(step.told["names"][0]).name
 
 
 def _quietly(done: object) -> None:
@@ -335,7 +335,7 @@ def _quietly(done: object) -> None:
 
 
 def _upkeep(life: Lived, step: Step) -> None:
-    life.lab.maintain(progress=False)
+    life.lab.upkeep.maintain(progress=False)
 
 
 _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
@@ -349,12 +349,12 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     "split": _split,
     "maintain": _upkeep,
     "strength": _upkeep,
-    "cluster": lambda life, step: _quietly(life.lab.cluster(min_size=2)),
-    "refine": lambda life, step: _quietly(life.lab.refine()),
-    "consolidate": lambda life, step: _quietly(life.lab.consolidate(by=step.told["by"], older_than_days=0.0)),
-    "conversation": lambda life, step: life.lab.conversation("bob").familiarity,
+    "cluster": lambda life, step: _quietly(life.lab.clusters.find(min_size=2)),
+    "refine": lambda life, step: _quietly(life.lab.clusters.refine()),
+    "consolidate": lambda life, step: _quietly(life.lab.consolidation.run(by=step.told["by"], older_than_days=0.0)),
+    "conversation": lambda life, step: life.lab.agents.conversation("bob").familiarity,
     "turn": lambda life, step: None,
-    "entity": lambda life, step: life.lab.entity(step.told["name"], type=step.told["type"]).name,
+    "entity": lambda life, step: life.lab.entities.declare(step.told["name"], type=step.told["type"]).name,
 }
 
 
@@ -384,7 +384,7 @@ def _names(lab: memlab.Lab, folder: Path) -> Names:
 
     return Names(
         places(lab.memories["id"].to_list()),
-        places(lab.clusters["cluster"].sort().to_list()),
+        places(lab.clusters.frame()["cluster"].sort().to_list()),
         places(lab.log["event"].to_list()),
         places(lab.edges["edge"].drop_nulls().to_list()),
         folder,
@@ -397,7 +397,7 @@ def _exported(format: str) -> Asked:
     """
 
     def export(lab: memlab.Lab, names: Names) -> Any:
-        path = lab.export(names.folder / f"out-{format}", format=format, overwrite=True)
+        path = lab.io.export(names.folder / f"out-{format}", format=format, overwrite=True)
         files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
         leaked = [word for word in (*OWN, OTHER, "secret") for file in files if f'"{word}' in _read(file)]
         bundle = read_bundle(path, format)
@@ -417,7 +417,7 @@ def _read(file: Path) -> str:
 
 def _mirrored(lab: memlab.Lab, names: Names) -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        lab.mirror(Path(folder) / "mirror").update()
+        lab.io.mirror(Path(folder) / "mirror").update()
         texts = [file.read_text(encoding="utf-8") for file in (Path(folder) / "mirror").rglob("*.md")]
         return sorted(texts, key=lambda text: int(text.split("id: ")[1].split()[0]))
 
@@ -425,7 +425,7 @@ def _mirrored(lab: memlab.Lab, names: Names) -> Any:
 def _past(lab: memlab.Lab, names: Names) -> Any:
     events = list(names.events)
     then = lab.at(event=events[len(events) * 2 // 3], progress=False)
-    return [then.memories, then.log, then.stats(progress=False).frames, then.recall("goat hay").frame, len(then)]
+    return [then.memories, then.log, then.graph.stats(progress=False).frames, then.recall("goat hay").frame, len(then)]
 
 
 def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
@@ -445,36 +445,45 @@ READERS: dict[str, Asked] = {
     "repr": lambda lab, names: repr(lab).replace(repr(lab).split(":")[0], ""),
     "log": lambda lab, names: lab.log,
     "getitem": _each(lambda lab, id: vars(lab[id])),
-    "entities": lambda lab, names: lab.entities,
-    "facts": lambda lab, names: [lab.facts(), lab.facts(at=START + 9 * STEP), lab.facts(status="superseded")],
-    "clusters": lambda lab, names: lab.clusters,
-    "summaries": lambda lab, names: lab.summaries(),
-    "gaps": lambda lab, names: lab.gaps,
-    "relationships": lambda lab, names: lab.relationships,
-    "review": lambda lab, names: [lab.review(), lab.review(names.some(6))],
-    "stats": lambda lab, names: [dict((s := lab.stats(progress=False)).frames), s.notes, repr(s)],
-    "narrative": lambda lab, names: [str(lab.narrative("goat hay barn")), str(lab.narrative(names.some(6)))],
-    "profile": lambda lab, names: [str(lab.profile()), *(_or_error(lab.profile, name) for name in PEOPLE)],
+    "entities": lambda lab, names: lab.entities.frame(),
+    "facts": lambda lab, names: [
+        lab.facts.frame(),
+        lab.facts.frame(at=START + 9 * STEP),
+        lab.facts.frame(status="superseded"),
+    ],
+    "clusters": lambda lab, names: lab.clusters.frame(),
+    "summaries": lambda lab, names: lab.consolidation.frame(),
+    "gaps": lambda lab, names: lab.review.gaps(),
+    "relationships": lambda lab, names: lab.agents.relationships(),
+    "review": lambda lab, names: [lab.review.related(), lab.review.related(names.some(6))],
+    "stats": lambda lab, names: [dict((s := lab.graph.stats(progress=False)).frames), s.notes, repr(s)],
+    "narrative": lambda lab, names: [
+        str(lab.facts.narrative("goat hay barn")),
+        str(lab.facts.narrative(names.some(6))),
+    ],
+    "profile": lambda lab, names: [str(lab.facts.profile()), *(_or_error(lab.facts.profile, name) for name in PEOPLE)],
     "similar": _each(lambda lab, id: lab.similar(id)),
-    "trace": _each(lambda lab, id: [lab.trace(id).frame, lab.trace(id, 3).tree]),
-    "activate": lambda lab, names: lab.activate(names.some(3)),
+    "trace": _each(lambda lab, id: [lab.graph.trace(id).frame, lab.graph.trace(id, 3).tree]),
+    "activate": lambda lab, names: lab.graph.activate(names.some(3)),
     "recall": _told,
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),
     "recall status": lambda lab, names: lab.recall("goat", status=["superseded", "active", "deleted", "purged"]).frame,
     "forecast": lambda lab, names: [
-        (f := lab.forecast(names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5)).frame,
+        (
+            f := lab.upkeep.forecast(names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5)
+        ).frame,
         f.transitions,
     ],
     "slates": lambda lab, names: {
-        table: getattr(lab.slates, table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
+        table: getattr(lab.slates(), table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
     },
-    "waiting": lambda lab, names: lab.waiting,
-    "admit": lambda lab, names: vars(lab.admit("I prefer the goat with hay")),
+    "waiting": lambda lab, names: lab.graph.waiting(),
+    "admit": lambda lab, names: vars(lab.agents.admit("I prefer the goat with hay")),
     "turns": lambda lab, names: _turned(lab),
-    "proposals": lambda lab, names: len(lab.proposals(names.some(6))),
-    "consolidate": lambda lab, names: lab.consolidate(dry_run=True, older_than_days=0.0).frame,
+    "proposals": lambda lab, names: len(lab.operations.proposals(names.some(6))),
+    "consolidate": lambda lab, names: lab.consolidation.run(dry_run=True, older_than_days=0.0).frame,
     "export jsonl": _exported("jsonl"),
     "export parquet": _exported("parquet"),
     "export markdown": _exported("markdown"),
@@ -518,7 +527,7 @@ def _or_error(ask: Callable[..., Any], *arguments: Any) -> str:
 
 
 def _turned(lab: memlab.Lab) -> Any:
-    with lab.turns(limit=3) as turns:
+    with lab.agents.turns(limit=3) as turns:
         turns.turn("Ada says the goat eats hay")
         turns.wait()
         return turns.turn("and the barn").frame

@@ -92,13 +92,13 @@ def _path(lab: memlab.Lab) -> Path:
 
 def _write_much(lab: memlab.Lab) -> None:
     lab.remember_many([{"text": text, "session": "x", "tags": ["new"]} for text in texts(4, first=500)], chain=True)
-    lab.fact("Bela", "lives-in", object="Porto")
-    lab.entity("Bela Q", type="person")
-    lab.merge_entities("Bela Q", "Bela")
+    lab.facts.add("Bela", "lives-in", object="Porto")
+    lab.entities.declare("Bela Q", type="person")
+    lab.entities.merge("Bela Q", "Bela")
     hits = lab.recall(QUESTIONS[0])
     lab.feedback(hits[0], "success")
     lab.edit(3, importance=0.9)
-    lab.link(4, 1, "relates-to")
+    lab.graph.link(4, 1, "relates-to")
     lab.forget(6)
     lab.policies.install("recall-score", "(fn [similarity] (* 2 similarity))")
 
@@ -117,13 +117,13 @@ _DIFFERENT = itertools.count(2)
 
 
 def _consolidate(lab: memlab.Lab) -> None:
-    lab.consolidate(older_than_days=0, keep=0, summarise=lambda texts: f"summary of {len(texts)}")
+    lab.consolidation.run(older_than_days=0, keep=0, summarise=lambda texts: f"summary of {len(texts)}")
 
 
 def _maintain(lab: memlab.Lab) -> None:
-    clock: Any = lab._store.clock
+    clock: Any = lab.store.clock
     clock.advance(hours=30)
-    lab.maintain(progress=False)
+    lab.upkeep.maintain(progress=False)
     clock.advance(hours=-30)
 
 
@@ -157,13 +157,13 @@ OPERATIONS = (
     Operation("recall", lambda lab: _nothing(lab.recall(QUESTIONS[0]))),
     Operation("feedback", lambda lab: _nothing(lab.feedback(3, "success"))),
     Operation("edit", lambda lab: _nothing(lab.edit(3, text="the sea is cold in winter"))),
-    Operation("link", lambda lab: _nothing(lab.link(4, 1, "relates-to"))),
+    Operation("link", lambda lab: _nothing(lab.graph.link(4, 1, "relates-to"))),
     Operation("policy install", _install),
     Operation("purge", lambda lab: _nothing(lab.purge(12))),
-    Operation("snapshot", lambda lab: _nothing(lab.snapshot())),
-    Operation("backup", lambda lab: _nothing(lab.backup())),
+    Operation("snapshot", lambda lab: _nothing(lab.io.snapshot())),
+    Operation("backup", lambda lab: _nothing(lab.io.backup())),
     Operation("maintain", _maintain),
-    Operation("cluster", lambda lab: _nothing(lab.cluster())),
+    Operation("cluster", lambda lab: _nothing(lab.clusters.find())),
     Operation("consolidate", _consolidate),
     Operation("close", _close),
     Operation("open", _open),
@@ -247,7 +247,7 @@ def _seen(lab: memlab.Lab) -> Seen:
     return (
         lab.memories.write_ndjson(),
         lab.edges.write_ndjson(),
-        lab.entities.write_ndjson(),
+        lab.entities.frame().write_ndjson(),
         lab.pack.hash,
         [(hit.id, hit.text) for hit in lab.recall(QUESTIONS[1], limit=5, log=False)],
     )
@@ -392,7 +392,7 @@ def _interrupted(
     if operation.name == "restore":
         before = [event for event in before if event[0] <= _of_backup(base)]
     try:
-        if lab._store.journal.closed:  # the operation had closed it
+        if lab.store.journal.closed:  # the operation had closed it
             lab = opened_by_either(folder, hours=LATER)
     except (MemlabError, KeyboardInterrupt, Exception) as error:  # noqa: BLE001  it is what is looked for
         return {"disk": f"{type(error).__name__}: {error}"}

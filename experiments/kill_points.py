@@ -124,14 +124,14 @@ PURGED = (12, 13, 16, 20)
 
 def _snapshot(stage: Stage, n: int) -> None:
     if n % 2:
-        stage.lab.snapshot()
+        stage.lab.io.snapshot()
     else:
         stage.lab.remember_many(texts(50, first=1000 * (n + 1)))
 
 
 def _backup(stage: Stage, n: int) -> None:
     if n % 2:
-        stage.lab.backup()
+        stage.lab.io.backup()
     else:
         stage.lab.remember_many(texts(20, first=1000 * (n + 1)))
 
@@ -146,14 +146,14 @@ def _restore(stage: Stage, n: int) -> None:
 
 
 def _maintain(stage: Stage, n: int) -> None:
-    clock: Any = stage.lab._store.clock
+    clock: Any = stage.lab.store.clock
     clock.advance(hours=12)
-    stage.lab.maintain(progress=False)
+    stage.lab.upkeep.maintain(progress=False)
 
 
 def _consolidate(stage: Stage, n: int) -> None:
     if n % 2:
-        stage.lab.consolidate(older_than_days=0, keep=0, summarise=lambda texts: f"summary {n} of {len(texts)}")
+        stage.lab.consolidation.run(older_than_days=0, keep=0, summarise=lambda texts: f"summary {n} of {len(texts)}")
     else:
         rows = [f"goat sea bakery tabs deploy mark{n}x{i}q" for i in range(12)]
         stage.lab.remember_many(rows + [f"garden music engine river mark{n}y{i}q" for i in range(12)])
@@ -171,7 +171,7 @@ def _reembed(stage: Stage, n: int) -> None:
 
 
 def _load(stage: Stage, n: int) -> None:
-    stage.lab.load(stage.folder.parent / "exports" / f"{n}.jsonl")
+    stage.lab.io.load(stage.folder.parent / "exports" / f"{n}.jsonl")
 
 
 def _build_index(stage: Stage, n: int) -> None:
@@ -188,7 +188,7 @@ def _prepare_exports(path: Path) -> None:
             other.remember_many(
                 [{"text": text, "session": "s"} for text in texts(150, first=1000 * (n + 5))], chain=True
             )
-            other.export(path.parent / "exports" / f"{n}.jsonl")
+            other.io.export(path.parent / "exports" / f"{n}.jsonl")
 
 
 def _prepare_many(path: Path) -> None:
@@ -238,7 +238,7 @@ class _After:
 
 def _look(lab: memlab.Lab) -> _After:
     log = lab.log
-    clock: Any = lab._store.clock
+    clock: Any = lab.store.clock
     before = clock()
     clock.set(START_LATER)
     try:

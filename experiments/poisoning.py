@@ -219,7 +219,7 @@ class Month:
                         for attack in attacks:
                             life.planted |= self._planted(lab, attack, life.stands, logged)
                     else:
-                        done = lab.quarantine(session=SESSION, creator=CREATOR, replay=0)
+                        done = lab.review.quarantine(session=SESSION, creator=CREATOR, replay=0)
                         answers.back, answers.touched = len(done.back), len(set(done.ids) - life.planted)
                 if isinstance(event, Said):
                     life.waiting.append(event)
@@ -255,7 +255,7 @@ class Month:
             for said, id in zip(life.waiting, lab.remember_many(rows, chain=True).standing, strict=True):
                 life.stands[said.ref] = id
                 life.called.setdefault(id, said.ref)
-            lab.settle()
+            lab.graph.link_waiting()
             life.waiting.clear()
 
     def _planted(self, lab: Lab, attack: str, stands: Mapping[str, int], logged: bool) -> set[int]:
@@ -263,12 +263,12 @@ class Month:
         seen = self.seen(attack)
         before = len(lab)
         lab.remember_many(ATTACKS[attack](seen))
-        lab.settle()
+        lab.graph.link_waiting()
         planted = set(range(before + 1, len(lab) + 1))
         if attack == "hubs":
             for number, id in enumerate(sorted(planted)):
                 for target in list(stands.values())[number :: max(len(planted) // 3, 1)]:
-                    lab.link(id, target, "relates-to")
+                    lab.graph.link(id, target, "relates-to")
         if attack == "boosted" and logged:
             for one in seen:
                 for _ in range(5):

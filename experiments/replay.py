@@ -41,7 +41,7 @@ def lived(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: int) ->
             kind = number % 5
             if kind in (0, 2):
                 if chance.random() < 0.05:
-                    lab.fact(who, "lives-in", chance.choice(CITIES))
+                    lab.facts.add(who, "lives-in", chance.choice(CITIES))
                 else:
                     lab.remember(
                         f"{who} was {chance.choice(MOODS)} {what} on day {number * DAYS // events}",

@@ -148,7 +148,7 @@ def recall(folder: str, lab: str, size: int, index: str) -> dict[str, Any]:
                 step(1)
             found |= {f"{name}_p50": percentile_ms(seconds, 50), f"{name}_p95": percentile_ms(seconds, 95)}
     found["rss"] = peak_mb()
-    vectors = opened._store.state.vectors
+    vectors = opened.store.state.vectors
     ran = [timed(vectors.top, query, TEN) for query in given["vectors"]]
     found["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
     found["recall"] = _found(folder, size, [rows for _, (rows, _) in ran])

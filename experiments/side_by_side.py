@@ -71,8 +71,8 @@ def prepare(path: str, conversations: int, questions: int | None, folder: str) -
     """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
     from memlab.embedding import load_embedder
     from memlab.ingest import read_locomo
-    from memlab.state import as_said
     from memlab.privacy import screen
+    from memlab.state import as_said
 
     plan: list[dict[str, Any]] = []
     for labelled in read_locomo(path)[:conversations]:

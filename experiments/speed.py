@@ -79,7 +79,7 @@ def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[fl
 
 def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
     """Milliseconds of what every recall must do: embed, search exactly, commit a slate."""
-    vectors, journal, blob = lab._store.state.vectors, lab._store.journal, b"x" * 30_000
+    vectors, journal, blob = lab.store.state.vectors, lab.store.journal, b"x" * 30_000
 
     def must(question: str) -> None:
         vectors.top(lab.embedder.encode([question])[0], 100)

@@ -84,10 +84,10 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
                 lab.remember(text, project=project, linking=way)
                 done.append(time.perf_counter())
                 took.append(done[-1] - began)
-                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.waiting]]
+                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.graph.waiting()]]
             wrote = time.perf_counter() - start
             while len(appear) < len(done):
-                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.waiting]]
+                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.graph.waiting()]]
                 time.sleep(0.001)
             return {
                 "pack": pack,

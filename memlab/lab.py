@@ -81,8 +81,8 @@ def open_lab(
     more than 100,000 memories: "annoy", or "graph" (an extra).
 
     ``backups=True`` keeps three backups in the lab's folder: one is made on opening if the newest is a day old, and one
-    on closing if anything happened since; ``lab.io.backup()`` makes one at any time. Each reads every page of the journal,
-    so that damage is noticed (DamagedLab) while there is a sound copy.
+    on closing if anything happened since; ``lab.io.backup()`` makes one at any time. Each reads every page of
+    the journal, so that damage is noticed (DamagedLab) while there is a sound copy.
 
     Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch, MissingExtra.
 
@@ -265,8 +265,8 @@ class Lab:
     ) -> Observation:
         """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
 
-        What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow from
-        the reasons and the role unless they are given: what corrects is a correction, what tells a preference is one;
+        What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
+        from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is one;
         what a user says is user-stated, what an assistant says is inferred.
 
         >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
@@ -607,6 +607,11 @@ class Lab:
     def embedder(self) -> Embedder:
         """What turns texts into vectors."""
         return self.store.embedder
+
+    @property
+    def seed(self) -> int:
+        """What decides, with what the lab has seen, which probes are drawn."""
+        return self._core.seed
 
     @property
     def store(self) -> Store:

@@ -166,7 +166,9 @@ MEMORY: dict[str, Column] = {
         Column("steps", "list", "What a procedure does, in order."),
         Column("prerequisites", "list", "What a procedure needs."),
         Column("warnings", "list", "What a procedure must not do."),
-        Column("operations", "note", "Operations in the dialect of `lab.run`, proposed when it is recalled."),
+        Column(
+            "operations", "note", "Operations in the dialect of `lab.operations.run`, proposed when it is recalled."
+        ),
         Column("summary", "note", "It in a sentence of 25 to 35 tokens, for a prompt."),
         Column("context", "note", "What was said around it."),
         Column("reason", "note", "Why it is believed as it is, or why its status is what it is."),

@@ -17,10 +17,10 @@ def folder(disk, tmp_path):
     """A closed lab that has everything: facts, recalls, a snapshot, a backup and something after it."""
     with disk() as lab:
         lab.remember_many(["Ana likes tea", "the deploy failed", "transfer 100"], chain=True)
-        lab.fact("Ana", "lives-in", object="Rome", confidence=0.9)
+        lab.facts.add("Ana", "lives-in", object="Rome", confidence=0.9)
         lab.recall("tea")
-        lab.backup()
-        lab.snapshot()
+        lab.io.backup()
+        lab.io.snapshot()
         lab.remember("after the backup")
     return tmp_path / "agent.memlab"
 
@@ -46,14 +46,14 @@ def test_a_lab_that_nothing_happened_to_is_sound(folder):
 def test_one_that_is_open_is_checked_meanwhile(disk):
     with disk() as lab:
         lab.remember("Ana likes tea")
-        assert lab.check().sound
+        assert lab.io.check().sound
         lab.remember("and coffee")
         assert len(lab) == 2
 
 
 def test_a_lab_in_memory_is_checked_row_by_row():
     with memlab.open() as lab:
-        assert lab.check().frame["part"].to_list() == ["rows"]
+        assert lab.io.check().frame["part"].to_list() == ["rows"]
 
 
 def test_there_must_be_a_lab(tmp_path):
@@ -80,7 +80,7 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
     change(folder, statement)
     shutil.rmtree(folder / "snapshots")
     with pytest.raises(DamagedLab, match=f"{told}.* not what was written"), disk(read_only=True) as lab:
-        lab.slates.collect()
+        lab.slates().collect()
 
 
 @pytest.mark.parametrize("part", DAMAGES)
@@ -133,7 +133,7 @@ def test_no_backup_is_taken_of_what_is_damaged(folder, disk):
     with disk() as lab:
         change(folder, "UPDATE slate SET data = x'00'")
         with pytest.raises(DamagedLab, match="slate of event 5"):
-            lab.backup()
+            lab.io.backup()
     assert [path.name[:13] for path in (folder / "backups").iterdir()] == ["backup-000001"]
 
 
@@ -143,7 +143,7 @@ def test_a_purged_text_cannot_be_confirmed_from_what_is_left(folder, disk):
         before = database.execute("SELECT salt, digest, text FROM payload WHERE id = 3").fetchone()
     with disk() as lab:
         lab.purge(3)
-        assert lab.check().sound
+        assert lab.io.check().sound
     with closing(sqlite3.connect(folder / "journal.db")) as database:
         after = database.execute("SELECT salt, digest, text FROM payload WHERE id = 3").fetchone()
     assert after[0] is None
@@ -161,13 +161,13 @@ def test_a_purge_gives_damaged_vectors_no_new_checksum(folder, disk):
 def test_a_recall_whose_slate_is_gone_is_told(folder, disk):
     change(folder, "DELETE FROM slate WHERE seq = 5")
     with disk() as lab, pytest.raises(DamagedLab, match="1 of 1 logged recalls are gone"):
-        lab.slates.collect()
+        lab.slates().collect()
     assert states(memlab.check(folder)) == {"slate of event 5": "repaired"}
 
 
 def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
     with disk() as lab:
-        lab.backup(tmp_path / "usb")
+        lab.io.backup(tmp_path / "usb")
         shutil.copytree(tmp_path / "usb", tmp_path / "away")
         lab.purge(1)
     shutil.rmtree(tmp_path / "usb")

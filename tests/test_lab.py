@@ -34,14 +34,14 @@ class TestRemember:
         )
 
     def test_many_are_one_event(self, lab):
-        before = lab._store.journal.head
+        before = lab.store.journal.head
         added = lab.remember_many(TALK)
-        assert lab._store.journal.head == before + 1
+        assert lab.store.journal.head == before + 1
         assert list(added.ids) == [1, 2, 3, 4]
         assert added.frame["text"].to_list() == [turn["text"] for turn in TALK]
 
     def test_a_frame_is_as_good_as_rows(self, lab, trigrams, clock):
-        lab.extend(pl.DataFrame(TALK))
+        lab.remember_many(pl.DataFrame(TALK))
         with memlab.open(embedder=trigrams, clock=clock) as other:
             other.remember_many(TALK)
             assert lab.memories.equals(other.memories)
@@ -88,10 +88,10 @@ class TestRemember:
         ],
     )
     def test_bad_input_names_its_place_and_leaves_nothing(self, lab, fields, message):
-        head = lab._store.journal.head
+        head = lab.store.journal.head
         with pytest.raises(InputError, match=message):
             lab.remember_many([{"text": "fine"}, fields])
-        assert lab._store.journal.head == head
+        assert lab.store.journal.head == head
         assert len(lab) == 0
 
 
@@ -143,9 +143,9 @@ class TestRecall:
 
     def test_unlogged_leaves_no_trace(self, lab):
         lab.remember("The bakery opens at six.")
-        head = lab._store.journal.head
+        head = lab.store.journal.head
         assert lab.recall("bakery", log=False).decision is None
-        assert lab._store.journal.head == head
+        assert lab.store.journal.head == head
 
     def test_the_same_recall_gives_the_same_bytes(self, trigrams):
         def life():
@@ -154,7 +154,7 @@ class TestRecall:
                 lab.remember_many(TALK, chain=True)
                 lab.feedback(lab.recall("goats")[0], "success")
                 lab.recall("sea and goats")
-                return [blob for _, blob in lab._store.journal.slates()]
+                return [blob for _, blob in lab.store.journal.slates()]
 
         assert life() == life()
 
@@ -182,7 +182,7 @@ class TestFeedback:
         logged = lab.feedback(hit, "success", reward=0.8)
         assert (logged.decision, logged.memory) == (hit.decision, 1)
         assert lab.memories["success"].item() == 1
-        row = lab.slates.feedback.collect().row(0, named=True)
+        row = lab.slates().feedback.collect().row(0, named=True)
         assert (row["decision"], row["memory_id"], row["outcome"], row["reward"]) == (hit.decision, 1, "success", 0.8)
 
     @pytest.mark.parametrize(
@@ -198,14 +198,14 @@ class TestFeedback:
         lab.remember("The bakery opens at six.")
         with pytest.raises(error):
             call(lab)
-        assert lab.slates.feedback.collect().height == 0
+        assert lab.slates().feedback.collect().height == 0
 
 
 class TestSlates:
     def test_four_tables(self, lab):
         lab.remember_many(TALK, chain=True)
         hits = lab.recall("goats", limit=2)
-        slates = lab.slates
+        slates = lab.slates()
         assert slates.decisions.collect()["query"].to_list() == ["goats"]
         assert slates.candidates.collect().height == len(hits.slate)
         assert slates.exposures.collect()["memory_id"].to_list() == list(hits.ids)
@@ -213,7 +213,7 @@ class TestSlates:
     def test_a_query_with_a_secret_is_redacted(self, lab):
         lab.remember("a key")
         lab.recall("is AKIAIOSFODNN7EXAMPLE my key?")
-        assert "AKIAIOSFODNN7EXAMPLE" not in lab.slates.decisions.collect()["query"].item()
+        assert "AKIAIOSFODNN7EXAMPLE" not in lab.slates().decisions.collect()["query"].item()
 
 
 class TestPolicies:
@@ -268,7 +268,7 @@ class TestOnDisk:
     def test_a_snapshot_changes_nothing(self, disk):
         with disk() as lab:
             lab.remember_many(TALK, chain=True)
-            lab.snapshot()
+            lab.io.snapshot()
             lab.remember("after the snapshot", session="1", chain=True)
             before = lab.memories, lab.edges, lab.recall("goats", log=False).frame
         with disk() as lab:
@@ -279,7 +279,7 @@ class TestOnDisk:
     def test_a_damaged_snapshot_is_rebuilt_and_said(self, disk, tmp_path):
         with disk() as lab:
             lab.remember_many(TALK)
-            lab.snapshot()
+            lab.io.snapshot()
         (path,) = (tmp_path / "agent.memlab" / "snapshots").glob("*/memories.parquet")
         path.write_bytes(path.read_bytes()[:100])
         with pytest.warns(UserWarning, match="truncated.*rebuilt"), disk() as lab:
@@ -327,7 +327,7 @@ class TestOnDisk:
 class TestLink:
     def test_an_edge_is_made(self, lab):
         one, two = lab.remember_many(["a", "b"])
-        lab.link(one, two, "supersedes", weight=0.5)
+        lab.graph.link(one, two, "supersedes", weight=0.5)
         assert lab.edges.select("source", "target", "relation", "weight").row(0) == (1, 2, "supersedes", 0.5)
 
     @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ class TestLink:
     def test_bad_edges_are_refused(self, lab, ends, more, error):
         lab.remember_many(["a", "b"])
         with pytest.raises(error):
-            lab.link(*ends, **more)
+            lab.graph.link(*ends, **more)
         assert lab.edges.height == 0
 
 

@@ -14,8 +14,8 @@ import memlab
 def folder(disk, tmp_path):
     with disk() as lab:
         lab.remember_many([{"text": f"precious memory {n}", "session": "first"} for n in range(20)])
-        lab.fact("Ana", "likes", "tea")
-        lab.snapshot()
+        lab.facts.add("Ana", "likes", "tea")
+        lab.io.snapshot()
         lab.recall("precious memory")
     return tmp_path / "agent.memlab"
 
@@ -32,17 +32,17 @@ def texts(folder, disk):
 def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
     with disk() as lab:
         lab.remember("precious")
-        fact = lab.fact("Adele Quuxley", "likes", "cheese")  # its text begins with the name, which is an entity's
-        lab.entity("Adele Quuxley", type="person")
-        lab.backup()
+        fact = lab.facts.add("Adele Quuxley", "likes", "cheese")  # its text begins with the name, which is an entity's
+        lab.entities.declare("Adele Quuxley", type="person")
+        lab.io.backup()
         lab.purge(fact)
-        live, names = lab.memories, lab.entities["name"].to_list()
+        live, names = lab.memories, lab.entities.frame()["name"].to_list()
         assert "Adele Quuxley" in names
         [backup] = (lab.path / "backups").iterdir()
     for path in (lab.path, backup):
         with memlab.open(path, embedder=lab.embedder, read_only=True) as again:
             assert again.memories.equals(live)
-            assert again.entities["name"].to_list() == names
+            assert again.entities.frame()["name"].to_list() == names
 
 
 # -- Ctrl-C within a fold -------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts
 def test_the_snapshots_of_another_lab_are_not_believed(folder, disk, texts, tmp_path, trigrams, clock):
     with memlab.open(tmp_path / "other", embedder=trigrams, clock=clock) as other:
         other.remember_many([f"alpha {n}" for n in range(21)])
-        other.snapshot()
+        other.io.snapshot()
     shutil.rmtree(folder / "snapshots")
     shutil.copytree(tmp_path / "other" / "snapshots", folder / "snapshots")
     for name in (folder / "snapshots").iterdir():
@@ -103,7 +103,7 @@ def test_a_flipped_bit_anywhere_in_a_snapshot_is_noticed(folder, disk, texts, fi
             lab = disk()
         with lab:
             assert lab.memories["text"].to_list() == texts
-            lab.snapshot()
+            lab.io.snapshot()
 
 
 def test_drafts_of_killed_processes_are_swept_on_opening(folder, disk):

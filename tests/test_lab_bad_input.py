@@ -32,8 +32,8 @@ def test_a_time_that_no_calendar_has_does_not_reach_the_journal(disk, field, whe
     [
         lambda lab: lab.recall("x", at=10**19),
         lambda lab: lab.feedback(1, "success", at=10**19),
-        lambda lab: lab.maintain(10**19),
-        lambda lab: lab.forecast(1, 10**19),
+        lambda lab: lab.upkeep.maintain(10**19),
+        lambda lab: lab.upkeep.forecast(1, 10**19),
     ],
 )
 def test_nor_does_one_to_ask_at(kept, ask):
@@ -78,13 +78,13 @@ def test_ids_may_be_numbers_of_numpy(kept):
 
 def test_all_that_a_recall_showed_is_not_one_memory(kept):
     with pytest.raises(InputError, match=r"such as hits\[0\]"):
-        kept.trace(kept.recall("tabs"))
+        kept.graph.trace(kept.recall("tabs"))
 
 
 @pytest.mark.parametrize("relation", ["has-tag", "in-cluster", "mentions"])
 def test_edges_to_other_nodes_do_not_join_memories(kept, relation):
     with pytest.raises(InputError, match="node of another kind"):
-        kept.link(1, 2, relation)
+        kept.graph.link(1, 2, relation)
     assert kept.edges.is_empty()
 
 
@@ -95,7 +95,7 @@ def test_a_date_is_a_time(kept):
 
 
 def test_a_fact_says_what_it_says(kept):
-    fact = kept.fact("Ada", "Lives in", object="Oslo")
+    fact = kept.facts.add("Ada", "Lives in", object="Oslo")
     assert (fact.subject, fact.predicate, fact.object, fact.value) == ("Ada", "lives-in", "Oslo", None)
 
 
@@ -108,9 +108,9 @@ def test_what_is_global_reaches_every_project(lab):
 def test_a_fact_that_was_told_late_held_from_its_time_on(trigrams):
     clock = memlab.ManualClock("2026-01-01")
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
-        lab.fact("Ada", "lives-in", object="Oslo", at="2020-01-01", confidence=0.95)
-        lab.fact("Ada", "lives in", object="Bergen", at="2024-05-01", confidence=0.95)
-        homes = {year: lab.facts(at=f"{year}-01-01")["object"].to_list() for year in (2021, 2025, 2026)}
+        lab.facts.add("Ada", "lives-in", object="Oslo", at="2020-01-01", confidence=0.95)
+        lab.facts.add("Ada", "lives in", object="Bergen", at="2024-05-01", confidence=0.95)
+        homes = {year: lab.facts.frame(at=f"{year}-01-01")["object"].to_list() for year in (2021, 2025, 2026)}
     assert homes == {2021: ["Oslo"], 2025: ["Bergen"], 2026: ["Bergen"]}
 
 
@@ -131,8 +131,8 @@ class TestConflictsOfCompanion:
         assert friend.memories["status"].to_list() == ["superseded", "active"]
 
     def test_another_value_of_one_property(self, friend):
-        friend.fact("Ada", "lives-in", object="Rome")
-        friend.fact("Ada", "lives-in", object="Oslo")
+        friend.facts.add("Ada", "lives-in", object="Rome")
+        friend.facts.add("Ada", "lives-in", object="Oslo")
         assert friend.memories["status"].to_list() == ["superseded", "active"]
 
     def test_what_does_not_contradict_stays(self, friend):
@@ -143,8 +143,8 @@ class TestConflictsOfCompanion:
 
 def test_a_surer_duplicate_makes_the_old_one_surer(lab):
     lab.use("factgraph")
-    lab.fact("Ada", "uses", "ink", confidence=0.3)
-    lab.fact("Ada", "uses", "ink", confidence=0.95, source="user-edit")
+    lab.facts.add("Ada", "uses", "ink", confidence=0.3)
+    lab.facts.add("Ada", "uses", "ink", confidence=0.95, source="user-edit")
     assert lab.memories.select("confidence", "source").rows() == [(0.95, "user-edit")]
 
 
@@ -152,6 +152,6 @@ def test_a_faded_memory_that_is_restored_is_not_vivid(lab, clock):
     lab.use("companion")
     lab.remember("We laughed about the goat", kind="event")
     clock.advance(days=30)
-    lab.maintain()
+    lab.upkeep.maintain()
     lab.restore(1)
     assert lab.memories["strength"].to_list() == [5.0]

@@ -32,18 +32,18 @@ class TestCascade:
     def test_finds_through_the_cluster(self, herd):
         herd.use(self.PACK)
         assert len(self.found(herd)) == 1
-        herd.cluster()
+        herd.clusters.find()
         assert self.found(herd) == set(range(1, 11))
 
     def test_the_default_pack_finds_what_it_found(self, herd):
         before = [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)]
-        herd.cluster()
+        herd.clusters.find()
         assert [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)] == before
 
     def test_a_private_memory_of_another_stays_out(self, herd):
         herd.remember("The goat on meadow 77 wants hay and salt", visibility="private", creator="ann")
         herd.use(self.PACK)
-        herd.cluster()
+        herd.clusters.find()
         seen = {hit.id for hit in herd.recall("goat on meadow 3 hay", log=False, viewer="bob")}
         assert seen
         assert 21 not in seen
@@ -51,35 +51,35 @@ class TestCascade:
 
 class TestResults:
     def test_clusters_are_a_frame_a_figure_and_a_line(self, herd):
-        found = herd.cluster()
+        found = herd.clusters.find()
         assert found.frame.columns == ["cluster", "name", "members", "what", "into"]
         assert len(found) == 2
         assert repr(found) == "<Clusters 2 of 20 memories: 2 new>"
         assert found.figure().axes[0].get_title(loc="left") == "2 clusters"
-        assert herd.clusters.columns == ["cluster", "name", "members", "radius", "created", "refined"]
+        assert herd.clusters.frame().columns == ["cluster", "name", "members", "radius", "created", "refined"]
 
     def test_what_is_shown_is_escaped(self, lab, clock):
         lab.remember_many([{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)])
         lab.remember_many([{"text": text, "kind": "event"} for text in SHIPS])
         clock.advance(days=100)
-        shown = lab.cluster()._repr_html_() + lab.consolidate()._repr_html_()
+        shown = lab.clusters.find()._repr_html_() + lab.consolidation.run()._repr_html_()
         assert "<script>" not in shown
 
     def test_summaries_are_listed_with_what_became_of_them(self, herd, clock):
         clock.advance(days=100)
-        made = herd.consolidate()
+        made = herd.consolidation.run()
         assert repr(made) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
-        undone = herd.unconsolidate(made.ids[0])
+        undone = herd.consolidation.undo(made.ids[0])
         assert undone.status == "forgotten"
-        frame = herd.summaries()
+        frame = herd.consolidation.frame()
         assert frame["memory_id"].to_list() == made.ids
         assert frame["undone"].is_null().to_list() == [False, True]
         assert frame["by"].to_list() == ["clusters", "clusters"]
-        assert frame["of"].to_list() == herd.clusters.sort("cluster")["name"].to_list()
+        assert frame["of"].to_list() == herd.clusters.frame().sort("cluster")["name"].to_list()
 
     def test_restore_brings_one_member_back_beside_its_summary(self, herd, clock):
         clock.advance(days=100)
-        made = herd.consolidate()
+        made = herd.consolidation.run()
         herd.restore(1)
         assert herd[1].status == "active"
         assert herd[made.ids[0]].status == "active"
@@ -89,7 +89,7 @@ class TestRefusals:
     @pytest.mark.parametrize("given", [1, 0, -3, True, 2.5, "ten"])
     def test_min_size(self, herd, given):
         with pytest.raises(InputError, match="min_size"):
-            herd.cluster(min_size=given)
+            herd.clusters.find(min_size=given)
 
     @pytest.mark.parametrize(
         ("given", "said"),
@@ -104,41 +104,46 @@ class TestRefusals:
     )
     def test_consolidate(self, herd, given, said):
         with pytest.raises(InputError, match=said):
-            herd.consolidate(**given)
+            herd.consolidation.run(**given)
 
     def test_names_come_with_the_nearest(self, herd):
         herd.remember("x", project="farm")
         with pytest.raises(UnknownName, match="farm"):
-            herd.consolidate(project="frm")
+            herd.consolidation.run(project="frm")
         with pytest.raises(UnknownName, match="communities"):
-            herd.consolidate(by="community")
+            herd.consolidation.run(by="community")
         with pytest.raises(UnknownName):
-            herd.unconsolidate(99)
+            herd.consolidation.undo(99)
 
     def test_a_read_only_lab_is_left_alone(self, disk, clock):
         with disk() as lab:
             lab.remember_many(GOATS)
         with disk(read_only=True) as lab:
-            for verb in (lab.cluster, lab.refine, lab.consolidate, lambda: lab.unconsolidate(1)):
+            for verb in (
+                lab.clusters.find,
+                lab.clusters.refine,
+                lab.consolidation.run,
+                lambda: lab.consolidation.undo(1),
+            ):
                 with pytest.raises(ReadOnlyLab):
                     verb()
-            assert not lab.consolidate(dry_run=True)
+            assert not lab.consolidation.run(dry_run=True)
 
     def test_a_lab_with_nothing_to_group_is_fine(self, lab):
-        assert len(lab.cluster()) == 0
-        assert lab.clusters.is_empty()
-        assert lab.refine().frame.is_empty()
-        assert lab.summaries().is_empty()
+        assert len(lab.clusters.find()) == 0
+        assert lab.clusters.frame().is_empty()
+        assert lab.clusters.refine().frame.is_empty()
+        assert lab.consolidation.frame().is_empty()
         lab.remember("one")
-        assert len(lab.cluster()) == 0
+        assert len(lab.clusters.find()) == 0
 
 
 def test_two_processes_see_the_same_clusters(disk):
     with disk() as one, disk() as other:
         one.remember_many(GOATS + SHIPS)
         one.cluster()
-        assert other.clusters.equals(one.clusters)
-        assert other.cluster().event is None
+        assert other.clusters.frame().equals(one.clusters)
+        assert other.clusters.find().event is None
 
 
 def test_the_same_journal_gives_the_same_bytes(trigrams):
@@ -147,26 +152,26 @@ def test_the_same_journal_gives_the_same_bytes(trigrams):
         lab = memlab.open(embedder=trigrams, clock=clock)
         lab.remember_many([{"text": text, "kind": "observation"} for text in (*GOATS, *SHIPS)])
         clock.advance(days=100)
-        lab.cluster()
-        lab.refine()
-        lab.consolidate(keep=1)
-        return [(event.kind, event.at, event.body) for event in lab._store.journal.events()]
+        lab.clusters.find()
+        lab.clusters.refine()
+        lab.consolidation.run(keep=1)
+        return [(event.kind, event.at, event.body) for event in lab.store.journal.events()]
 
     assert life() == life()
 
 
 def test_what_was_exported_comes_back_with_its_clusters(herd, tmp_path, trigrams, clock):
-    herd.cluster()
-    herd.export(tmp_path / "all.jsonl")
+    herd.clusters.find()
+    herd.io.export(tmp_path / "all.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        other.load(tmp_path / "all.jsonl")
-        assert other.clusters.equals(herd.clusters)
-        assert other.cluster().event is None, "and they are known again"
+        other.io.load(tmp_path / "all.jsonl")
+        assert other.clusters.frame().equals(herd.clusters.frame())
+        assert other.clusters.find().event is None, "and they are known again"
 
 
 def test_a_purged_member_takes_its_edge_along(herd, clock):
-    herd.cluster()
+    herd.clusters.find()
     herd.purge(1)
     joined = herd.edges.filter(pl.col("relation") == "in-cluster")
     assert 1 not in joined["source"].to_list()
-    assert herd.refine().frame.filter(pl.col("cluster") == 1)["members"].to_list() == [9]
+    assert herd.clusters.refine().frame.filter(pl.col("cluster") == 1)["members"].to_list() == [9]

@@ -16,7 +16,7 @@ spawn = multiprocessing.get_context("spawn")
 
 
 def kinds(lab):
-    return [event.kind for event in lab._store.journal.events()]
+    return [event.kind for event in lab.store.journal.events()]
 
 
 def row(lab, id):
@@ -125,9 +125,9 @@ def test_an_edit_of_what_was_edited_edits_what_stands_for_it(lab):
 def test_the_past_can_be_corrected_and_stays_the_past(lab):
     old = lab.remember("Zoe lives in Oslo", subject="Zoe", predicate="lives-in", value="Oslo")
     now = lab.remember("Zoe lives in Rome", subject="Zoe", predicate="lives-in", value="Rome")
-    lab.link(now, old, "supersedes")
+    lab.graph.link(now, old, "supersedes")
     change = {"ids": [1], "columns": {"status": "superseded", "superseded_by": 2.0}}
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         tx.event("resolve", {"set": [change]}, at=0)
     fixed = lab.edit(old, text="Zoe lived in Bergen", value="Bergen")
     assert (fixed.id, fixed.status, fixed.superseded_by) == (3, "superseded", 2)
@@ -136,7 +136,7 @@ def test_the_past_can_be_corrected_and_stays_the_past(lab):
 
 def test_a_correction_of_what_was_flagged_is_in_use(lab):
     lab.remember("tabs")
-    lab.deprecate(1, "wrong")
+    lab.review.deprecate(1, "wrong")
     assert lab.edit(1, text="spaces").status == "active"
 
 
@@ -158,7 +158,7 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
     with pytest.raises(PrivacyError):
         lab.edit(1, tags=[key])
     with pytest.raises(PrivacyError):
-        lab.deprecate(1, f"it is {key}")
+        lab.review.deprecate(1, f"it is {key}")
 
 
 @pytest.mark.parametrize(
@@ -194,25 +194,25 @@ def test_texts_of_any_kind_and_length(lab, text):
 def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
     lab.remember("the office is in Rome")
     lab.edit(1, text="the office is in Oslo")
-    done = lab.deprecate(2, "it never moved")
+    done = lab.review.deprecate(2, "it never moved")
     assert done.ids == (2,)
     assert done.frame.row(0, named=True)["before"] == "active"
     assert done.review.select("memory_id", "how", "text").rows() == [(1, "superseded by it", "the office is in Rome")]
-    assert lab.review().equals(done.review)
-    assert lab.review(1).height == 1
+    assert lab.review.related().equals(done.review)
+    assert lab.review.related(1).height == 1
     assert (row(lab, 2)["reason"], lab[2].status) == ("it never moved", "deprecated")
     assert lab.recall("office").ids == ()
     assert "review" in repr(done)
-    assert "&lt;" in lab.deprecate(2, "<b>")._repr_html_()
+    assert "&lt;" in lab.review.deprecate(2, "<b>")._repr_html_()
     lab.restore(2)
     assert lab.recall("office").ids == (2,)
 
 
 def test_each_is_restored_to_what_it_was(lab):
     lab.remember_many(["a", "b", "c"])
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         tx.event("maintain", {"set": [{"ids": [1, 2], "columns": {"status": ["confirmed", "staged"]}}]}, at=0)
-    lab.deprecate(2, "doubtful")
+    lab.review.deprecate(2, "doubtful")
     lab.delete([1, 2, 3])
     assert lab.restore([1, 2, 3]).frame["status"].to_list() == ["confirmed", "deprecated", "active"]
     assert lab.restore(2).frame["status"].to_list() == ["staged"]
@@ -243,7 +243,7 @@ def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(la
         lab.restore(1)
     lab.delete(2)
     before = kinds(lab)
-    for change in (lambda: lab.edit(2, text="c"), lambda: lab.forget(2), lambda: lab.deprecate(2, "x")):
+    for change in (lambda: lab.edit(2, text="c"), lambda: lab.forget(2), lambda: lab.review.deprecate(2, "x")):
         with pytest.raises(InputError, match="Restore it first"):
             change()
     with pytest.raises(UnknownName):
@@ -300,7 +300,7 @@ def test_a_backup_opens_as_a_lab_and_three_are_kept(disk, trigrams, tmp_path, cl
         for number in range(5):
             lab.remember(f"memory {number}", tags=["x"])
             lab.recall("memory")
-            made = lab.backup()
+            made = lab.io.backup()
             clock.advance(days=1)
         assert made.frame["event"].is_sorted()
         assert made.frame.height == 3
@@ -309,17 +309,17 @@ def test_a_backup_opens_as_a_lab_and_three_are_kept(disk, trigrams, tmp_path, cl
         with memlab.open(made.path, embedder=trigrams) as copy:
             assert copy.memories.equals(lab.memories)
             assert copy.edges.equals(lab.edges)
-            assert copy.slates.decisions.collect().height == 5
+            assert copy.slates().decisions.collect().height == 5
             copy.remember("its own way")
         assert len(lab) == 5
-        assert lab.backup(keep=1).frame.height == 1
+        assert lab.io.backup(keep=1).frame.height == 1
 
 
 def test_a_lab_in_memory_is_saved_by_a_backup(lab, trigrams, tmp_path):
     lab.remember("a")
     with pytest.raises(InputError, match="in memory"):
-        lab.backup()
-    with memlab.open(lab.backup(tmp_path / "kept").path, embedder=trigrams) as copy:
+        lab.io.backup()
+    with memlab.open(lab.io.backup(tmp_path / "kept").path, embedder=trigrams) as copy:
         assert copy.memories.equals(lab.memories)
 
 
@@ -358,11 +358,11 @@ def test_a_place_that_is_a_file_is_refused_and_nothing_else_is_removed(disk, tmp
     with disk() as lab:
         lab.remember("a")
         with pytest.raises(LabError, match=r"A backup in .* cannot be written"):
-            lab.backup(tmp_path / "file")
+            lab.io.backup(tmp_path / "file")
         with pytest.raises(InputError, match="keep"):
-            lab.backup(keep=0)
+            lab.io.backup(keep=0)
         for _ in range(3):
-            lab.backup(tmp_path / "kept", keep=1)
+            lab.io.backup(tmp_path / "kept", keep=1)
     assert other.exists()
     with disk(read_only=True) as lab, pytest.raises(ReadOnlyLab):
-        lab.backup()
+        lab.io.backup()

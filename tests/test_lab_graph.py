@@ -28,7 +28,7 @@ def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
         before = lab.recall("borrow checker mutable references", log=False)
         assert before.ids[:2] == (1, 2)  # memory, tag, memory: two hops
         assert before.frame.filter(memory_id=2)["hops"].item() == 2
-        lab.snapshot()
+        lab.io.snapshot()
     with memlab.open(path) as lab:  # the tags are in the snapshot
         assert lab.recall("borrow checker mutable references", log=False).ids == before.ids
         assert lab.edges.height == 2
@@ -39,7 +39,7 @@ def lab():
     with memlab.open() as lab:
         rows = [{"text": "The borrow checker", "tags": ["rust"]}, {"text": "Tea is at four", "tags": ["rust", "tea"]}]
         lab.remember_many([*rows, "Coffee is at nine"])
-        lab.link(1, 3, "relates-to", weight=0.5)
+        lab.graph.link(1, 3, "relates-to", weight=0.5)
         yield lab
 
 
@@ -54,12 +54,12 @@ def test_activation_adds_up_in_both_directions(lab):
                 arrived[there] = arrived.get(there, 0.0) + active.get(here, 0.0) * weight * 0.7
         active = {node: active.get(node, 0.0) + arrived.get(node, 0.0) for node in {*active, *arrived}}
     names = {"m1": ("memory", 1), "m2": ("memory", 2), "m3": ("memory", 3), "rust": ("tag", 1), "tea": ("tag", 2)}
-    found = {(kind, id): value for kind, id, value in lab.activate(1).select("kind", "id", "activation").rows()}
+    found = {(kind, id): value for kind, id, value in lab.graph.activate(1).select("kind", "id", "activation").rows()}
     assert found == pytest.approx({names[node]: value for node, value in active.items() if value > 0})
 
 
 def test_a_trace_tells_the_paths_and_is_cut(lab):
-    found = lab.trace(1, 2)
+    found = lab.graph.trace(1, 2)
     assert found.frame.select("to_kind", "to_id", "depth", "product").rows() == [
         ("tag", 1, 1, 1.0),
         ("memory", 2, 2, 1.0),
@@ -67,22 +67,22 @@ def test_a_trace_tells_the_paths_and_is_cut(lab):
     ]
     assert "←has-tag─ 2: Tea is at four" in repr(found)
     assert not found.cut
-    assert lab.trace(1, 3, most=1).cut
+    assert lab.graph.trace(1, 3, most=1).cut
     with pytest.raises(InputError, match="at least one edge"):
-        lab.trace(1, 0)
+        lab.graph.trace(1, 0)
     with pytest.raises(UnknownName):
-        lab.trace(99)
+        lab.graph.trace(99)
 
 
 def test_what_a_tree_shows_is_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])
-        assert "<script>" not in lab.trace(1)._repr_html_()
-        assert "<script>" not in lab.stats(progress=False)._repr_html_()
+        assert "<script>" not in lab.graph.trace(1)._repr_html_()
+        assert "<script>" not in lab.graph.stats(progress=False)._repr_html_()
 
 
 def test_the_structure_of_a_lab(lab):
-    stats = lab.stats(at="2026-11-01", progress=False)
+    stats = lab.graph.stats(at="2026-11-01", progress=False)
     assert stats.frames["relations"].height == 2
     assert "3 memories" in repr(stats)
     assert "<svg" in stats._repr_html_() or "<img" in stats._repr_html_()

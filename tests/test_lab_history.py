@@ -59,7 +59,7 @@ def test_the_pack_is_the_one_that_decided_then(moved, clock):
         lambda lab: lab.remember("new"),
         lambda lab: lab.forget(1),
         lambda lab: lab.use("cascade"),
-        lambda lab: lab.link(1, 2),
+        lambda lab: lab.graph.link(1, 2),
     ],
 )
 def test_the_past_cannot_be_written(moved, write):
@@ -132,7 +132,7 @@ def test_the_lab_at_an_event_is_the_lab_that_was_there(steps, data):
             elif step == "forget":
                 lab.forget(len(lab))
             elif len(lab) > 1:
-                lab.link(1, len(lab))
+                lab.graph.link(1, len(lab))
             seen.append((clock.now, lab.memories, lab.edges))
         now, memories, edges = data.draw(st.sampled_from(seen))
         past = lab.at(now)
@@ -146,6 +146,6 @@ def by_length(texts):
 
 def test_a_state_folded_in_one_go_is_the_one_of_the_past(moved):
     state = State()
-    journal = moved._store.journal
+    journal = moved.store.journal
     state.fold(journal.events(), journal)
     assert moved.at(event=journal.head).memories.equals(state.memories())

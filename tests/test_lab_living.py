@@ -1,4 +1,4 @@
-"""``lab.maintain`` and ``lab.schedule``: real labs, real threads, and no waiting by the clock."""
+"""``lab.upkeep.maintain`` and ``lab.upkeep.schedule``: real labs, real threads, and no waiting by the clock."""
 
 import gc
 import queue
@@ -25,28 +25,28 @@ def lab(trigrams, clock):
 
 
 def head(lab):
-    return lab._store.journal.head
+    return lab.store.journal.head
 
 
 class TestMaintain:
     def test_what_it_tells(self, lab, clock):
         lab.remember_many(["a", "b", "c"])
         clock.advance(days=5)
-        found = lab.maintain()
+        found = lab.upkeep.maintain()
         assert found
         assert len(found) == 3
         assert found.counts.rows() == [("label", None, "clear", 3)]
         assert found.frame.columns == ["id", "what", "from", "to", "at"]
         assert found.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
         assert (found.pack, found.pack_hash) == ("quiet", lab.pack.hash)
-        assert [event.kind for event in lab._store.journal.events(after=found.events[0] - 1)] == ["maintain"]
+        assert [event.kind for event in lab.store.journal.events(after=found.events[0] - 1)] == ["maintain"]
         assert repr(found) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
 
     def test_where_nothing_changed_nothing_is_written(self, lab):
         lab.remember("a")
-        lab.maintain()
+        lab.upkeep.maintain()
         before = head(lab)
-        found = lab.maintain()
+        found = lab.upkeep.maintain()
         assert (found.events, bool(found), head(lab)) == ((), False, before)
         assert "nothing changed" in repr(found)
         assert "nothing changed" in found._repr_html_()
@@ -54,21 +54,21 @@ class TestMaintain:
     def test_a_page_is_escaped(self, lab, clock):
         lab.policies.install("label", '(fn [] "<b>")')
         lab.remember("a")
-        page = lab.maintain()._repr_html_()
+        page = lab.upkeep.maintain()._repr_html_()
         assert "&lt;b&gt;" in page
         assert "<td style='text-align:left;padding:.1em .5em'><b>" not in page
 
     def test_at_any_instant_that_a_caller_says(self, lab):
         lab.remember("a", at="2026-01-01")
-        assert lab.maintain("2026-01-06").frame["to"].to_list() == ["clear"]
-        assert lab.maintain(datetime(2026, 1, 12)).frame["to"].to_list() == ["hazy"]
+        assert lab.upkeep.maintain("2026-01-06").frame["to"].to_list() == ["clear"]
+        assert lab.upkeep.maintain(datetime(2026, 1, 12)).frame["to"].to_list() == ["hazy"]
 
     @pytest.mark.parametrize("now", [2**62, -(2**62), "9999-06-01"])
     def test_what_no_calendar_has_is_refused(self, lab, now):
         lab.remember("a")
         before = head(lab)
         with pytest.raises(InputError, match="a time lies in the years 1 to 9998"):
-            lab.maintain(now)
+            lab.upkeep.maintain(now)
         assert head(lab) == before
 
     def test_two_labs_on_one_folder(self, disk, clock):
@@ -104,20 +104,20 @@ class TestMaintain:
         with disk(pack=QUIET) as lab:
             lab.remember("a")
         with disk(read_only=True) as lab:
-            for upkeep in (lab.maintain, lab.schedule):
+            for upkeep in (lab.upkeep.maintain, lab.upkeep.schedule):
                 with pytest.raises(ReadOnlyLab, match="read_only=True"):
                     upkeep()
-            assert lab.forecast(1, "2026-04-01").frame.height == 100
+            assert lab.upkeep.forecast(1, "2026-04-01").frame.height == 100
 
     @pytest.mark.parametrize(("fields", "status"), [({}, "deleted"), ({"ttl_days": 7}, "expired")])
     def test_what_was_restored_is_not_let_go_at_once(self, lab, clock, fields, status):
         lab.remember("a dream", **fields)
         clock.advance(days=30)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert lab[1].status == status
         lab.restore(1)
         clock.advance(hours=4)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert lab[1].status == "active"
 
     def test_recall_goes_by_what_was_found(self, lab, clock):
@@ -125,7 +125,7 @@ class TestMaintain:
         clock.advance(days=10)
         lab.recall("the sea at night", limit=1)
         clock.advance(days=12)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert {hit.text for hit in lab.recall("the sea", log=False)} <= {"the sea at night"}
 
 
@@ -133,7 +133,7 @@ class TestSchedule:
     def test_at_once_and_then_again(self, lab, clock):
         lab.remember("a")
         passes = queue.Queue()
-        with lab.schedule(every=SOON, on_upkeep=passes.put) as schedule:
+        with lab.upkeep.schedule(every=SOON, on_upkeep=passes.put) as schedule:
             assert passes.get(timeout=30).counts.rows() == [("label", None, "vivid", 1)]
             clock.advance(days=30)
             found = passes.get(timeout=30)
@@ -149,26 +149,26 @@ class TestSchedule:
         assert schedule._repr_html_()
 
     def test_every_is_the_pack_s_unless_it_is_said(self, lab, trigrams):
-        with lab.schedule(on_upkeep=lambda found: None) as schedule:
+        with lab.upkeep.schedule(on_upkeep=lambda found: None) as schedule:
             assert schedule.every == timedelta(hours=4)
             assert timedelta(hours=3.9) < schedule.next - datetime.now(UTC) <= timedelta(hours=4)
             lab.use("(pack p) (setting upkeep-hours 24)")
             assert schedule.every == timedelta(hours=24)
-        with lab.schedule(every=timedelta(minutes=5)) as schedule:
+        with lab.upkeep.schedule(every=timedelta(minutes=5)) as schedule:
             assert schedule.every == timedelta(minutes=5)
 
     def test_a_second_one_takes_the_place_of_the_first(self, lab):
-        first = lab.schedule(every=NEVER)
-        second = lab.schedule(every=NEVER)
+        first = lab.upkeep.schedule(every=NEVER)
+        second = lab.upkeep.schedule(every=NEVER)
         assert (first.active, second.active) == (False, True)
 
     def test_closing_the_lab_stops_it(self, disk):
         lab = disk(pack=QUIET)
-        schedule = lab.schedule(every=SOON)
+        schedule = lab.upkeep.schedule(every=SOON)
         lab.close()
         assert not schedule.active
         with pytest.raises(LabError, match="closed"):
-            lab.maintain()
+            lab.upkeep.maintain()
 
     def test_the_thread_may_close_the_lab_itself(self, disk):
         lab, closed = disk(pack=QUIET), threading.Event()
@@ -177,21 +177,21 @@ class TestSchedule:
             lab.close()
             closed.set()
 
-        schedule = lab.schedule(every=SOON, on_upkeep=close)
+        schedule = lab.upkeep.schedule(every=SOON, on_upkeep=close)
         assert closed.wait(30)
         schedule._thread.join(30)
         assert not schedule.active
 
     def test_a_journal_that_was_closed_ends_it(self, disk):
         lab = disk(pack=QUIET)
-        schedule = lab.schedule(every=SOON)
-        lab._store.close()
+        schedule = lab.upkeep.schedule(every=SOON)
+        lab.store.close()
         schedule._thread.join(30)
         assert not schedule.active
         assert schedule.error is None
 
     def test_a_lab_that_nobody_has_any_more_is_let_go(self, trigrams, clock):
-        schedule = memlab.open(embedder=trigrams, clock=clock).schedule(every=SOON)
+        schedule = memlab.open(embedder=trigrams, clock=clock).upkeep.schedule(every=SOON)
         gc.collect()
         schedule._thread.join(30)
         assert not schedule.active
@@ -200,7 +200,7 @@ class TestSchedule:
         lab.remember("a")
         lab.policies.install("promote", UNSETTLED)
         passes = queue.Queue()
-        schedule = lab.schedule(every=SOON, on_upkeep=passes.put)
+        schedule = lab.upkeep.schedule(every=SOON, on_upkeep=passes.put)
         while schedule.passes < 5:
             schedule._stopping.wait(0.001)
         assert "never settles" in str(schedule.error)
@@ -220,7 +220,7 @@ class TestSchedule:
             told.put(found)
             raise KeyError("mine")
 
-        with lab.schedule(every=SOON, on_upkeep=fails) as schedule:
+        with lab.upkeep.schedule(every=SOON, on_upkeep=fails) as schedule:
             for _ in range(3):
                 told.get(timeout=30)
             assert schedule.active
@@ -230,22 +230,22 @@ class TestSchedule:
         monkeypatch.setattr(_upkeep, "_BLOCK", 1)
         lab.remember_many(["a", "b", "c"])
         looks = iter([False, True, True, True])
-        found = upkept(lab._store, lab._store.clock(), stopped=lambda: next(looks))
+        found = upkept(lab.store, lab.store.clock(), stopped=lambda: next(looks))
         assert (found.complete, found.frame["id"].to_list()) == (False, [1])
         assert "stopped before its end" in repr(found)
-        assert lab.maintain().frame["id"].to_list() == [2, 3]
+        assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]
 
     @pytest.mark.parametrize("every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True])
     def test_another_kind_of_time_is_refused(self, lab, every):
         with pytest.raises(InputError, match="every is a timedelta"):
-            lab.schedule(every=every)
+            lab.upkeep.schedule(every=every)
 
     def test_who_writes_meanwhile_is_not_held_up(self, lab):
-        with lab.schedule(every=SOON):
+        with lab.upkeep.schedule(every=SOON):
             for number in range(50):
                 lab.remember(f"memory {number}")
                 lab.recall("memory", limit=1)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert lab.memories["label"].to_list() == ["vivid"] * 50
 
 

@@ -23,7 +23,7 @@ SECRET = "AKIAIOSFODNN7EXAMPLE"
 
 
 def events(lab, *kinds):
-    return list(lab._store.journal.events(kinds=kinds or None))
+    return list(lab.store.journal.events(kinds=kinds or None))
 
 
 def last(lab):
@@ -193,9 +193,9 @@ class TestEvents:
         old = VersionLog()
         for event in events(lab, "use", "install", "rollback"):
             body = {key: event.body[key] for key in ("pack", "hash", "sources", "reason")}
-            old.fold(type(event)(event.seq, event.at, event.kind, body), lab._store.journal.source)
+            old.fold(type(event)(event.seq, event.at, event.kind, body), lab.store.journal.source)
         assert old.pack.hash == lab.pack.hash
-        with lab._store.writing() as tx:
+        with lab.store.writing() as tx:
             tx.event("recall", {"ids": [1]}, at=0)
         assert lab.policies.attribution().frame["recalls"].to_list() == [2]
 
@@ -319,11 +319,11 @@ class TestAttribution:
         assert (row["shown"], row["judged"], row["fail"]) == (5, 1, 1)
         assert (row["probes"], row["probe_judged"], row["probe_success"]) == (1, 1, 1)
         before = lab.policies.attribution().frame
-        with lab._store.writing() as tx:
+        with lab.store.writing() as tx:
             recall = events(lab, "recall")[0]
             old = {"ids": recall.body["ids"], "pack": recall.body["pack"]}
             decision = tx.event("recall", old, at=recall.at)
-            tx.slate(decision, next(iter(lab._store.journal.slates()))[1])
+            tx.slate(decision, next(iter(lab.store.journal.slates()))[1])
         again = lab.policies.attribution().frame
         assert again["probes"].sum() == 2 * before["probes"].sum()
 
@@ -415,7 +415,7 @@ class Changes(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def rollback_pack(self, data):
-        seen = self.lab._store.versions._lives
+        seen = self.lab.store.versions._lives
         place = data.draw(st.integers(0, len(seen) - 1))
         self.lab.policies.rollback(to=seen[place].seq)
         self.live = {**self.hashes(seen[place].pack), **self.pinned}
@@ -430,7 +430,7 @@ class Changes(RuleBasedStateMachine):
     def teardown(self):
         again = VersionLog()
         for event in events(self.lab):
-            again.fold(event, self.lab._store.journal.source)
+            again.fold(event, self.lab.store.journal.source)
         assert again.frame().equals(self.lab.policies.history())
         assert again.pack.hash == self.lab.pack.hash
         for live in again._lives:

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
+from memlab.state import State
 from memlab.subjects.corrections.decisions import in_place_of
 from memlab.subjects.purge.decisions import tombstones_of
-from memlab.state import State
 from memlab.subjects.purge.searching import searched, sought
 
 TEXT = "The xylophonist Zanzibarov keeps his quokkas in a shed"
@@ -87,8 +87,8 @@ def fill(lab, *, clock=None) -> None:
     lab.remember("A fair in the town", tags=["town"], context=f"before that: {TEXT}. So he said.")
     lab.remember("Nothing of the sort", tags=["other"])
     lab.edit(1, text="The xylophonist feeds a pademelon", summary="Bettongia")
-    lab.link(2, 1)
-    lab.link(2, 3)
+    lab.graph.link(2, 1)
+    lab.graph.link(2, 3)
     lab.edit(3, tags=["other", "late"], importance=0.75)
     lab.recall(TEXT)
     lab.recall("fair", session="secretsession")
@@ -105,9 +105,9 @@ def folder(tmp_path):
 def everywhere(lab, monkeypatch):
     """Snapshots, sealed slates, backups."""
     monkeypatch.setattr("memlab.store._SEAL_EVERY", 2)
-    lab.slates.collect()
-    lab.snapshot()
-    lab.backup()
+    lab.slates().collect()
+    lab.io.snapshot()
+    lab.io.backup()
 
 
 # -- nothing is left ------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         everywhere(lab, monkeypatch)
         there = {trace.split(" in ")[1].split("/")[0] for trace in traces(folder)}
         assert there >= {"journal.db", "backups", "slates", "snapshots"}
-        vector = lab._store.state.vectors.take(np.array([0])).tobytes()
+        vector = lab.store.state.vectors.take(np.array([0])).tobytes()
         assert any(vector in contents(file) for file in folder.rglob("*") if file.is_file())
 
         done = lab.purge([1, 4], reason="he asked for it")
@@ -127,8 +127,8 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         assert traces(folder) == set()
         assert not any(vector in contents(file) for file in folder.rglob("*") if file.is_file())
         assert [path.name[:13] for path in (folder / "backups").iterdir()] == ["backup-000002"]
-        lab.slates.collect()
-        lab.snapshot()
+        lab.slates().collect()
+        lab.io.snapshot()
     assert traces(folder) == set()
     with disk() as lab:
         lab.remember("afterwards")
@@ -153,12 +153,12 @@ def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
         lived = ["text", "tags", "importance", "status", "access", "success", "created", "summary"]
         assert after[1:3].select(lived).equals(before[1:3].select(lived))
         assert after["context"][1] == "before that: . So he said."
-        tombstones = tombstones_of(lab._store.state)
+        tombstones = tombstones_of(lab.store.state)
         assert tombstones.is_purged(TEXT)
         assert tombstones.is_purged(f" {TEXT.replace(' ', chr(10))}")
         assert not tombstones.is_purged("A fair in the town")
-        assert [event.kind for event in lab._store.journal.events()][-1] == "purge"
-        decisions = lab.slates.decisions.collect()
+        assert [event.kind for event in lab.store.journal.events()][-1] == "purge"
+        decisions = lab.slates().decisions.collect()
         assert decisions["query"].to_list() == ["", "fair", "fair", "fair"]
         assert "acmeproj" not in str(decisions.to_dicts())
 
@@ -167,7 +167,7 @@ def test_what_tells_of_it_and_stays_is_named(lab):
     lab.remember("one")
     lab.edit(1, text="two")
     lab.remember("a summary of two")
-    lab.link(3, 2, "derived-from")
+    lab.graph.link(3, 2, "derived-from")
     done = lab.purge(2)
     assert sorted(done.review.select("memory_id", "how").rows()) == [(1, "superseded by it"), (3, "derived from it")]
     assert "2 to review" in repr(done)
@@ -184,10 +184,10 @@ def test_the_lab_goes_on(lab):
     assert lab.edges.filter(pl.col("to_kind") == "tag").select(kept).equals(edges.select(kept))
     assert lab.recall("fair in the town").ids
     assert lab.recall("xylophonist quokkas", status=["purged", "active"]).frame.height
-    lab.stats(progress=False)
+    lab.graph.stats(progress=False)
     lab.similar(2)
-    lab.trace(2)
-    lab.maintain(progress=False)
+    lab.graph.trace(2)
+    lab.upkeep.maintain(progress=False)
     new = lab.remember("the goat of the town", tags=["town"])
     assert lab.recall("goat")[0].id == new.id
 
@@ -195,19 +195,19 @@ def test_the_lab_goes_on(lab):
 def test_a_recall_of_the_past_knows_it_no_more(lab):
     fill(lab)
     pack = memlab.load_pack("cascade")
-    asked = lab.slates.decisions.collect().to_dicts()
-    assert lab._recall_at(asked[1], pack) is not None
+    asked = lab.slates().decisions.collect().to_dicts()
+    assert lab.recall_again(asked[1], pack) is not None
     assert "xylophon" in str(lab._recalls._past._state.memories().to_dicts()).lower()
     lab.purge([1, 4])
-    assert lab._recall_at(asked[0], pack) is None  # the question itself was the text
-    assert lab._recall_at(asked[1], pack) is not None
+    assert lab.recall_again(asked[0], pack) is None  # the question itself was the text
+    assert lab.recall_again(asked[1], pack) is not None
     past = lab._recalls._past._state
     assert "xylophon" not in str(past.memories().to_dicts()).lower()
 
 
 def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
     fill(lab)
-    past = lab.at(event=lab._store.journal.head)
+    past = lab.at(event=lab.store.journal.head)
     assert past[1].text == TEXT
     lab.purge([1, 4])
     assert past[1].text == ""
@@ -219,7 +219,7 @@ def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
 
 
 def asked(lab):
-    return lab.slates.decisions.collect()["query"].to_list()
+    return lab.slates().decisions.collect()["query"].to_list()
 
 
 def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains_stays(lab):
@@ -245,7 +245,7 @@ def test_a_project_goes_with_the_questions_that_were_asked_in_it(disk, folder):
         done = lab.purge(project="acmeproj")
         assert done.ids == (1, 4)
         assert traces(folder) == set()
-        assert lab.slates.decisions.collect()["query"].to_list() == ["", "fair", "", "fair", ""]
+        assert lab.slates().decisions.collect()["query"].to_list() == ["", "fair", "", "fair", ""]
 
 
 def test_a_session_goes_with_the_questions_that_were_asked_in_it(disk, folder):
@@ -266,31 +266,31 @@ def test_what_one_creator_wrote_goes_with_what_was_asked_as_this_viewer(lab):
     lab.recall("the rabbit", viewer="agent:vet")
     assert lab.purge(creator="agent:coder").ids == (1,)
     assert asked(lab) == ["", "the rabbit"]
-    assert "agent:coder" not in str(lab.slates.decisions.collect().to_dicts())
+    assert "agent:coder" not in str(lab.slates().decisions.collect().to_dicts())
 
 
 def test_a_subject_goes_under_all_its_names(disk, folder):
     with disk() as lab:
-        lab.fact("Adele Quuxley", "likes", "goat cheese")
-        lab.fact("A. Quuxley", "lives in", "Ostend")
-        lab.fact("Bob", "likes", "tea")
+        lab.facts.add("Adele Quuxley", "likes", "goat cheese")
+        lab.facts.add("A. Quuxley", "lives in", "Ostend")
+        lab.facts.add("Bob", "likes", "tea")
         lab.remember("Somebody saw Adele Quuxley at the fair")
-        lab.entity("Adele Quuxley", type="person", aliases=["Della"])
-        lab.merge_entities("A. Quuxley", "Adele Quuxley")
-        lab.fact("della", "speaks", "Dutch")
+        lab.entities.declare("Adele Quuxley", type="person", aliases=["Della"])
+        lab.entities.merge("A. Quuxley", "Adele Quuxley")
+        lab.facts.add("della", "speaks", "Dutch")
         lab.recall("what does Della like")
         lab.recall("what does Bob like")
-        lab.snapshot()
-        lab.backup()
+        lab.io.snapshot()
+        lab.io.backup()
         done = lab.purge(subject="DELLA")
         assert done.ids == (1, 2, 5)
         assert traces(folder, ["goat cheese", "ostend", "della", "a. quuxley", "dutch"]) == set()
         assert done.found.rows() == [("a name", "memory 4", 1, "says as much, and stays")]
         assert asked(lab) == ["", "what does Bob like"]
-        assert "Bob" in lab.entities["name"].to_list()
-        live = told(lab._store.state)
+        assert "Bob" in lab.entities.frame()["name"].to_list()
+        live = told(lab.store.state)
     with disk() as lab:
-        assert told(lab._store.state) == live
+        assert told(lab.store.state) == live
 
 
 def test_names_narrow_each_other(lab):
@@ -301,7 +301,7 @@ def test_names_narrow_each_other(lab):
     lab.recall("which", project="api", session="monday")
     assert lab.purge(project="web", session="monday").ids == (1,)
     assert asked(lab) == ["", "which"]
-    assert lab.slates.decisions.collect()["project"].to_list() == ["web", "api"]
+    assert lab.slates().decisions.collect()["project"].to_list() == ["web", "api"]
     assert lab.purge(project="web", session="monday").ids == ()
     assert lab.purge(session="monday").ids == (3,)
     for wrong in ({"session": "tuesday"}, {"creator": "nobody"}, {"subject": "Nobody"}):
@@ -325,11 +325,11 @@ def test_what_is_overdue(lab, clock):
 def test_twice_is_once(lab):
     lab.remember("a")
     lab.purge(1)
-    head = lab._store.journal.head
+    head = lab.store.journal.head
     assert lab.purge(1).ids == ()
-    assert lab._store.journal.head == head
+    assert lab.store.journal.head == head
     lab.remember("b")
-    linked = (lambda: lab.link(1, 2), lambda: lab.link(2, 1, "supersedes"))
+    linked = (lambda: lab.graph.link(1, 2), lambda: lab.graph.link(2, 1, "supersedes"))
     for verb in (lambda: lab.restore(1), lambda: lab.edit(1, text="b"), lambda: lab.forget(1), *linked):
         with pytest.raises(InputError, match="is purged"):
             verb()
@@ -365,7 +365,7 @@ def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, fold
     kept = tmp_path / "kept"
     with disk() as lab:
         fill(lab)
-        lab.backup(kept)
+        lab.io.backup(kept)
         lab.purge([1, 4])
         assert traces(kept) == set()
         assert len(list(kept.iterdir())) == 1
@@ -378,13 +378,13 @@ def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, fold
     kept.mkdir()
     disk().close()
     with disk() as lab:
-        assert not lab._store.journal.meta("purging")
+        assert not lab.store.journal.meta("purging")
 
 
 def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
     with disk() as lab:
         fill(lab)
-        lab.snapshot()
+        lab.io.snapshot()
         shutil.copytree(folder / "snapshots", tmp_path / "old")
         lab.purge([1, 4])
     shutil.rmtree(folder / "snapshots", ignore_errors=True)
@@ -400,8 +400,8 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
     with disk() as lab:
         fill(lab)
         everywhere(lab, monkeypatch)
-        lab.backup(tmp_path / "kept")
-        lab.mirror(tmp_path / "copy")
+        lab.io.backup(tmp_path / "kept")
+        lab.io.mirror(tmp_path / "copy")
         assert traces(tmp_path / "copy")
         done = lab.purge([1, 4], reason="he asked for it")
         files = sum(file.is_file() for file in tmp_path.rglob("*"))
@@ -433,8 +433,8 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
 def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
     with disk() as lab:
         fill(lab)
-        path = lab.export(tmp_path / name, format="parquet" if name == "tables" else None)
-        lab.export(tmp_path / "other.md", where=pl.col("id") == 3)
+        path = lab.io.export(tmp_path / name, format="parquet" if name == "tables" else None)
+        lab.io.export(tmp_path / "other.md", where=pl.col("id") == 3)
         (tmp_path / f".{name}.999999999.draft").write_text(TEXT)  # left by a process that was killed
         done = lab.purge(4)
         assert {Path(where).relative_to(tmp_path).parts[0] for where in done.found["where"]} == {name}
@@ -451,9 +451,9 @@ def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
 def test_an_export_that_is_gone_is_told_and_one_that_failed_is_not_listed(lab, tmp_path):
     lab.remember("The quokka sleeps in the shed")
     lab.remember("The wombat digs behind the shed")
-    lab.export(tmp_path / "a.md").unlink()
+    lab.io.export(tmp_path / "a.md").unlink()
     with pytest.raises(InputError):
-        lab.export(tmp_path)
+        lab.io.export(tmp_path)
     done = lab.purge(1)
     assert done.found["how"].to_list() == ["not there: moved, renamed or removed since it was written"]
 
@@ -468,8 +468,8 @@ def test_a_memory_that_says_the_same_is_told(lab):
 def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_later(disk, tmp_path):
     with disk() as lab:
         fill(lab)
-        lab.mirror(tmp_path / "copy").stop()
-        lab.mirror(tmp_path / "away").stop()
+        lab.io.mirror(tmp_path / "copy").stop()
+        lab.io.mirror(tmp_path / "away").stop()
         (tmp_path / "away").rename(tmp_path / "moved")
         (tmp_path / "copy" / "diary.txt").write_text("mine")
         done = lab.purge([1, 4])
@@ -545,15 +545,15 @@ def ended(process: subprocess.Popen) -> int:
 def test_a_lab_that_is_open_elsewhere_forgets_it_too(disk, folder):
     with disk() as lab:
         fill(lab)
-        lab.snapshot()
+        lab.io.snapshot()
         assert lab[1].text == TEXT
         ended(child(folder, "lab.purge([1, 4]); lab.remember('from the other'); lab.close()"))
         assert lab[1].text == ""
         assert lab[5].text == "from the other"
         assert lab.recall("fair in the town").ids
         lab.remember("from here")
-        lab.snapshot()
-        lab.slates.collect()
+        lab.io.snapshot()
+        lab.slates().collect()
         assert traces(folder) == set()
         live = lab.memories
     with disk() as lab:
@@ -589,7 +589,7 @@ def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, f
             assert lab.purge([1, 4]).ids == (1, 4)
         assert [lab[id].status for id in (1, 4)] == ["purged", "purged"]
         assert traces(folder) == set()
-        assert not lab._store.journal.meta("purging")
+        assert not lab.store.journal.meta("purging")
     assert traces(folder) == set()
 
 
@@ -631,14 +631,14 @@ names = st.sampled_from(["goat", "sea", "bakery", "tabs"])
 
 
 def fold_of(lab, *cuts) -> State:
-    state, journal = State(), lab._store.journal
+    state, journal = State(), lab.store.journal
     for after, upto in zip((0, *cuts), (*cuts, journal.head), strict=True):
         state.fold(journal.events(after=after, upto=upto), journal)
     return state
 
 
 def stands_for(lab, id: int) -> int:
-    return in_place_of(lab._store.state, id - 1) + 1
+    return in_place_of(lab.store.state, id - 1) + 1
 
 
 def told(state: State):
@@ -674,9 +674,9 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
             elif verb == "link" and id > 1:
                 if {1, id} & purged:
                     with pytest.raises(InputError, match="is purged"):
-                        lab.link(id, 1, "supersedes")
+                        lab.graph.link(id, 1, "supersedes")
                 else:
-                    lab.link(id, 1, "supersedes")
+                    lab.graph.link(id, 1, "supersedes")
             elif verb == "purge":
                 ids = sorted({id, which % 3 + 1} & set(range(1, len(lab) + 1)) - purged)
                 rest = pl.col("id").is_in([*purged, *ids]).not_()
@@ -699,8 +699,8 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
             elif verb in ("forget", "delete"):
                 getattr(lab, verb)(id)
         whole = told(fold_of(lab))
-        assert told(lab._store.state) == whole
-        cut = data.draw(st.integers(0, lab._store.journal.head))
+        assert told(lab.store.state) == whole
+        cut = data.draw(st.integers(0, lab.store.journal.head))
         assert told(fold_of(lab, cut)) == whole
 
 
@@ -710,11 +710,11 @@ def test_reopening_equals_the_live_state(disk):
         lab.purge([1, 4])
         lab.edit(3, text="something else")
         lab.forget(2)
-        live = told(lab._store.state)
-        lab.snapshot()
+        live = told(lab.store.state)
+        lab.io.snapshot()
     for _ in range(2):
         with disk() as lab:
-            assert told(lab._store.state) == live
+            assert told(lab.store.state) == live
         with closing(sqlite3.connect(lab.path / "journal.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         shutil.rmtree(lab.path / "snapshots", ignore_errors=True)
@@ -723,7 +723,7 @@ def test_reopening_equals_the_live_state(disk):
 def test_an_index_made_of_the_vectors_goes(tmp_path, folder):
     with memlab.open(folder, embedder=letters) as lab:
         lab.remember_many([f"text {number} quokkaword{number}" for number in range(4200)])
-        assert lab._store.neighbours.rebuild()
+        assert lab.store.neighbours.rebuild()
         assert list((folder / "neighbours").glob("*.index"))
         (folder / "neighbours" / ".draft-vectors").write_bytes(b"left by a builder that was killed")
         lab.purge(range(1, 4))
@@ -735,7 +735,7 @@ def test_an_index_made_of_the_vectors_goes(tmp_path, folder):
 def test_an_entity_of_whom_only_the_purged_told_is_not_listed(lab):
     lab.remember("she keeps quokkas", subject="Zoe", predicate="keeps", value="quokkas")
     lab.remember("Ada likes tea", subject="Ada", predicate="likes", value="tea")
-    number = lab.entities.filter(name="Ada")["id"].item()
+    number = lab.entities.frame().filter(name="Ada")["id"].item()
     lab.purge(1)
-    assert lab.entities["name"].to_list() == ["Ada"]
-    assert lab.entities["id"].item() == number
+    assert lab.entities.frame()["name"].to_list() == ["Ada"]
+    assert lab.entities.frame()["id"].item() == number

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.subjects.recalling.past import Past
 from memlab.recall import Filters
 from memlab.slates import TABLES, decode, encode
+from memlab.subjects.recalling.past import Past
 
 NOTES = [
     {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"], "importance": 0.9},
@@ -37,7 +37,7 @@ def noted(lab):
 
 
 def past(lab):
-    return Past(lab._store.journal, lab._recalls.recaller)
+    return Past(lab.store.journal, lab._recalls.recaller)
 
 
 class TestFilters:
@@ -53,12 +53,12 @@ class TestFilters:
     def test_a_recall_that_finds_nothing_is_logged_too(self, noted):
         hits = noted.recall("tabs", where=pl.col("kind") == "goal")
         assert len(hits) == 0
-        assert noted.slates.decisions.collect()["candidates"].to_list() == [0]
+        assert noted.slates().decisions.collect()["candidates"].to_list() == [0]
 
     def test_the_decision_tells_what_was_admitted(self, noted):
         noted.recall("tabs")
         noted.recall("tabs", **FILTERS)
-        plain, filtered = map(json.loads, noted.slates.decisions.collect()["filters"])
+        plain, filtered = map(json.loads, noted.slates().decisions.collect()["filters"])
         assert plain == {}
         assert filtered.keys() == FILTERS.keys()
         assert (filtered["branch"], filtered["viewer"]) == (["fix", "main"], "agent:a")
@@ -72,7 +72,7 @@ class TestFilters:
 
     def test_frames_that_say_what_was_admitted_are_read_back(self, noted):
         noted.recall("tabs", **FILTERS)
-        tables = noted.slates.collect()
+        tables = noted.slates().collect()
         again = memlab.Slates.from_frames(tables.decisions, tables.candidates, tables.exposures, tables.feedback)
         assert again.decisions.collect()["filters"].to_list() == tables.decisions.collect()["filters"].to_list()
 
@@ -111,7 +111,7 @@ class TestAskingAgain:
         for number in range(4):
             hits = noted.recall("tabs", where=shout)
             noted.feedback(hits[0], "success" if number % 2 else "fail")
-        ev = memlab.evaluate(noted.slates, ["memlab", "workbench"], missing="zero")
+        ev = memlab.evaluate(noted.slates(), ["memlab", "workbench"], missing="zero")
         assert [refusal.policy for refusal in ev.refusals] == ["workbench"]
         assert "cannot be had again" in ev.refusals[0].reason
 
@@ -170,11 +170,11 @@ class TestDiversity:
     def test_the_log_holds_the_order_that_was_used(self, echo):
         echo.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5) (setting collapse-above 0.8)")
         hits = echo.recall("deploy", limit=1)
-        candidates = echo.slates.candidates.collect()
+        candidates = echo.slates().candidates.collect()
         assert candidates.sort("rank")["memory_id"].to_list() == [1, 4, 2, 3]
         assert candidates.filter(pl.col("propensity") == 1)["memory_id"].to_list() == [1]
         assert candidates.filter(pl.col("memory_id").is_in([2, 3]))["propensity"].to_list() == [0, 0]
-        assert json.loads(echo.slates.decisions.collect()["settings"][0])["mmr-weight"] == 0.5
+        assert json.loads(echo.slates().decisions.collect()["settings"][0])["mmr-weight"] == 0.5
         repeated = past(echo).recall(hits.decision, echo.pack)
         assert repeated.ranking.tolist() == hits.slate.ranking.tolist()
 
@@ -190,16 +190,16 @@ class TestSimilar:
         assert found["memory_id"][0] == 2
         assert found["rank"].to_list() == [1, 2, 3]
         assert 1 not in found["memory_id"]
-        vectors = noted._store.state.vectors.take().astype(float)
+        vectors = noted.store.state.vectors.take().astype(float)
         norms = np.linalg.norm(vectors, axis=1)
         expected = vectors @ vectors[0] / (norms * norms[0])
         assert found["similarity"].to_list() == pytest.approx(expected[found["memory_id"].to_numpy() - 1].tolist())
         assert found["similarity"].is_sorted(descending=True)
 
     def test_it_reads_and_writes_nothing(self, noted):
-        before = noted._store.journal.head, noted.memories
+        before = noted.store.journal.head, noted.memories
         noted.similar(1)
-        assert noted._store.journal.head == before[0]
+        assert noted.store.journal.head == before[0]
         assert noted.memories.equals(before[1])
 
     def test_what_recall_does_not_admit_is_left_out(self, noted):

@@ -40,25 +40,25 @@ def test_results_of_a_turn_are_ready_at_the_next(cascade):
 
 def test_it_says_what_recall_would(cascade):
     plain = cascade.recall("the bakery opens at noon", log=False).ids
-    assert taken(cascade.turns(), "the bakery opens at noon") == [list(plain)]
+    assert taken(cascade.agents.turns(), "the bakery opens at noon") == [list(plain)]
 
 
 def test_what_came_up_does_not_come_up_twice_on_one_topic(cascade):
-    assert taken(cascade.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
+    assert taken(cascade.agents.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
 
 
 def test_a_new_topic_clears_what_came_up(cascade):
     bakery, deploys = "the bakery opens at six", "deploys go out on Tuesdays"
     a, b = cascade.embedder.encode([bakery, deploys]).astype(float)
     assert a @ b / (a @ a * (b @ b)) ** 0.5 < 0.3, "the two contexts are two topics"
-    found = taken(cascade.turns(), bakery, bakery, deploys, bakery)
+    found = taken(cascade.agents.turns(), bakery, bakery, deploys, bakery)
     assert found[1] == []
     assert found[0] == found[3]
     assert set(found[2]) <= {3, 4}
 
 
 def test_the_turn_says_where_a_topic_begins(cascade):
-    turns = cascade.turns()
+    turns = cascade.agents.turns()
     told = []
     for context in ("the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys"):
         told.append(turns.turn(context).new_topic)
@@ -72,27 +72,27 @@ def test_how_near_a_topic_is_is_a_setting(trigrams, clock):
         pack = f'(pack mine "Topics." :inherits cascade) (setting topic-closeness {closeness})'
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
             lab.remember_many(NOTES, linking="off")
-            found = taken(lab.turns(), "the bakery opens at six", "the bakery opens at noon")
+            found = taken(lab.agents.turns(), "the bakery opens at six", "the bakery opens at noon")
             assert (sorted(found[0]), sorted(found[1])) == ([1, 2], again)
 
 
 def test_a_verifier_lets_through_what_it_accepts_and_its_verdict_counts(cascade):
-    turns = cascade.turns(verifier=lambda hits: [hit for hit in hits if "six" in hit.text])
+    turns = cascade.agents.turns(verifier=lambda hits: [hit for hit in hits if "six" in hit.text])
     assert taken(turns, "the bakery opens at six") == [[1]]
     assert cascade.memories["confidence"].round(12).to_list()[:2] == [0.82, 0.78]
-    assert taken(cascade.turns(verifier=verifiers.overlap), "when does the bakery open?")[0]
+    assert taken(cascade.agents.turns(verifier=verifiers.overlap), "when does the bakery open?")[0]
 
 
 def test_two_agents_do_not_share_what_came_up(cascade):
-    one, two = cascade.turns(), cascade.turns()
+    one, two = cascade.agents.turns(), cascade.agents.turns()
     assert taken(one, "the bakery opens at six") == taken(two, "the bakery opens at six")
 
 
 def test_filters_are_those_of_recall(cascade):
     cascade.remember("the bakery is closed", season="holidays", linking="off")
-    assert 5 not in taken(cascade.turns(), "the bakery is closed")[0]
-    assert 5 in taken(cascade.turns(season="holidays"), "the bakery is closed")[0]
-    assert taken(cascade.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [[2]]
+    assert 5 not in taken(cascade.agents.turns(), "the bakery is closed")[0]
+    assert 5 in taken(cascade.agents.turns(season="holidays"), "the bakery is closed")[0]
+    assert taken(cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [[2]]
 
 
 def test_the_agent_never_waits_and_one_worker_does_it_in_order(cascade):
@@ -104,7 +104,7 @@ def test_the_agent_never_waits_and_one_worker_does_it_in_order(cascade):
         order.append(hits.slate.query)
         return hits
 
-    turns = cascade.turns(verifier=slow)
+    turns = cascade.agents.turns(verifier=slow)
     contexts = [f"the bakery opens at {hour}" for hour in ("six", "seven", "eight")]
     assert [len(turns.turn(context)) for context in contexts] == [0, 0, 0]
     assert not turns.wait(0)
@@ -124,7 +124,7 @@ def test_an_error_is_raised_at_the_next_turn_and_loses_nothing(cascade):
             raise memlab.InputError("no verdict")
         return hits
 
-    turns = cascade.turns(verifier=verifier)
+    turns = cascade.agents.turns(verifier=verifier)
     for context in ("the bakery opens at six", "the bakery", "deploys go out on Tuesdays"):
         with turns._mutex:  # as if the agent was quicker than the worker
             turns._begun.append(turns._worker.submit(turns._search, context)) if turns._worker else None
@@ -142,7 +142,7 @@ def test_an_error_is_raised_at_the_next_turn_and_loses_nothing(cascade):
 def test_closing_the_lab_ends_all_turns(trigrams, clock):
     lab = memlab.open(embedder=trigrams, clock=clock, pack="cascade")
     lab.remember_many(NOTES, linking="off")
-    turns = lab.turns()
+    turns = lab.agents.turns()
     turns.turn("the bakery")
     lab.close()
     with pytest.raises(memlab.LabError, match="have ended"):
@@ -151,7 +151,7 @@ def test_closing_the_lab_ends_all_turns(trigrams, clock):
 
 
 def test_with_ends_them_too(cascade):
-    with cascade.turns() as turns:
+    with cascade.agents.turns() as turns:
         turns.turn("the bakery")
     with pytest.raises(memlab.LabError, match="have ended"):
         turns.turn("the bakery")
@@ -164,7 +164,7 @@ def test_a_context_has_a_text(cascade):
 
 def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
     cascade.remember("<script>the bakery opens</script>", linking="off")
-    turns = cascade.turns()
+    turns = cascade.agents.turns()
     turns.turn("the bakery opens")
     turns.wait(30)
     surfaced = turns.turn("more")
@@ -178,4 +178,4 @@ def test_a_lab_that_is_only_read_has_turns_too(disk):
     with disk(pack="cascade") as lab:
         lab.remember_many(NOTES, linking="off")
     with disk(read_only=True) as lab:
-        assert sorted(taken(lab.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]) == [1, 2]
+        assert sorted(taken(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]) == [1, 2]

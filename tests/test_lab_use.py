@@ -117,7 +117,7 @@ class TestVerdict:
                 (edge,) = lab.edges.to_dicts()
                 assert {edge["source"], edge["target"]} == {hits[0].id, hits[1].id}
                 assert (edge["weight"], edge["reinforcements"]) == (0.2, 1)
-                assert lab.relationships["helpful"].to_list() == [2]
+                assert lab.agents.relationships()["helpful"].to_list() == [2]
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
@@ -133,10 +133,10 @@ class TestVerdict:
     )
     def test_bad_input_changes_nothing(self, cascade, arguments, said):
         hits = cascade.recall("the bakery opens at", limit=3, where=pl.col("id") < 4)
-        head = cascade._store.journal.head
+        head = cascade.store.journal.head
         with pytest.raises(memlab.InputError, match=said):
             cascade.verify(hits, **arguments)
-        assert cascade._store.journal.head == head
+        assert cascade.store.journal.head == head
 
     def test_only_a_logged_recall_is_verified(self, cascade):
         with pytest.raises(memlab.InputError, match="was not logged"):
@@ -200,9 +200,9 @@ class TestSeasons:
     def test_the_log_says_so_and_the_question_can_be_asked_again(self, seasonal):
         hits = seasonal.recall("the bakery", season="release-week")
         seasonal.recall("the bakery")
-        named, none = map(json.loads, seasonal.slates.decisions.collect()["filters"])
+        named, none = map(json.loads, seasonal.slates().decisions.collect()["filters"])
         assert (named, none) == ({"season": ["release-week"]}, {})
-        again = Past(seasonal._store.journal, seasonal._recalls.recaller).recall(hits.decision, seasonal.pack)
+        again = Past(seasonal.store.journal, seasonal._recalls.recaller).recall(hits.decision, seasonal.pack)
         assert again.ids.tolist() == hits.slate.ids.tolist()
 
     @pytest.mark.parametrize("bad", ["", [], 7, [None]])
@@ -213,7 +213,7 @@ class TestSeasons:
 
 class TestRefineDue:
     def due(self, lab):
-        with lab._reading() as state:
+        with lab.store.reading() as state:
             return refine_due(state, lab.pack)
 
     def test_every_fiftieth_recall(self, cascade):
@@ -232,7 +232,7 @@ class TestRefineDue:
             {"source": [1, 2, 3], "kind": "cluster", "target": ["c1", "c1", "c2"], "relation": "in-cluster"}
             | {"weight": [1.0] * 3}
         ]
-        with cascade._store.writing() as tx:
+        with cascade.store.writing() as tx:
             tx.event("link", {"join": joined}, at=0)
         cascade.recall("the bakery opens at six", limit=1)
         assert not self.due(cascade)
@@ -252,12 +252,12 @@ class TestRefineDue:
             lab.remember_many(NOTES, linking="off")
             for _ in range(30):
                 lab.recall("the bakery", limit=1)
-            lab.snapshot()
+            lab.io.snapshot()
         with disk() as lab:
             for _ in range(20):
                 lab.recall("the bakery", limit=1)
             assert self.due(lab)
 
     def refined(self, lab):
-        with lab._store.writing() as tx:
-            tx.event("refine", {}, at=lab._store.clock())
+        with lab.store.writing() as tx:
+            tx.event("refine", {}, at=lab.store.clock())

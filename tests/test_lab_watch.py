@@ -1,4 +1,4 @@
-"""``lab.watch``: what is saved decides the next recall. Real files, real threads, and no waiting by the clock."""
+"""``lab.policies.watch``: what is saved decides the next recall. Real files, real threads, no waiting by the clock."""
 
 import gc
 import os
@@ -62,7 +62,7 @@ class TestSaving:
     @pytest.mark.parametrize("save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"])
     def test_a_save_decides_the_next_recall(self, lab, file, seen, save):
         lab.remember_many(["short", "a rather longer text than the other"])
-        with lab.watch(file, SLOT, every=0.01, on_change=seen) as watch:
+        with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
             assert lab.recall("text")[0].id == 2
             save(file, SHORT)
             assert seen.next().outcome == "live"
@@ -77,7 +77,7 @@ class TestSaving:
 
     def test_a_pack(self, lab, file, seen):
         file.write_text(PACK)
-        with lab.watch(file, every=0.01, on_change=seen):
+        with lab.policies.watch(file, every=0.01, on_change=seen):
             assert (lab.pack.name, lab.pack.count("seeds")) == ("mine", 3)
             file.write_text(PACK.replace("3", "4"))
             change = seen.next()
@@ -85,7 +85,7 @@ class TestSaving:
             assert lab.pack.count("seeds") == 4
 
     def test_a_broken_save_leaves_the_last_good_one_live(self, lab, file, seen):
-        with lab.watch(file, SLOT, every=0.01, on_change=seen) as watch:
+        with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
             before = lab.pack.hash
             file.write_text(BROKEN)
             change = seen.next()
@@ -99,7 +99,7 @@ class TestSaving:
             assert (watch.error, lab.pack.hash) == (None, before)
 
     def test_a_deleted_file_is_told_and_may_come_back(self, lab, file, seen):
-        with lab.watch(file, SLOT, every=0.01, on_change=seen) as watch:
+        with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
             file.unlink()
             assert seen.next().outcome == "error"
             assert "mine.hy is not there" in str(watch.error)
@@ -111,7 +111,10 @@ class TestSaving:
     def test_two_files_for_two_slots(self, lab, file, tmp_path, seen):
         other = tmp_path / "other.hy"
         other.write_text("(fn [similarity] similarity)")
-        with lab.watch(file, SLOT, every=0.01, on_change=seen), lab.watch(other, "seed-score", every=0.01):
+        with (
+            lab.policies.watch(file, SLOT, every=0.01, on_change=seen),
+            lab.policies.watch(other, "seed-score", every=0.01),
+        ):
             file.write_text(SHORT)
             seen.next()
             assert lab.policies[SLOT].source == SHORT
@@ -123,7 +126,7 @@ class TestLooking:
 
     @pytest.fixture
     def watch(self, lab, file):
-        with lab.watch(file, SLOT, every=NEVER, on_change=lambda change: None) as watch:
+        with lab.policies.watch(file, SLOT, every=NEVER, on_change=lambda change: None) as watch:
             yield watch
 
     def test_what_is_still_being_written_is_let_finish(self, lab, file, watch):
@@ -156,10 +159,10 @@ class TestLooking:
         assert settled(watch) is None
 
     def test_a_save_without_a_change_of_meaning_installs_nothing(self, lab, file, watch):
-        head = lab._store.journal.head
+        head = lab.store.journal.head
         file.write_text('; a remark\n(fn [length] "It is long." length)\r\n')
         assert settled(watch).outcome == "same"
-        assert lab._store.journal.head == head
+        assert lab.store.journal.head == head
 
     def test_nor_does_one_after_something_else_was_installed_by_hand(self, lab, file, watch):
         lab.policies.install(SLOT, SHORT)
@@ -172,9 +175,9 @@ class TestLooking:
     def test_what_is_live_already_is_not_installed_again(self, lab, file, watch):
         lab.policies.install(SLOT, SHORT)
         file.write_text(SHORT)
-        head = lab._store.journal.head
+        head = lab.store.journal.head
         assert settled(watch).outcome == "same"
-        assert lab._store.journal.head == head
+        assert lab.store.journal.head == head
 
     @pytest.mark.parametrize(
         ("content", "error", "said"),
@@ -208,15 +211,19 @@ class TestLooking:
         lab.policies.pin(SLOT)
         pack = tmp_path / "pack.hy"
         pack.write_text(PACK)
-        with lab.watch(pack, every=NEVER) as watch:
+        with lab.policies.watch(pack, every=NEVER) as watch:
             assert watch.changes[0].note == "pinned, and so not from this file: recall-score"
             assert lab.pack.count("seeds") == 3
             assert lab.policies[SLOT].hash == load_pack("memlab").policies[SLOT].hash
 
     def test_what_is_not_the_files_fault_is_tried_again(self, disk, file):
         told = []
-        with disk() as lab, disk() as other, lab.watch(file, SLOT, every=NEVER, on_change=told.append) as watch:
-            lab._store.journal._timeout = 0.01
+        with (
+            disk() as lab,
+            disk() as other,
+            lab.policies.watch(file, SLOT, every=NEVER, on_change=told.append) as watch,
+        ):
+            lab.store.journal._timeout = 0.01
             file.write_text(SHORT)
             with other._store.writing():
                 assert isinstance(settled(watch).error, LabError)
@@ -240,42 +247,42 @@ class TestStarting:
         file.write_text(BROKEN)
         before = lab.pack.hash
         with pytest.raises(PolicyError, match="Did you mean length"):
-            lab.watch(file, SLOT)
+            lab.policies.watch(file, SLOT)
         assert lab.pack.hash == before
 
     def test_what_does_not_exist(self, lab, file):
         with pytest.raises(InputError, match=r"is not there. Did you mean mine\.hy"):
-            lab.watch(file.with_name("mime.hy"), SLOT)
+            lab.policies.watch(file.with_name("mime.hy"), SLOT)
         with pytest.raises(UnknownName, match="Did you mean recall-score"):
-            lab.watch(file, "recal-score")
+            lab.policies.watch(file, "recal-score")
 
     @pytest.mark.parametrize("every", [0, -1, True, "1", float("nan")])
     def test_a_time_that_is_none(self, lab, file, every):
         with pytest.raises(InputError, match="every="):
-            lab.watch(file, SLOT, every=every)
+            lab.policies.watch(file, SLOT, every=every)
 
     def test_a_read_only_lab_cannot_be_swapped(self, disk, file):
         disk().close()
         with disk(read_only=True) as lab, pytest.raises(ReadOnlyLab, match="read_only"):
-            lab.watch(file, SLOT)
+            lab.policies.watch(file, SLOT)
 
     def test_what_is_live_already_makes_no_event(self, lab, file):
         lab.policies.install(SLOT, LONG)
-        head = lab._store.journal.head
-        with lab.watch(file, SLOT, every=NEVER) as watch:
+        head = lab.store.journal.head
+        with lab.policies.watch(file, SLOT, every=NEVER) as watch:
             assert watch.changes[0].outcome == "same"
-        assert lab._store.journal.head == head
+        assert lab.store.journal.head == head
 
     def test_watching_again_ends_the_watch_before(self, lab, file):
-        first = lab.watch(file, SLOT)
-        second = lab.watch(file, SLOT)
+        first = lab.policies.watch(file, SLOT)
+        second = lab.policies.watch(file, SLOT)
         assert (first.active, second.active) == (False, True)
         second.stop()
 
 
 class TestStopping:
     def test_after_stop_nothing_is_swapped(self, lab, file):
-        watch = lab.watch(file, SLOT, every=0.01)
+        watch = lab.policies.watch(file, SLOT, every=0.01)
         watch.stop()
         watch.stop()
         file.write_text(SHORT)
@@ -285,11 +292,11 @@ class TestStopping:
 
     def test_closing_the_lab_stops_it(self, disk, file):
         lab = disk()
-        watch = lab.watch(file, SLOT, every=0.01)
+        watch = lab.policies.watch(file, SLOT, every=0.01)
         lab.close()
         assert not watch.active
         with pytest.raises(LabError, match="closed"):
-            lab.watch(file, SLOT)
+            lab.policies.watch(file, SLOT)
 
     def test_the_thread_may_close_the_lab_itself(self, disk, file):
         lab, closed = disk(), threading.Event()
@@ -298,7 +305,7 @@ class TestStopping:
             lab.close()
             closed.set()
 
-        lab.watch(file, SLOT, every=0.01, on_change=close)
+        lab.policies.watch(file, SLOT, every=0.01, on_change=close)
         file.write_text(SHORT)
         assert closed.wait(30)
         with disk() as again:
@@ -307,7 +314,7 @@ class TestStopping:
     def test_a_lab_that_nobody_has_any_more_is_not_watched(self, file, trigrams, clock):
         import memlab
 
-        watch = memlab.open(embedder=trigrams, clock=clock).watch(file, SLOT, every=0.01)
+        watch = memlab.open(embedder=trigrams, clock=clock).policies.watch(file, SLOT, every=0.01)
         gc.collect()
         watch._thread.join(30)
         assert not watch.active
@@ -318,7 +325,7 @@ def test_saves_while_another_thread_recalls(disk, file, seen):
     sources = [LONG, SHORT, "(fn [access] access)"]
     with disk() as lab:
         lab.remember_many(["short", "a rather longer text than the other"])
-        with lab.watch(file, SLOT, every=0.001, on_change=seen):
+        with lab.policies.watch(file, SLOT, every=0.001, on_change=seen):
             known, stop, slates, failed = {lab.policies[SLOT].hash}, threading.Event(), [], []
 
             def recall():
@@ -340,12 +347,12 @@ def test_saves_while_another_thread_recalls(disk, file, seen):
         assert len(known) == 3
         assert {slate.policies[SLOT] for slate in slates} <= known
         hashes = [slate.pack_hash for slate in slates]
-        assert [event.body["pack"] for event in lab._store.journal.events(kinds=["recall"])] == hashes
+        assert [event.body["pack"] for event in lab.store.journal.events(kinds=["recall"])] == hashes
         assert lab.policies.attribution(SLOT).frame["recalls"].sum() == len(slates)
 
 
 def test_outside_a_notebook_errors_go_to_standard_error(lab, file, capfd):
-    with lab.watch(file, SLOT, every=NEVER) as watch:
+    with lab.policies.watch(file, SLOT, every=NEVER) as watch:
         file.write_text(BROKEN)
         settled(watch)
     assert "Did you mean length" in capfd.readouterr().err
@@ -359,7 +366,7 @@ import memlab, pathlib, time
 lab = memlab.open(embedder=lambda texts: [[float(len(text)), 1.0] for text in texts])
 file = pathlib.Path("mine.hy")
 file.write_text({LONG!r})
-watch = lab.watch(file, {SLOT!r}, every=0.01)
+watch = lab.policies.watch(file, {SLOT!r}, every=0.01)
 file.write_text({BROKEN!r})
 for _ in range(1000):
     if watch.error is not None:
@@ -384,7 +391,7 @@ def test_a_callback_that_fails_does_not_end_the_watch(lab, tmp_path):
         if file.read_text() != "(fn [similarity] similarity)":
             raise KeyError("mine")
 
-    watch = lab.watch(file, "recall-score", every=0.01, on_change=fails_once_it_is_live)
+    watch = lab.policies.watch(file, "recall-score", every=0.01, on_change=fails_once_it_is_live)
     for text in ("(fn [recency] recency)", "(fn [importance] importance)"):
         file.write_text(text)
         told.get(timeout=10)

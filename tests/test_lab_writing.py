@@ -47,51 +47,51 @@ def until(happened: Callable[[], bool], *, seconds: float = 20) -> bool:
 class TestAdmit:
     def test_it_says_why_and_how_sure_it_is(self, lab: memlab.Lab) -> None:
         lab.use("companion")
-        found = lab.admit("I prefer tabs, thanks")
+        found = lab.agents.admit("I prefer tabs, thanks")
         assert (found.worth, found.admitted, found.reasons, found.confidence) == (0.8, True, ("tells-preference",), 0.8)
         assert (found.pack, found.pack_hash, found.threshold) == ("companion", lab.pack.hash, 0.5)
-        skipped = lab.admit("How do I rename a branch?")
+        skipped = lab.agents.admit("How do I rename a branch?")
         assert (skipped.admitted, skipped.reasons, skipped.confidence) == (False, ("asks-plainly",), 1.0)
         assert found.frame.height == 1
 
     def test_an_extract_pattern_wins_over_a_skip_pattern(self, lab: memlab.Lab) -> None:
         lab.use("companion")
-        found = lab.admit("Please note: my name is Ada. What is yours?")
+        found = lab.agents.admit("Please note: my name is Ada. What is yours?")
         assert found.admitted
         assert found.reasons == ("tells-identity", "asks-plainly")
 
     def test_nothing_is_written(self, lab: memlab.Lab) -> None:
-        head = lab._store.journal.head
-        lab.admit("My name is Ada")
-        assert lab._store.journal.head == head
+        head = lab.store.journal.head
+        lab.agents.admit("My name is Ada")
+        assert lab.store.journal.head == head
 
     @pytest.mark.parametrize("pack", memlab.packs())
     def test_every_pack_admits_something_and_not_everything(self, lab: memlab.Lab, pack: str) -> None:
         lab.use(pack)
-        assert lab.admit("My name is Ada").admitted
-        assert not lab.admit("What is a monad?").admitted
+        assert lab.agents.admit("My name is Ada").admitted
+        assert not lab.agents.admit("What is a monad?").admitted
 
     def test_a_policy_may_ask_for_the_nearest(self, lab: memlab.Lab) -> None:
         lab.policies.install("admit", "(fn [nearest] (- 1 (if-null nearest 0)))", reason="only what is new")
-        assert lab.admit("goats by the sea").worth == 1
+        assert lab.agents.admit("goats by the sea").worth == 1
         lab.remember("goats by the sea", project="a")
-        assert lab.admit("goats by the sea", project="a").worth == 0
-        assert lab.admit("goats by the sea", project="b").worth == 1
+        assert lab.agents.admit("goats by the sea", project="a").worth == 0
+        assert lab.agents.admit("goats by the sea", project="b").worth == 1
 
     def test_role_and_length_are_features(self, lab: memlab.Lab) -> None:
         lab.policies.install("admit", '(fn [role length] (if (= role "user") (/ length 10) 0))', reason="")
-        assert lab.admit("one two three").worth == pytest.approx(0.3)
-        assert lab.admit("one two three", role="tool").worth == 0
+        assert lab.agents.admit("one two three").worth == pytest.approx(0.3)
+        assert lab.agents.admit("one two three", role="tool").worth == 0
 
     def test_bad_input(self, lab: memlab.Lab) -> None:
         with pytest.raises(UnknownName, match="Did you mean user"):
-            lab.admit("hello", role="usr")
+            lab.agents.admit("hello", role="usr")
         with pytest.raises(InputError, match="empty"):
-            lab.admit("  ")
+            lab.agents.admit("  ")
 
     def test_html_is_escaped(self, lab: memlab.Lab) -> None:
         lab.use("workbench")
-        assert "<script>" not in lab.hear("I like <script>alert(1)</script>")._repr_html_()
+        assert "<script>" not in lab.observe("I like <script>alert(1)</script>")._repr_html_()
         again = lab.remember_many([{"text": "I like <script>alert(2)</script> no more"}])
         assert "<script>" not in again._repr_html_()
 
@@ -99,7 +99,7 @@ class TestAdmit:
 class TestHear:
     def test_what_is_not_worth_it_is_not_stored(self, lab: memlab.Lab) -> None:
         lab.use("companion")
-        heard = lab.hear("Hello there!")
+        heard = lab.observe("Hello there!")
         assert not heard
         assert (heard.memory, len(lab), heard.admission.reasons) == (None, 0, ("greets",))
 
@@ -107,18 +107,18 @@ class TestHear:
         lab.use("companion")
         said = [("user", "I prefer tea"), ("user", "Actually, I am a nurse"), ("assistant", "The user wants to move")]
         for role, text in said:
-            assert lab.hear(text, role=role, linking="off")
+            assert lab.observe(text, role=role, linking="off")
         assert lab.memories["kind"].to_list() == ["preference", "correction", "goal"]
         assert lab.memories["provenance"].to_list() == ["user-stated", "user-corrected", "inferred"]
 
     def test_what_is_given_stays(self, lab: memlab.Lab) -> None:
-        heard = lab.hear("I prefer tea", kind="trait", provenance="observed", tags=["drinks"], at="2026-01-01")
+        heard = lab.observe("I prefer tea", kind="trait", provenance="observed", tags=["drinks"], at="2026-01-01")
         assert heard.memory is not None
         assert (heard.memory.kind, heard.memory.tags) == ("trait", ("drinks",))
         assert lab.memories["provenance"].item() == "observed"
 
     def test_a_secret_never_arrives(self, lab: memlab.Lab) -> None:
-        heard = lab.hear("I like my key AKIAIOSFODNN7EXAMPLE")
+        heard = lab.observe("I like my key AKIAIOSFODNN7EXAMPLE")
         assert heard.memory is not None
         assert "AKIA" not in heard.memory.text + heard.admission.text
 
@@ -190,20 +190,20 @@ class TestLater:
         added = lab.remember_many(["goats by the sea", "goats by the lake"])
         assert added.outcomes["why"].to_list() == ["new, and waits to be linked"] * 2
         assert until(lambda: joined(lab) == [(2, 1, "similar-to")], seconds=5)
-        assert until(lambda: lab.waiting == 0)
+        assert until(lambda: lab.graph.waiting() == 0)
 
     def test_settle_links_here_and_now(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
         lab._linker.stop()  # so that nobody else does
         lab.remember_many([f"goats number {row}" for row in range(150)], linking="later")
-        assert lab.waiting == 150
-        assert not lab.settle(timeout=0)
-        assert lab.settle()
-        assert lab.waiting == 0
+        assert lab.graph.waiting() == 150
+        assert not lab.graph.link_waiting(timeout=0)
+        assert lab.graph.link_waiting()
+        assert lab.graph.waiting() == 0
         assert len(joined(lab)) > 100
-        head = lab._store.journal.head
-        assert lab.settle()
-        assert lab._store.journal.head == head
+        head = lab.store.journal.head
+        assert lab.graph.link_waiting()
+        assert lab.store.journal.head == head
 
     def test_blocks_and_their_timing_change_nothing(self, trigrams: Any, clock: memlab.ManualClock) -> None:
         rows = [f"goats number {row}" for row in range(150)]
@@ -217,8 +217,8 @@ class TestLater:
                     lab.remember_many(rows[start : start + size], linking="later")
                     start += size
                     if size % 2:
-                        lab.settle()
-                lab.settle()
+                        lab.graph.link_waiting()
+                lab.graph.link_waiting()
                 return lab.edges.drop("edge").sort("source", "target")
 
         whole = life([150])
@@ -231,7 +231,7 @@ class TestLater:
         lab.remember("goats", tags=["a"])
         second = lab.remember("goats", tags=["b"])
         assert second.id == 2
-        lab.settle()
+        lab.graph.link_waiting()
         assert lab[2].status == "superseded"
         assert lab.memories["superseded_by"].to_list() == [None, 1]
         assert (lab[1].tags, lab.memories["strength"].to_list()) == (("a", "b"), [101, 100])
@@ -243,7 +243,7 @@ class TestLater:
         lab._linker.stop()
         lab.remember_many(["goats", "goats", "goats"], linking="later")
         lab.forget(2)
-        lab.settle()
+        lab.graph.link_waiting()
         assert joined(lab) == [(3, 1, "similar-to")]
 
     def test_what_is_left_at_closing_is_linked_after_the_next_opening(self, disk: Any) -> None:
@@ -252,23 +252,23 @@ class TestLater:
             lab._linker.stop()
             lab.remember_many(["goats by the sea", "goats by the lake"])
         with disk(read_only=True) as lab:
-            assert lab.waiting == 2
+            assert lab.graph.waiting() == 2
             with pytest.raises(ReadOnlyLab):
-                lab.settle()
+                lab.graph.link_waiting()
         with disk() as lab:
-            assert until(lambda: lab.waiting == 0)
+            assert until(lambda: lab.graph.waiting() == 0)
             assert joined(lab) == [(2, 1, "similar-to")]
         with disk() as lab:
-            assert lab.waiting == 0
+            assert lab.graph.waiting() == 0
 
     def test_a_snapshot_remembers_what_waits(self, disk: Any) -> None:
         with disk() as lab:
             lab.use(LATER)
             lab._linker.stop()
             lab.remember_many(["goats by the sea", "goats by the lake"])
-            lab.snapshot()
+            lab.io.snapshot()
         with disk(read_only=True) as lab:
-            assert lab.waiting == 2
+            assert lab.graph.waiting() == 2
 
     def test_many_threads_write_and_everything_is_linked_once(self, lab: memlab.Lab) -> None:
         lab.use(LATER)
@@ -282,7 +282,7 @@ class TestLater:
             thread.start()
         for thread in threads:
             thread.join()
-        assert until(lambda: lab.waiting == 0)
+        assert until(lambda: lab.graph.waiting() == 0)
         once(lab)
         assert len(joined(lab)) >= 39
 
@@ -290,7 +290,7 @@ class TestLater:
 def once(lab: memlab.Lab) -> None:
     """No edge is there twice, and the marks of the link events ascend."""
     assert lab.edges.select("source", "target", "relation").is_unique().all()
-    marks = [event.body["upto"] for event in lab._store.journal.events(kinds=("link",))]
+    marks = [event.body["upto"] for event in lab.store.journal.events(kinds=("link",))]
     assert marks == sorted(set(marks))
 
 
@@ -304,7 +304,7 @@ def _write(path: Path, name: str, count: int) -> None:
     with memlab.open(path, embedder=load_embedder(letters)) as lab:
         for row in range(count):
             lab.remember(f"goats of {name} number {row}", linking="later")
-        lab.settle()
+        lab.graph.link_waiting()
 
 
 class TestProcesses:
@@ -318,7 +318,7 @@ class TestProcesses:
         assert child.exitcode == -signal.SIGKILL
         with memlab.open(path, embedder=load_embedder(letters)) as lab:
             assert len(lab) == 300
-            assert lab.settle()
+            assert lab.graph.link_waiting()
             once(lab)
             assert set(lab.edges["source"]) == set(range(2, 301))
 
@@ -333,7 +333,7 @@ class TestProcesses:
             child.join()
         assert [child.exitcode for child in children] == [0, 0]
         with memlab.open(path, embedder=load_embedder(letters)) as lab:
-            assert (len(lab), lab.waiting) == (80, 0)
+            assert (len(lab), lab.graph.waiting()) == (80, 0)
             once(lab)
             assert set(lab.edges["source"]) == set(range(2, 81))
 
@@ -355,10 +355,10 @@ class TestRemembered:
     def test_a_refused_write_leaves_nothing(self, lab: memlab.Lab) -> None:
         lab.use("workbench")
         lab.remember("goats")
-        head = lab._store.journal.head
+        head = lab.store.journal.head
         with pytest.raises(PrivacyError):
             lab.remember_many([{"text": "goats"}, {"text": "b", "tags": ["AKIAIOSFODNN7EXAMPLE"]}])
-        assert (len(lab), lab._store.journal.head) == (1, head)
+        assert (len(lab), lab.store.journal.head) == (1, head)
 
     @pytest.mark.parametrize("text", ["ab", "\U0001f410" * 500, "\u0645\u0631\u062d\u0628\u0627", "goats " * 20_000])
     @pytest.mark.parametrize("at", ["1850-01-01", "2300-06-01"])

@@ -19,7 +19,7 @@ def lived(lab, clock):
         clock.advance(days=1)
         rows = [{"text": " ".join(dice.choice(WORDS, 4)), "session": str(day)} for _ in range(4)]
         lab.remember_many(rows, chain=True)
-        lab.settle()  # else it is chance whether what the last pack links in the background is there yet
+        lab.graph.link_waiting()  # else it is chance whether what the last pack links in the background is there yet
         hits = lab.recall(" ".join(dice.choice(WORDS, 2)), limit=3)
         decisions.append(hits.decision)
         lab.feedback(hits[0], "success" if day % 2 else "fail")
@@ -31,7 +31,7 @@ def lived(lab, clock):
 
 
 def past(lab):
-    return Past(lab._store.journal, lab._recalls.recaller)
+    return Past(lab.store.journal, lab._recalls.recaller)
 
 
 def test_the_pack_that_logged_gives_what_was_logged(lived):
@@ -55,9 +55,9 @@ def test_the_order_of_asking_does_not_matter(lived):
 
 def test_nothing_is_written(lived):
     lab, decisions = lived
-    head = lab._store.journal.head
-    lab._recall_at({"decision": decisions[3]}, memlab.load_pack("workbench"))
-    assert lab._store.journal.head == head
+    head = lab.store.journal.head
+    lab.recall_again({"decision": decisions[3]}, memlab.load_pack("workbench"))
+    assert lab.store.journal.head == head
 
 
 def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
@@ -66,17 +66,17 @@ def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
         lab.remember_many(["goat by the sea", "a bakery", "six tabs"])
         for turn in range(4):
             lab.feedback(lab.recall(f"goat {turn}", limit=2)[0], "success")
-        first = lab.slates.collect()
+        first = lab.slates().collect()
         assert list((tmp_path / "agent.memlab" / "slates").iterdir())
         lab.recall("bakery")
-        second = lab.slates.collect()
+        second = lab.slates().collect()
         assert len(second) == len(first) + 1
         assert second.candidates.collect().head(first.candidates.collect().height).equals(first.candidates.collect())
     for segment in (tmp_path / "agent.memlab" / "slates").iterdir():
         for file in segment.glob("*.parquet"):
             file.write_bytes(b"broken")
     with disk() as lab, pytest.warns(UserWarning, match="segment"):
-        assert lab.slates.collect().candidates.collect().equals(second.candidates.collect())
+        assert lab.slates().collect().candidates.collect().equals(second.candidates.collect())
 
 
 def test_probes_are_marked_and_last(trigrams):
@@ -85,9 +85,9 @@ def test_probes_are_marked_and_last(trigrams):
         lab.remember_many([f"goat number {number}" for number in range(9)])
         hits = lab.recall("goat")
         assert [hit.probe for hit in hits] == [False, False, True]
-        shown = lab.slates.exposures.collect()
+        shown = lab.slates().exposures.collect()
         assert shown["probe"].to_list() == [False, False, True]
         probability = shown["propensity"][2]
-        pool = lab.slates.candidates.collect()
+        pool = lab.slates().candidates.collect()
         assert pool.filter(pl.col("memory_id") == hits[2].id)["propensity"].item() == probability < 1
         assert "?" in repr(hits)

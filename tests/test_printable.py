@@ -38,9 +38,9 @@ def fill(lab):
     words = {"speaker": EVIL, "title": EVIL, "summary": EVIL, "tags": [f"tag {EVIL}"], "context": EVIL}
     lab.remember(f"first {EVIL}", **words, project=f"project {EVIL}", session=f"session {EVIL}", creator=f"who {EVIL}")
     lab.remember(f"second {EVIL}", triggers=[EVIL], reason=EVIL)
-    lab.fact(f"Ada {EVIL}", "likes", f"tea {EVIL}")
-    lab.entity(f"Ada {EVIL}", type="person", aliases=[f"Countess {EVIL}"])
-    lab.link(1, 2)
+    lab.facts.add(f"Ada {EVIL}", "likes", f"tea {EVIL}")
+    lab.entities.declare(f"Ada {EVIL}", type="person", aliases=[f"Countess {EVIL}"])
+    lab.graph.link(1, 2)
     return lab
 
 
@@ -169,17 +169,29 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
             hits[0],
             hits[0].explain(),
             hits.slate,
-            lab.narrative(about),
-            lab.profile(),
+            lab.facts.narrative(about),
+            lab.facts.profile(),
         ),
-        *(lab.trace(1), lab.stats(progress=False), lab.policies, lab.slates, refused.value, lab.deprecate(2, EVIL)),
-        *(lab.remember_many([f"third {EVIL}"]), lab.maintain(progress=False), lab.feedback(1, "success")),
-        *(lab.hear(f"hear {EVIL}"), lab.mirror(tmp_path / "copy"), lab.proposals(1), lab.consolidate(dry_run=True)),
-        *(lab.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
+        *(
+            lab.graph.trace(1),
+            lab.graph.stats(progress=False),
+            lab.policies,
+            lab.slates(),
+            refused.value,
+            lab.review.deprecate(2, EVIL),
+        ),
+        *(lab.remember_many([f"third {EVIL}"]), lab.upkeep.maintain(progress=False), lab.feedback(1, "success")),
+        *(
+            lab.observe(f"hear {EVIL}"),
+            lab.io.mirror(tmp_path / "copy"),
+            lab.operations.proposals(1),
+            lab.consolidation.run(dry_run=True),
+        ),
+        *(lab.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
     ]
     for one in shown:
         for told in (repr(one), str(one)):
             assert not ACTIVE.search(told), type(one)
-    assert "owned" in str(lab.narrative(about))
-    assert "\x1b" in lab.narrative(about).text
+    assert "owned" in str(lab.facts.narrative(about))
+    assert "\x1b" in lab.facts.narrative(about).text
     assert isinstance(hits.slate.frame, pl.DataFrame)

@@ -28,7 +28,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def folder(disk, tmp_path):
     with disk() as lab:
         lab.remember_many(["Ana likes tea", "the deploy failed"])
-        lab.backup()
+        lab.io.backup()
         lab.remember("after the backup")
     return tmp_path / "agent.memlab"
 
@@ -128,8 +128,8 @@ def test_the_backup_that_is_named_is_taken(folder, disk):
 
 def test_what_the_journal_knows_of_copies_is_carried_over(folder, disk, tmp_path):
     with disk() as lab:
-        lab.backup(tmp_path / "elsewhere")
-        lab.export(tmp_path / "export.jsonl")
+        lab.io.backup(tmp_path / "elsewhere")
+        lab.io.export(tmp_path / "export.jsonl")
     memlab.restore(folder, next((folder / "backups").iterdir()))
     with disk() as lab:
         receipt = str(lab.purge(1).frame.rows())
@@ -139,7 +139,7 @@ def test_what_the_journal_knows_of_copies_is_carried_over(folder, disk, tmp_path
 
 def test_a_backup_of_another_lab_is_refused(folder, tmp_path):
     with memlab.open(tmp_path / "other") as other:
-        backup = other.backup().path
+        backup = other.io.backup().path
     with pytest.raises(InputError, match="of another lab"):
         memlab.restore(folder, backup)
     with pytest.raises(InputError, match="is no backup"):
@@ -179,7 +179,7 @@ def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
     [backup] = (folder / "backups").iterdir()
     with disk() as lab:
         lab.remember_many([f"undone {number}" for number in range(5)])
-        lab.snapshot()
+        lab.io.snapshot()
     shutil.copyfile(backup / "journal.db", folder / "journal.db")
     with pytest.warns(memlab.DamageWarning) as told:
         lab = disk()

@@ -18,7 +18,7 @@ from experiments.fuzzing.examples import EXAMPLES, Desk
 from experiments.fuzzing.signatures import Case, fuzz, sampled
 
 CASES, SEED = 900, 20261122
-REFUSED = {"Lab.unconsolidate", "LabIndex.rebuild", "read_locomo"}
+REFUSED = {"Lab.consolidation.undo", "LabIndex.rebuild", "read_locomo"}
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {"Pack.count", "Pack.number", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates"}
 """Asked many times a recall: their arguments are looked at only once something has failed."""
@@ -67,17 +67,17 @@ def test_no_call_answers_junk_with_a_raw_error_or_takes_nonsense():
 NONSENSE = [
     Case("Lab.recall", "project", "1.0"),
     Case("Lab.recall", "log", "x"),
-    Case("Lab.turns", "limit", "-1"),
-    Case("Lab.turns", "where", "x"),
+    Case("Lab.agents.turns", "limit", "-1"),
+    Case("Lab.agents.turns", "where", "x"),
     Case("open", "reembed", "x"),
     Case("open", "read_only", "1"),
     Case("Lab.facts", "at", "10**30"),
     Case("ManualClock", "start", "10**30"),
     Case("ManualClock.advance", "days", "1e308"),
     Case("Lab.purge", "memory", "{}"),
-    Case("Lab.hear", "unknown", "x"),
-    Case("Lab.hear", "importance", "nan"),
-    Case("Lab.hear", "linking", "x"),
+    Case("Lab.observe", "unknown", "x"),
+    Case("Lab.observe", "importance", "nan"),
+    Case("Lab.observe", "linking", "x"),
 ]
 
 

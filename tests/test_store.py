@@ -24,7 +24,7 @@ def do(lab, what, number):
 
 
 def told(lab):
-    state = lab._store.state
+    state = lab.store.state
     words = state.words
     return {
         "memories": lab.memories.to_dicts(),
@@ -68,9 +68,9 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
         lab.remember_many([f"zebra {number}" for number in range(5)])
         monkeypatch.setattr(_words, "segment_of", interrupted)
         with contextlib.suppress(KeyboardInterrupt):
-            lab.snapshot()
+            lab.io.snapshot()
         assert struck
         assert (lab.recall("zebra", log=False).frame["lexical"] > 0).all()
-        lab.snapshot()
+        lab.io.snapshot()
     with disk() as lab:
         assert (lab.recall("zebra", log=False).frame["lexical"] > 0).all()

@@ -26,8 +26,8 @@ def farm(lab: memlab.Lab) -> memlab.Lab:
     lab.remember("The goat of Ann eats gold", tags=["gold"], **SECRET)
     lab.remember("The horse eats oats", creator="bob")
     lab.remember("Bob fears the horse", visibility="private", creator="bob")
-    lab.link(1, 2)
-    lab.link(1, 3)
+    lab.graph.link(1, 2)
+    lab.graph.link(1, 3)
     return lab
 
 
@@ -40,8 +40,8 @@ class TestView:
 
     def test_nothing_leads_to_what_is_hidden(self, farm: memlab.Lab) -> None:
         view = farm.viewed_by("bob")
-        assert "2" not in str(view.trace(1, 3).frame["to_id"].to_list())
-        assert set(view.activate(1)["name"]) == {"1: The goat eats hay", "3: The horse eats oats", "tag farm"}
+        assert "2" not in str(view.graph.trace(1, 3).frame["to_id"].to_list())
+        assert set(view.graph.activate(1)["name"]) == {"1: The goat eats hay", "3: The horse eats oats", "tag farm"}
         assert view.edges.filter(relation="relates-to").select("source", "target").rows() == [(1, 3)]
         assert view.log.filter(kind="link")["memories"].to_list() == [[1, 3]]
         with pytest.raises(UnknownName):
@@ -67,7 +67,7 @@ class TestView:
         before = farm.viewed_by("bob").recall("goat hay").frame
         farm.remember_many([{"text": f"goat hay {n}", "tags": ["farm"], **SECRET} for n in range(30)])
         for id in range(5, 35):
-            farm.link(id, 1)
+            farm.graph.link(id, 1)
         assert farm.viewed_by("bob").recall("goat hay").frame.equals(before)
         assert farm.recall("goat hay", viewer="bob", log=False).frame.equals(before)
 
@@ -80,7 +80,13 @@ class TestView:
         view, head = farm.viewed_by("bob"), farm.log.height
         with pytest.raises(ReadOnlyLab, match='as "bob" sees it'):
             view.remember("x")
-        for verb in (view.maintain, view.cluster, view.refine, view.backup, lambda: view.forget(1)):
+        for verb in (
+            view.upkeep.maintain,
+            view.clusters.find,
+            view.clusters.refine,
+            view.io.backup,
+            lambda: view.forget(1),
+        ):
             with pytest.raises(MemlabError):
                 verb()
         with pytest.raises(InputError):
@@ -101,12 +107,12 @@ class TestView:
     def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(self, farm: memlab.Lab) -> None:
         for viewer in ("ann", "bob", None):
             farm.recall(f"goat for {viewer}", viewer=viewer)
-        assert farm.viewed_by("bob").slates.decisions.collect()["query"].to_list() == ["goat for bob"]
+        assert farm.viewed_by("bob").slates().decisions.collect()["query"].to_list() == ["goat for bob"]
 
     def test_beyond_the_exact_limit_no_index_is_asked(self, farm: memlab.Lab) -> None:
         farm.remember_many([{"text": f"goat hay {n % 7}", **SECRET} for n in range(40)])
         before = farm.viewed_by("bob").recall("goat hay").frame
-        with farm._reading() as state:
+        with farm.store.reading() as state:
             state.vectors.exact_up_to = 2
             state.vectors.attach(Nothing(len(state) - 1, state.vectors.dim))
         assert farm.viewed_by("bob").recall("goat hay").frame.equals(before)
@@ -143,9 +149,9 @@ class TestDecisions:
         texts = [f"The goat on meadow {n} wants hay" for n in range(9)] + [f"Deploy {n} ships it" for n in range(9)]
         lab.remember_many(texts)
         lab.remember_many([{"text": text, **SECRET} for text in texts])
-        lab.cluster()
-        assert sorted(lab.viewed_by("bob").clusters["members"]) == [9, 9]
-        assert set(lab.viewed_by("ann").clusters["name"]) - set(lab.viewed_by("bob").clusters["name"])
+        lab.clusters.find()
+        assert sorted(lab.viewed_by("bob").clusters.frame()["members"]) == [9, 9]
+        assert set(lab.viewed_by("ann").clusters.frame()["name"]) - set(lab.viewed_by("bob").clusters.frame()["name"])
 
 
 class TestVisibilityOfAPack:

@@ -60,8 +60,8 @@ class Desk:
                 {"text": "a note with operations", "operations": '(remember "done")'},
             ]
         )
-        self.lab.fact("Ada", "lives-in", object="Oslo")
-        self.lab.entity("Bob", type="person")
+        self.lab.facts.add("Ada", "lives-in", object="Oslo")
+        self.lab.entities.declare("Bob", type="person")
         self.lab.delete(self.lab.remember("what was deleted"))
         self.hits = self.lab.recall("tabs or spaces?", limit=2)
         self.lab.feedback(self.hits[0], "success")
@@ -77,7 +77,7 @@ class Desk:
             hits = self.lab.recall(text, project=f"p{number % 4}", limit=1)
             if hits:
                 self.lab.feedback(hits[0], "success" if number % 2 else "fail")
-        return self.lab.slates
+        return self.lab.slates()
 
     @cached_property
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -141,12 +141,12 @@ class Desk:
     @cached_property
     def clusters(self) -> Path:
         path = self.folder / "found.npz"
-        self.lab.stats(progress=False).found.save(path)
+        self.lab.graph.stats(progress=False).found.save(path)
         return path
 
     @cached_property
     def quarantined(self) -> int:
-        return self.lab.quarantine(session="s1").event
+        return self.lab.review.quarantine(session="s1").event
 
     @cached_property
     def on_disk(self) -> Path:
@@ -156,7 +156,7 @@ class Desk:
 
     @cached_property
     def exported(self) -> Path:
-        return self.lab.export(self.folder / "kept.jsonl")
+        return self.lab.io.export(self.folder / "kept.jsonl")
 
     @cached_property
     def pack_file(self) -> Path:
@@ -196,32 +196,31 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- remembering --------------------------------------------------------------------------------------------------
     "Lab.remember": lambda d: (d.lab.remember, {"text": "new", "kind": "fact"}),
     "Lab.remember_many": lambda d: (d.lab.remember_many, {"rows": ["new", "newer"]}),
-    "Lab.extend": lambda d: (d.lab.extend, {"rows": [{"text": "new"}]}),
-    "Lab.admit": lambda d: (d.lab.admit, {"text": "I prefer tabs"}),
-    "Lab.hear": lambda d: (d.lab.hear, {"text": "How are you?"}),
-    "Lab.fact": lambda d: (d.lab.fact, {"subject": "Ada", "predicate": "likes", "value": "tea"}),
-    "Lab.link": lambda d: (d.lab.link, {"source": 1, "target": 2}),
-    "Lab.settle": lambda d: (d.lab.settle, {"timeout": 0.0}),
+    "LabAgents.admit": lambda d: (d.lab.agents.admit, {"text": "I prefer tabs"}),
+    "Lab.observe": lambda d: (d.lab.observe, {"text": "How are you?"}),
+    "LabFacts.add": lambda d: (d.lab.facts.add, {"subject": "Ada", "predicate": "likes", "value": "tea"}),
+    "LabGraph.link": lambda d: (d.lab.graph.link, {"source": 1, "target": 2}),
+    "LabGraph.link_waiting": lambda d: (d.lab.graph.link_waiting, {"timeout": 0.0}),
     "conversation": lambda d: (conversation, {"lab": d.lab, "conversation": d.talk}),
     "Remembered.__getitem__": lambda d: (d.lab.remember_many(["new"]).__getitem__, {"index": 0}),
     # -- asking -------------------------------------------------------------------------------------------------------
     "Lab.recall": lambda d: (d.lab.recall, {"query": "tabs"}),
     "Lab.similar": lambda d: (d.lab.similar, {"memory": 1}),
     "Lab.turn": lambda d: (d.lab.turn, {"context": "tabs"}),
-    "Lab.turns": lambda d: (d.lab.turns, {}),
-    "Turns.turn": lambda d: (d.lab.turns().turn, {"context": "tabs"}),
-    "Turns.wait": lambda d: (d.lab.turns().wait, {"timeout": 0.0}),
+    "LabAgents.turns": lambda d: (d.lab.agents.turns, {}),
+    "Turns.turn": lambda d: (d.lab.agents.turns().turn, {"context": "tabs"}),
+    "Turns.wait": lambda d: (d.lab.agents.turns().wait, {"timeout": 0.0}),
     "Surfaced.__getitem__": lambda d: (d.lab.turn("tabs").__getitem__, {"index": slice(None)}),
     "Lab.facts": lambda d: (d.lab.facts, {}),
-    "Lab.narrative": lambda d: (d.lab.narrative, {"about": "Where does Ada live?"}),
-    "Lab.profile": lambda d: (d.lab.profile, {"subject": "Ada"}),
+    "LabFacts.narrative": lambda d: (d.lab.facts.narrative, {"about": "Where does Ada live?"}),
+    "LabFacts.profile": lambda d: (d.lab.facts.profile, {"subject": "Ada"}),
     "Lab.__getitem__": lambda d: (d.lab.__getitem__, {"memory": 1}),
-    "Lab.activate": lambda d: (d.lab.activate, {"seeds": [1, 2]}),
-    "Lab.trace": lambda d: (d.lab.trace, {"memory": 1}),
-    "Lab.stats": lambda d: (d.lab.stats, {"progress": False}),
+    "LabGraph.activate": lambda d: (d.lab.graph.activate, {"seeds": [1, 2]}),
+    "LabGraph.trace": lambda d: (d.lab.graph.trace, {"memory": 1}),
+    "LabGraph.stats": lambda d: (d.lab.graph.stats, {"progress": False}),
     "Lab.at": lambda d: (d.lab.at, {"when": "2026-03-01"}),
     "Lab.review": lambda d: (d.lab.review, {}),
-    "Lab.forecast": lambda d: (d.lab.forecast, {"memories": 1, "until": "2026-04-01", "points": 3}),
+    "LabUpkeep.forecast": lambda d: (d.lab.upkeep.forecast, {"memories": 1, "until": "2026-04-01", "points": 3}),
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
     "Hits.explain": lambda d: (d.hits.explain, {"memory": d.hits[0]}),
     "Hits.why": lambda d: (d.hits.why, {"a": d.hits[0].id}),
@@ -233,46 +232,46 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.verify": lambda d: (d.lab.verify, {"hits": d.hits, "accepted": d.hits[:1]}),
     "overlap": lambda d: (overlap, {"hits": d.hits}),
     "Verdict": lambda d: (Verdict, {"accepted": [1]}),
-    "Lab.close_gap": lambda d: (d.lab.close_gap, {"gap": d.verified, "reason": "told"}),
-    "Lab.conversation": lambda d: (d.lab.conversation, {"agent": "coder"}),
+    "LabReview.close_gap": lambda d: (d.lab.review.close_gap, {"gap": d.verified, "reason": "told"}),
+    "LabAgents.conversation": lambda d: (d.lab.agents.conversation, {"agent": "coder"}),
     # -- correcting ---------------------------------------------------------------------------------------------------
     "Lab.edit": lambda d: (d.lab.edit, {"memory": 1, "importance": 0.75}),
-    "Lab.deprecate": lambda d: (d.lab.deprecate, {"memory": 1, "reason": "wrong"}),
+    "LabReview.deprecate": lambda d: (d.lab.review.deprecate, {"memory": 1, "reason": "wrong"}),
     "Lab.forget": lambda d: (d.lab.forget, {"memory": 1}),
     "Lab.delete": lambda d: (d.lab.delete, {"memory": 1}),
     "Lab.restore": lambda d: (d.lab.restore, {"memory": 5}),
-    "Lab.retract": lambda d: (d.lab.retract, {"fact": 4}),
+    "LabFacts.retract": lambda d: (d.lab.facts.retract, {"fact": 4}),
     "Lab.purge": lambda d: (d.lab.purge, {"memory": 2}),
-    "Lab.entity": lambda d: (d.lab.entity, {"name": "Carol"}),
-    "Lab.merge_entities": lambda d: (d.lab.merge_entities, {"entity": "Bob", "into": "Ada"}),
-    "Lab.split_entity": lambda d: (d.lab.split_entity, {"entity": "Ada", "name": "Ada (Oslo)", "facts": [4]}),
+    "LabEntities.declare": lambda d: (d.lab.entities.declare, {"name": "Carol"}),
+    "LabEntities.merge": lambda d: (d.lab.entities.merge, {"entity": "Bob", "into": "Ada"}),
+    "LabEntities.split": lambda d: (d.lab.entities.split, {"entity": "Ada", "name": "Ada (Oslo)", "facts": [4]}),
     # -- living -------------------------------------------------------------------------------------------------------
-    "Lab.maintain": lambda d: (d.lab.maintain, {"progress": False}),
-    "Lab.schedule": lambda d: (d.lab.schedule, {"every": datetime.timedelta(hours=1)}),
-    "Lab.cluster": lambda d: (d.lab.cluster, {}),
-    "Lab.consolidate": lambda d: (d.lab.consolidate, {"older_than_days": 0, "keep": 0}),
-    "Lab.unconsolidate": lambda d: (d.lab.unconsolidate, {"summary": 1}),
+    "LabUpkeep.maintain": lambda d: (d.lab.upkeep.maintain, {"progress": False}),
+    "LabUpkeep.schedule": lambda d: (d.lab.upkeep.schedule, {"every": datetime.timedelta(hours=1)}),
+    "LabClusters.find": lambda d: (d.lab.clusters.find, {}),
+    "LabConsolidation.run": lambda d: (d.lab.consolidation.run, {"older_than_days": 0, "keep": 0}),
+    "LabConsolidation.undo": lambda d: (d.lab.consolidation.undo, {"summary": 1}),
     "Clusters.save": lambda d: (Clusters.load(d.clusters).save, {"path": d.folder / "again.npz"}),
     "Clusters.load": lambda d: (Clusters.load, {"path": d.clusters}),
     # -- moving -------------------------------------------------------------------------------------------------------
-    "Lab.check": lambda d: (d.lab.check, {}),
-    "Lab.quarantine": lambda d: (d.lab.quarantine, {"session": "s1"}),
-    "Lab.release": lambda d: (d.lab.release, {"quarantine": d.quarantined}),
+    "LabIO.check": lambda d: (d.lab.io.check, {}),
+    "LabReview.quarantine": lambda d: (d.lab.review.quarantine, {"session": "s1"}),
+    "LabReview.release": lambda d: (d.lab.review.release, {"quarantine": d.quarantined}),
     "Lab.viewed_by": lambda d: (d.lab.viewed_by, {"viewer": "agent:coder"}),
     "check": lambda d: (memlab.check, {"path": d.on_disk}),
     "restore": lambda d: (memlab.restore, {"path": d.on_disk}),
-    "Lab.backup": lambda d: (d.lab.backup, {"folder": d.folder / "copies"}),
-    "Lab.export": lambda d: (d.lab.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
-    "Lab.load": lambda d: (d.lab.load, {"path": d.exported}),
-    "Lab.mirror": lambda d: (d.lab.mirror, {"folder": d.folder / "mirror"}),
-    "Mirror.wait": lambda d: (d.lab.mirror(d.folder / "mirror").wait, {"seconds": 0.0}),
-    "Loaded.count": lambda d: (d.lab.load(d.exported).count, {"what": "added"}),
-    "Lab.run": lambda d: (d.lab.run, {"operations": "(stats)"}),
-    "Lab.proposals": lambda d: (d.lab.proposals, {"memories": [3]}),
-    "Ran.__getitem__": lambda d: (d.lab.run("(stats)").__getitem__, {"index": 0}),
+    "LabIO.backup": lambda d: (d.lab.io.backup, {"folder": d.folder / "copies"}),
+    "LabIO.export": lambda d: (d.lab.io.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
+    "LabIO.load": lambda d: (d.lab.io.load, {"path": d.exported}),
+    "LabIO.mirror": lambda d: (d.lab.io.mirror, {"folder": d.folder / "mirror"}),
+    "Mirror.wait": lambda d: (d.lab.io.mirror(d.folder / "mirror").wait, {"seconds": 0.0}),
+    "Loaded.count": lambda d: (d.lab.io.load(d.exported).count, {"what": "added"}),
+    "LabOperations.run": lambda d: (d.lab.operations.run, {"operations": "(stats)"}),
+    "LabOperations.proposals": lambda d: (d.lab.operations.proposals, {"memories": [3]}),
+    "Ran.__getitem__": lambda d: (d.lab.operations.run("(stats)").__getitem__, {"index": 0}),
     # -- deciding -----------------------------------------------------------------------------------------------------
     "Lab.use": lambda d: (d.lab.use, {"pack": "companion"}),
-    "Lab.watch": lambda d: (d.lab.watch, {"path": d.pack_file, "on_change": print}),
+    "LabPolicies.watch": lambda d: (d.lab.policies.watch, {"path": d.pack_file, "on_change": print}),
     "LabPolicies.use": lambda d: (d.lab.policies.use, {"pack": "companion"}),
     "LabPolicies.install": lambda d: (d.lab.policies.install, {"slot": "recall-score", "source": RULE}),
     "LabPolicies.rollback": lambda d: (d.rule and d.lab.policies.rollback, {"slot": "recall-score"}),
@@ -313,7 +312,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Slates.filter": lambda d: (d.log.filter, {}),
     "Slates.split": lambda d: (d.log.split, {"by": "cluster"}),
     "Slates.to_wide": lambda d: (d.log.to_wide, {}),
-    "Slates.fingerprints": lambda d: (d.lab.slates.fingerprints, {"decision": d.hits.decision}),
+    "Slates.fingerprints": lambda d: (d.lab.slates().fingerprints, {"decision": d.hits.decision}),
     "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"]}),
     "tune": lambda d: (memlab.tune, {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2}),
     "Evaluation.disagreements": lambda d: (d.evaluation().disagreements, {"a": "similarity", "b": "recency"}),

@@ -159,15 +159,15 @@ class _Life:
             self.done(verb, dice)
 
     def done(self, verb: str, dice: random.Random) -> None:
-        self.lab.settle()  # what a thread links in the background would come between
-        before = self.lab._store.state
+        self.lab.graph.link_waiting()  # what a thread links in the background would come between
+        before = self.lab.store.state
         try:
             VERBS[verb][1](self.lab, dice, self.words, self.files)
         except memlab.MemlabError as error:
             self.lived.refused += 1
             self.lived.said[-1] += f": {type(error).__name__} {str(error)[:90]}"
             return
-        after = self.lab._store.state
+        after = self.lab.store.state
         if verb == "purge" and after is not before:
             self.lived.purged += 1
             was, now = (state.names["status"].series("").to_numpy() == "purged" for state in (before, after))
@@ -215,7 +215,7 @@ class _Life:
             shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns(*_BESIDE, "*.lock"))
             with self.opened(copy) as anew:
                 self.same(was, told(anew), "folded anew")
-        checked = self.lab.check()
+        checked = self.lab.io.check()
         if not getattr(checked, "sound", getattr(checked, "ok", True)):
             raise _Unlike("differs", f"check: {checked!r}")
 
@@ -241,17 +241,17 @@ class _Life:
 
 def told(lab: memlab.Lab) -> dict[str, Any]:
     """Everything that a lab tells: what its readers show, and what is folded beside."""
-    lab.settle()
-    slates, state = lab.slates, lab._store.state
+    lab.graph.link_waiting()
+    slates, state = lab.slates(), lab.store.state
     shown: dict[str, Any] = {
         "memories": lab.memories,
         "edges": lab.edges,
-        "entities": lab.entities,
-        "facts": lab.facts(),
-        "clusters": lab.clusters,
-        "gaps": lab.gaps,
-        "relationships": lab.relationships,
-        "summaries": lab.summaries(),
+        "entities": lab.entities.frame(),
+        "facts": lab.facts.frame(),
+        "clusters": lab.clusters.frame(),
+        "gaps": lab.review.gaps(),
+        "relationships": lab.agents.relationships(),
+        "summaries": lab.consolidation.frame(),
         "history": lab.policies.history(),
         "pack": lab.pack.hash,
         "pins": {slot: version.hash for slot, version in lab.policies.pins.items()},

@@ -92,19 +92,19 @@ def remember(lab, dice, words, folder):
 def remember_many(lab, dice, words, folder):
     rows = [{"text": words.text(dice), **_fields(dice, words)} for _ in range(dice.randint(0, 8))]
     done = lab.remember_many(rows, chain=dice.random() < 0.3, linking=dice.choice([None, "off", "now", "later"]))
-    lab.settle()
+    lab.graph.link_waiting()
     return done
 
 
 @verb(1)
 def hear(lab, dice, words, folder):
-    return lab.hear(f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"]))
+    return lab.observe(f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"]))
 
 
 @verb(2)
 def link(lab, dice, words, folder):
     relation = dice.choice(["relates-to", "supersedes", "derived-from", "next", "contradicts"])
-    lab.link(_id(lab, dice), _id(lab, dice), relation, weight=dice.random())
+    lab.graph.link(_id(lab, dice), _id(lab, dice), relation, weight=dice.random())
 
 
 # -- facts and entities -----------------------------------------------------------------------------------------------
@@ -113,37 +113,37 @@ def link(lab, dice, words, folder):
 @verb(5)
 def fact(lab, dice, words, folder):
     what = {dice.choice(["value", "object"]): words.one(dice)}
-    return lab.fact(words.one(dice), dice.choice(["lives-in", "likes", words.one(dice)]), **what)
+    return lab.facts.add(words.one(dice), dice.choice(["lives-in", "likes", words.one(dice)]), **what)
 
 
 @verb(1)
 def retract(lab, dice, words, folder):
-    lab.retract(_id(lab, dice), reason=words.text(dice))
+    lab.facts.retract(_id(lab, dice), reason=words.text(dice))
 
 
 @verb(3)
 def entity(lab, dice, words, folder):
     kind = dice.choice([None, "person", "project"])
-    return lab.entity(words.one(dice), type=kind, aliases=words.some(dice) if dice.random() < 0.5 else ())
+    return lab.entities.declare(words.one(dice), type=kind, aliases=words.some(dice) if dice.random() < 0.5 else ())
 
 
 def _name(lab: memlab.Lab, dice: random.Random, words: Words) -> str:
-    known = lab.entities["name"].to_list()
+    known = lab.entities.frame()["name"].to_list()
     return dice.choice(known) if known and dice.random() < 0.8 else words.one(dice)
 
 
 @verb(2)
 def merge_entities(lab, dice, words, folder):
-    return lab.merge_entities(_name(lab, dice, words), _name(lab, dice, words))
+    return lab.entities.merge(_name(lab, dice, words), _name(lab, dice, words))
 
 
 @verb(2)
 def split_entity(lab, dice, words, folder):
     name = _name(lab, dice, words)
     if dice.random() < 0.5:
-        return lab.split_entity(name)
-    facts = lab.facts(subject=name)["id"].to_list()
-    return lab.split_entity(name, words.one(dice), facts=facts[: dice.randint(0, 2)])
+        return lab.entities.split(name)
+    facts = lab.facts.frame(subject=name)["id"].to_list()
+    return lab.entities.split(name, words.one(dice), facts=facts[: dice.randint(0, 2)])
 
 
 # -- correcting -------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def edit(lab, dice, words, folder):
 
 @verb(1)
 def deprecate(lab, dice, words, folder):
-    return lab.deprecate(_ids(lab, dice), words.text(dice))
+    return lab.review.deprecate(_ids(lab, dice), words.text(dice))
 
 
 @verb(1)
@@ -217,26 +217,26 @@ def verify(lab, dice, words, folder):
 
 @verb(1)
 def close_gap(lab, dice, words, folder):
-    gaps = lab.gaps.filter(pl.col("closed").is_null())["gap"].to_list()
+    gaps = lab.review.gaps().filter(pl.col("closed").is_null())["gap"].to_list()
     if gaps:
-        lab.close_gap(dice.choice(gaps), words.text(dice))
+        lab.review.close_gap(dice.choice(gaps), words.text(dice))
 
 
 @verb(1)
 def conversation(lab, dice, words, folder):
-    return lab.conversation(words.one(dice))
+    return lab.agents.conversation(words.one(dice))
 
 
 @verb(0.5)
 def turns(lab, dice, words, folder):
-    with lab.turns() as begun:
+    with lab.agents.turns() as begun:
         begun.turn(words.text(dice))
         begun.wait()
 
 
 @verb(0.5)
 def run(lab, dice, words, folder):
-    return lab.run(f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)')
+    return lab.operations.run(f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)')
 
 
 # -- upkeep -----------------------------------------------------------------------------------------------------------
@@ -244,29 +244,29 @@ def run(lab, dice, words, folder):
 
 @verb(2)
 def maintain(lab, dice, words, folder):
-    return lab.maintain(progress=False)
+    return lab.upkeep.maintain(progress=False)
 
 
 @verb(2)
 def cluster(lab, dice, words, folder):
-    return lab.cluster(min_size=2)
+    return lab.clusters.find(min_size=2)
 
 
 @verb(1)
 def refine(lab, dice, words, folder):
-    return lab.refine()
+    return lab.clusters.refine()
 
 
 @verb(2)
 def consolidate(lab, dice, words, folder):
     by = dice.choice(["clusters", "communities"])
-    return lab.consolidate(older_than_days=0, keep=dice.randint(0, 2), by=by)
+    return lab.consolidation.run(older_than_days=0, keep=dice.randint(0, 2), by=by)
 
 
 @verb(1)
 def unconsolidate(lab, dice, words, folder):
-    made = lab.summaries()["memory_id"].to_list()
-    return lab.unconsolidate(dice.choice(made) if made else _id(lab, dice))
+    made = lab.consolidation.frame()["memory_id"].to_list()
+    return lab.consolidation.undo(dice.choice(made) if made else _id(lab, dice))
 
 
 # -- policies ---------------------------------------------------------------------------------------------------------
@@ -306,29 +306,29 @@ def load(lab, dice, words, folder):
                 name(other, dice, words, folder)
             except memlab.MemlabError:
                 continue
-        other.export(target, overwrite=True)
-    return lab.load(target, project=dice.choice([None, None, words.all[0]]))
+        other.io.export(target, overwrite=True)
+    return lab.io.load(target, project=dice.choice([None, None, words.all[0]]))
 
 
 @verb(0.5)
 def load_itself(lab, dice, words, folder):
     """Its own export adds nothing, whatever was purged since."""
-    return lab.load(lab.export(folder / "own.jsonl", overwrite=True))
+    return lab.io.load(lab.io.export(folder / "own.jsonl", overwrite=True))
 
 
 @verb(1)
 def snapshot(lab, dice, words, folder):
-    lab.snapshot()
+    lab.io.snapshot()
 
 
 @verb(1)
 def backup(lab, dice, words, folder):
-    return lab.backup()
+    return lab.io.backup()
 
 
 @verb(0.5)
 def at(lab, dice, words, folder):
-    with lab.at(event=dice.randint(1, lab._store.journal.head), progress=False) as past:
+    with lab.at(event=dice.randint(1, lab.store.journal.head), progress=False) as past:
         past.recall(words.text(dice))
         return past.memories
 
@@ -340,7 +340,7 @@ def replay(lab, dice, words, folder):
 
 @verb(0.5)
 def mirror(lab, dice, words, folder):
-    made = lab.mirror(folder / "mirror")
+    made = lab.io.mirror(folder / "mirror")
     made.update()
 
 
@@ -351,7 +351,7 @@ def look(lab, dice, words, folder):
         warnings.simplefilter("ignore")
         if len(lab):
             lab.similar(_id(lab, dice))
-            lab.trace(_id(lab, dice))
-        lab.narrative(words.text(dice))
-        lab.proposals(range(1, len(lab) + 1))
+            lab.graph.trace(_id(lab, dice))
+        lab.facts.narrative(words.text(dice))
+        lab.operations.proposals(range(1, len(lab) + 1))
         repr(lab)

@@ -220,7 +220,7 @@ _SAID = {
     "ndarray": "a NumPy array",
     "timedelta": "a timedelta, such as timedelta(hours=4)",
     "Hits": "what lab.recall returned",
-    "Slates": "memlab.Slates (lab.slates, Slates.from_frames, Slates.from_wide)",
+    "Slates": "memlab.Slates (lab.slates(), Slates.from_frames, Slates.from_wide)",
 }
 
 

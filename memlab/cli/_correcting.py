@@ -48,7 +48,7 @@ def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: 
 def deprecate(lab: Path, memory: int, reason: str, as_json: bool) -> None:
     """Flag MEMORY as wrong for REASON: it leaves recall; what it supersedes or was superseded by is listed."""
     with existing(lab) as opened:
-        done = opened.deprecate(memory, reason)
+        done = opened.review.deprecate(memory, reason)
     _told(done, as_json)
 
 
@@ -130,7 +130,7 @@ def purge(
 def backup(lab: Path, folder: Path | None, keep: int, as_json: bool) -> None:
     """Copy LAB as it is now; the copy opens as a lab."""
     with existing(lab) as opened:
-        made = opened.backup(folder, keep=keep)
+        made = opened.io.backup(folder, keep=keep)
     report = {"path": str(made.path), "event": made.event, "size": made.size, "kept": made.frame.height}
     tell(report, as_json=as_json, text=lambda: f"{made.path} ({made.size:,} bytes, {made.frame.height} kept)")
 

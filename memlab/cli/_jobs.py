@@ -84,7 +84,7 @@ def evaluate(
     if log.is_dir():
         with existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
-            found = memlab.evaluate(lab.slates, chosen, horizon=horizon, missing=missing, estimator=estimator)
+            found = memlab.evaluate(lab.slates(), chosen, horizon=horizon, missing=missing, estimator=estimator)
             _evaluated(found, report, as_json=as_json)
         return
     slates, names = _wide(log, policies, limit, columns)

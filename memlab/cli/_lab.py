@@ -121,8 +121,8 @@ def stats(lab: Path, as_json: bool) -> None:
         report = {
             "memories": len(opened),
             "edges": opened.edges.height,
-            "recalls": opened.slates.decisions.collect().height,
-            "feedback": opened.slates.feedback.collect().height,
+            "recalls": opened.slates().decisions.collect().height,
+            "feedback": opened.slates().feedback.collect().height,
             "pack": opened.pack.name,
             "hash": opened.pack.hash,
             "embedder": opened.embedder.name,
@@ -138,7 +138,7 @@ def stats(lab: Path, as_json: bool) -> None:
 def trace(lab: Path, memory: int, depth: int, as_json: bool) -> None:
     """How MEMORY of LAB is joined to others: the strongest paths over its edges."""
     with existing(lab, read_only=True) as opened:
-        found = opened.trace(memory, depth)
+        found = opened.graph.trace(memory, depth)
     tell(found.frame.to_dicts(), as_json=as_json, text=lambda: found.tree)
 
 

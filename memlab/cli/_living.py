@@ -20,7 +20,7 @@ def maintain(lab: Path, at: str | None, as_json: bool) -> None:
     A second pass as of the same instant writes nothing.
     """
     with existing(lab) as opened:
-        found = opened.maintain(at, progress=not as_json)
+        found = opened.upkeep.maintain(at, progress=not as_json)
     report = {
         "at": found.at.isoformat(),
         "pack": found.pack,
@@ -49,7 +49,7 @@ def consolidate(
     The live pack's consolidate policy says which memories may go. Summaries consist of their own sentences.
     """
     with existing(lab, read_only=dry_run) as opened:
-        found = opened.consolidate(
+        found = opened.consolidation.run(
             older_than_days=days,
             keep=keep,
             project=project,
@@ -73,8 +73,8 @@ def consolidate(
 def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
     """Undo one consolidation of LAB: what SUMMARY stands for takes part in recall again, and it does not."""
     with existing(lab) as opened:
-        undone = opened.unconsolidate(summary)
-        made = opened.summaries()
+        undone = opened.consolidation.undo(summary)
+        made = opened.consolidation.frame()
         members: list[int] = made.filter(made["memory_id"] == summary)["members"][0].to_list()
         back = [id for id in members if opened[id].status in RECALLABLE]
     report = {"id": undone.id, "status": undone.status, "restored": back}

@@ -28,7 +28,7 @@ def export(
 ) -> None:
     """Write the memories of LAB to PATH: .jsonl, .md, .sexp, .parquet, or a folder of tables."""
     with keeping(lab) as opened:
-        written = opened.export(path, format=format_, project=project, policies=not no_policies, overwrite=overwrite)
+        written = opened.io.export(path, format=format_, project=project, policies=not no_policies, overwrite=overwrite)
         frame = opened.memories
     count = len(frame) if project is None else int((frame["project"] == project).sum())
     told = {"path": str(written), "memories": count}
@@ -45,7 +45,7 @@ def export(
 def import_(lab: Path, path: Path, format_: str | None, project: str | None, policies: bool, as_json: bool) -> None:
     """Add to LAB, which is made if it is new, the memories at PATH: an export, another lab, mem0's or LangGraph's."""
     with memlab.open(lab) as opened:
-        loaded = opened.load(path, format=format_, project=project, policies=policies)
+        loaded = opened.io.load(path, format=format_, project=project, policies=policies)
     told = {
         "added": loaded.count("added"),
         "known": loaded.count("known"),
@@ -82,7 +82,7 @@ def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
             raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
         click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
     with memlab.open(lab) if changing else existing(lab) as opened:
-        ran = opened.run(file)
+        ran = opened.operations.run(file)
     tell(json.loads(ran.json()), as_json=as_json, text=lambda: repr(ran))
 
 
@@ -93,7 +93,7 @@ def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
 @as_json_option
 def mirror(lab: Path, folder: Path, every: float | None, as_json: bool) -> None:
     """Keep a readable copy of LAB in FOLDER: one Markdown file a memory. With --every until it is interrupted."""
-    with keeping(lab) as opened, opened.mirror(folder) as kept:
+    with keeping(lab) as opened, opened.io.mirror(folder) as kept:
         tell({"folder": str(folder), "memories": len(kept)}, as_json=as_json, text=lambda: repr(kept))
         while every is not None:
             if kept.wait(every):

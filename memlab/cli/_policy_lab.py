@@ -115,7 +115,7 @@ def attribution(lab: Path, slot: str, as_json: bool) -> None:
 @as_json_option
 def watch(lab: Path, file: Path, slot: str | None, seconds: float | None, as_json: bool) -> None:
     """Let LAB follow FILE: each save that is valid goes live, a broken one is told and changes nothing."""
-    with existing(lab) as opened, opened.watch(file, slot) as watched:
+    with existing(lab) as opened, opened.policies.watch(file, slot) as watched:
         if not as_json:
             say(f"watching {file} (end with Ctrl-C)", err=True)
         end = None if seconds is None else time.monotonic() + seconds

@@ -39,7 +39,7 @@ def quarantine(
     memlab quarantine a.memlab --session "web 17" --since 2026-11-01 --dry-run
     """
     with existing(lab, read_only=dry_run) as opened:
-        done = opened.quarantine(
+        done = opened.review.quarantine(
             source=source,
             session=session,
             creator=creator,
@@ -68,7 +68,7 @@ def quarantine(
 def release(lab: Path, event: int, as_json: bool) -> None:
     """Undo the quarantine of EVENT in LAB: each memory is what it was before."""
     with existing(lab) as opened:
-        rows = opened.release(event).frame.to_dicts()
+        rows = opened.review.release(event).frame.to_dicts()
     lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in rows]
     tell({"changed": rows}, as_json=as_json, text=lambda: "\n".join(lines or ["nothing to change"]))
 

@@ -62,7 +62,7 @@ def evaluate(
     no value, and its gates say why. Raises ``InputError`` with table and row for a log that contradicts itself,
     ``UnknownName``, ``PolicyError``.
 
-    >>> memlab.evaluate(lab.slates, ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
+    >>> memlab.evaluate(lab.slates(), ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
     """
     if reward_range is None:
         reward_range = slates.reward_range or (0.0, 1.0)

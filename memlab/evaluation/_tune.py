@@ -147,7 +147,7 @@ def tune(
 
     Raises ``InputError`` for a policy without parameters, or that the log cannot score again; ``UnknownName``.
 
-    >>> memlab.tune(lab.slates, "my.hy", labels=labels).held_out      # doctest: +SKIP
+    >>> memlab.tune(lab.slates(), "my.hy", labels=labels).held_out      # doctest: +SKIP
     """
     if reward_range is None:
         reward_range = slates.reward_range or (0.0, 1.0)

@@ -102,7 +102,7 @@ def compare(
     called = names or _distinct([pack.name for pack in packs])
     # a pack is chosen before anything happens in a lab; what a lab is about begins with what it was told
     instants = [
-        [event.at for event in lab._store.journal.events(kinds=("remember", "recall", "feedback"))] for lab in labs
+        [event.at for event in lab.store.journal.events(kinds=("remember", "recall", "feedback"))] for lab in labs
     ]
     if not all(instants):
         raise InputError("Nothing happened in one of the labs: there is nothing to compare.")
@@ -126,10 +126,10 @@ class _Course:
     """One lab, from its beginning on."""
 
     def __init__(self, lab: Lab, pack: Pack, junk_below: float) -> None:
-        self._journal, self._pack, self._junk_below = lab._store.journal, pack, junk_below
+        self._journal, self._pack, self._junk_below = lab.store.journal, pack, junk_below
         self._state = new_state()
         self._shown = self._stale = self._judged = self._failed = 0
-        with lab._reading() as final:
+        with lab.store.reading() as final:
             self._successes = np.flatnonzero(final.numbers["success"].values > 0)
 
     def rows(self, instants: list[Micros]) -> Iterator[tuple[object, ...]]:

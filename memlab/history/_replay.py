@@ -80,7 +80,7 @@ def replay(
 ) -> Replay:
     """Run the inputs of ``lab`` through a fresh lab under ``pack`` and a simulated clock.
 
-    ``path`` keeps the new lab on disk; without it, it lives in memory. Upkeep (``lab.maintain``) runs every
+    ``path`` keeps the new lab on disk; without it, it lives in memory. Upkeep (``lab.upkeep.maintain``) runs every
     ``every_days`` of simulated time, 0 for never. ``upto`` is the last event to be replayed. ``seed`` is that of the
     probes; the old lab's unless given.
 
@@ -96,11 +96,11 @@ def replay(
         raise InputError(f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}.")
     if path is not None and Path(path).expanduser().exists():
         raise InputError(f"{path} exists: a replay begins with an empty lab.")
-    journal = lab._store.journal
+    journal = lab.store.journal
     last = journal.head if upto is None else min(upto, journal.head)
     began = next(iter(journal.events(upto=last)), None)
     clock = ManualClock(0 if began is None else began.at)
-    chosen = lab._recalls.seed if seed is None else seed
+    chosen = lab.seed if seed is None else seed
     fresh = open_lab(path, pack=pack, embedder=lab.embedder, clock=clock, seed=chosen)
     try:
         player = _Player(lab, fresh, clock, round(every_days * DAY))
@@ -146,7 +146,8 @@ class _Player:
         if act is None or (event.kind == "link" and event.body.get("by") != "hand"):
             return
         why = act(event)
-        self._new.settle()  # what a pack links in the background would meet whatever simulated time it is by then
+        # what a pack links in the background would meet whatever simulated time it is by then
+        self._new.graph.link_waiting()
         if why is None:
             self._applied[event.kind] += 1
         else:
@@ -159,7 +160,7 @@ class _Player:
         while self._every and self._due <= now:
             self._clock.set(self._due)
             if len(self._new):
-                self._new.maintain(progress=False)
+                self._new.upkeep.maintain(progress=False)
             self._due += apart
         self._clock.set(max(now, self._clock.now))
 
@@ -170,7 +171,7 @@ class _Player:
         if not count:
             return "nothing was remembered"
         ids = range(body["first"], body["first"] + count)
-        texts = self._old._store.journal.texts(ids)
+        texts = self._old.store.journal.texts(ids)
         columns = {name: each(values, count) for name, values in body["columns"].items() if name in FIELDS}
         if "edit" in body:
             return self._edit(ids[0], body["edit"], texts[0], {name: values[0] for name, values in columns.items()})
@@ -207,14 +208,13 @@ class _Player:
             filters = Filters.read(slate.filters)
         except InputError:
             return "filtered by an expression that the log does not hold"
-        self._hits[event.seq] = self._new._recalls.ask(
+        self._hits[event.seq] = self._new.recall(
             slate.query,
             limit=slate.limit,
             project=slate.project,
             session=slate.session,
-            filters=filters,
             at=event.at,
-            log=True,
+            **filters.arguments(),
         )
         return None
 
@@ -250,7 +250,7 @@ class _Player:
         return None
 
     def _conversation(self, event: Event) -> str | None:
-        self._new.conversation(event.body["relationship"]["agent"], at=event.at)
+        self._new.agents.conversation(event.body["relationship"]["agent"], at=event.at)
         return None
 
     def _link(self, event: Event) -> str | None:
@@ -262,7 +262,7 @@ class _Player:
             if one is None or other is None or one == other:
                 why = "an end is not there"
             else:
-                self._new.link(one, other, relation, weight=weight)
+                self._new.graph.link(one, other, relation, weight=weight)
         return why
 
     def _by_hand(self, event: Event) -> str | None:
@@ -280,7 +280,7 @@ class _Player:
         if not parts:
             return "the memory is not there"
         said = {name: value for name, value in event.body.items() if name in ("reason", "project")}
-        with self._new._store.writing() as tx:
+        with self._new.store.writing() as tx:
             tx.event(event.kind, {**said, "set": parts}, at=event.at)
         return None
 
@@ -289,7 +289,7 @@ class _Player:
         status = columns.get("status")
         if not isinstance(status, str):
             return True
-        now = self._new._store.state.names["status"].at(id - 1)
+        now = self._new.store.state.names["status"].at(id - 1)
         return now != status and (now in RECALLABLE) != (status in RECALLABLE)
 
     # -- what came of it -------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class _Slates:
     """The slates of a lab by decision, asked for in ascending order."""
 
     def __init__(self, lab: Lab) -> None:
-        self._left: Iterator[tuple[int, bytes]] = iter(lab._store.journal.slates())
+        self._left: Iterator[tuple[int, bytes]] = iter(lab.store.journal.slates())
         self._next: tuple[int, bytes] | None = next(self._left, None)
 
     def of(self, decision: int) -> Slate | None:

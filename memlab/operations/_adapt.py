@@ -113,7 +113,7 @@ def _taken_back(lab: Lab, slot: str) -> Adapted | None:
 def _forward(lab: Lab, seed: int) -> Adapted:
     """The live recall-score with other numbers, where they do better on recalls that were held out."""
     policy = lab.policies[_SLOT]
-    slates = lab.slates
+    slates = lab.slates()
     judged = int(slates.feedback.select(pl.col("decision").drop_nulls().n_unique()).collect().item())
 
     def kept(reason: str, **more: Any) -> Adapted:

@@ -36,7 +36,7 @@ def run_program(lab: Lab, program: Program, *, fuel: Fuel, memory: int | None = 
         last = program.calls[fuel.operations]
         raise last.error(PolicyLimitError, f"There are {len(program)} operations, and the fuel is {fuel.operations}.")
     body = {"memory": memory, "operations": [call.name for call in program.calls], "hash": program.hash}
-    store = lab._store
+    store = lab.store
     with store.writing() as tx:
         program.check_ids(len(store.state))
         event = tx.event("run", body, at=store.clock())
@@ -86,7 +86,7 @@ def _recall(lab: Lab, call: Call) -> Result:
 def _associate(lab: Lab, call: Call) -> Result:
     a = call.arguments
     relation, weight = a["relation"] or "relates-to", 1.0 if a["weight"] is None else a["weight"]
-    lab.link(a["from"], a["to"], relation, weight=weight)
+    lab.graph.link(a["from"], a["to"], relation, weight=weight)
     row = {"from": a["from"], "to": a["to"], "relation": relation, "weight": weight}
     return f"#{a['from']} {relation} #{a['to']} ({weight:g})", None, [row], 2
 
@@ -98,7 +98,7 @@ def _feedback(lab: Lab, call: Call) -> Result:
 
 
 def _consolidate(lab: Lab, call: Call) -> Result:
-    done = lab.consolidate()
+    done = lab.consolidation.run()
     count = int(done.frame["count"].sum())
     return f"{count} memories became {len(done)} summaries", done, done.frame.to_dicts(), count
 
@@ -139,7 +139,7 @@ def _adapt(lab: Lab, call: Call) -> Result:
 
 
 def _stats(lab: Lab, call: Call) -> Result:
-    told = lab.stats(progress=False)
+    told = lab.graph.stats(progress=False)
     totals = told.frames["totals"]
     said = ", ".join(f"{value:g} {measure}" for measure, value in totals.iter_rows())
     return said, told, totals.to_dicts(), 0
@@ -147,14 +147,14 @@ def _stats(lab: Lab, call: Call) -> Result:
 
 def _trace(lab: Lab, call: Call) -> Result:
     depth = call.arguments["depth"]
-    found = lab.trace(call.arguments["id"], 2 if depth is None else depth)
+    found = lab.graph.trace(call.arguments["id"], 2 if depth is None else depth)
     return f"{len(found.frame)} paths", found, found.frame.to_dicts(), len(found.frame)
 
 
 def _activate(lab: Lab, call: Call) -> Result:
     a = call.arguments
     given = {name: a[name] for name in ("steps", "decay", "threshold") if a[name] is not None}
-    frame = lab.activate(a["seeds"], **given)
+    frame = lab.graph.activate(a["seeds"], **given)
     said = ", ".join(f"{row['name']} {row['activation']:.3g}" for row in frame.head(3).iter_rows(named=True))
     return said, frame, frame.to_dicts(), len(frame)
 
@@ -194,7 +194,7 @@ _NEEDS: dict[str, Callable[[Any, Call], int]] = {
     "recall": lambda lab, call: min(_limit_of(lab, call), len(lab)),
     "associate": lambda lab, call: 2,
     "feedback": lambda lab, call: 1,
-    "consolidate": lambda lab, call: int(lab.consolidate(dry_run=True).frame["count"].sum()),
+    "consolidate": lambda lab, call: int(lab.consolidation.run(dry_run=True).frame["count"].sum()),
     "activate": lambda lab, call: 1 if call.arguments["steps"] == 0 else len(call.arguments["seeds"]),
     "trace": lambda lab, call: 1,
 }

@@ -154,7 +154,7 @@ SETTINGS: dict[str, SettingDeclaration] = {
             "status of what the forget policy lets go",
             words=("forgotten", "expired", "deleted"),
         ),
-        SettingDeclaration("upkeep-hours", "num", "hours between two passes of lab.schedule", 1e-6, 1e6),
+        SettingDeclaration("upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6),
         SettingDeclaration("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
         SettingDeclaration("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
         SettingDeclaration("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),

@@ -253,8 +253,8 @@ SLOTS: dict[str, Slot] = {
         ),
         _slot(
             "consolidate",
-            "Whether a memory may go into a summary, which then takes part in recall in its place. lab.consolidate "
-            "asks it of all that take part in recall but facts of a subject.",
+            "Whether a memory may go into a summary, which then takes part in recall in its place. "
+            "lab.consolidation.run asks it of all that take part in recall but facts of a subject.",
             _inputs(
                 Input("older-than", "num", "days: the setting consolidate-days, or what the caller says"),
                 stages=("memory",),

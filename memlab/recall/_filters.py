@@ -7,7 +7,7 @@ statistic. It is logged with the slate, so that the question can be asked again 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import polars as pl
@@ -39,6 +39,11 @@ class Filters:
     season: tuple[str, ...] | None = None
     viewer: str | None = None
     where: Where | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of ``of`` that give these filters."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return given | {"where": None if self.where is None else self.where.expression}
 
     @classmethod
     def of(

@@ -155,7 +155,7 @@ class Life:
     def _recalled(self, pack: Pack) -> pl.DataFrame:
         """The head of a fresh recall on the state before each decision."""
         limits = self.slates.decisions.select("decision", "limit").sort("decision").collect()
-        past = Past(self.lab._store.journal, Recaller(self.lab.embedder))
+        past = Past(self.lab.store.journal, Recaller(self.lab.embedder))
         found: list[tuple[int, int]] = []
         for decision, limit in limits.iter_rows():
             slate = past.recall(decision, pack)
@@ -206,7 +206,7 @@ def live(
             raise InputError(f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab.")
         packs = [(0, load_pack(pack))] if pack is not None else [(day, load_pack(one)) for day, one in world.packs]
         asked, worth = _lived(lab, clock, world, packs, progress)
-        return Life(world, lab, lab.slates, asked, worth)
+        return Life(world, lab, lab.slates(), asked, worth)
     except BaseException:
         lab.close()
         raise

@@ -30,7 +30,17 @@ from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.journal import RESTORE, Event, Journal, Mend, Transaction, Until, WriterLock
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
-from memlab.state import Contents, OldSnapshot, Snapshot, State, as_said, latest_snapshot, load_snapshot, save_snapshot
+from memlab.state import (
+    Contents,
+    OldSnapshot,
+    Projection,
+    Snapshot,
+    State,
+    as_said,
+    latest_snapshot,
+    load_snapshot,
+    save_snapshot,
+)
 from memlab.storage.backups import BACKUPS
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
 

@@ -72,7 +72,7 @@ class Memory:
 
     @property
     def sexp(self) -> str:
-        """It as an S-expression: data, for introspection; ``lab.export(format="sexp")`` writes every column.
+        """It as an S-expression: data, for introspection; ``lab.io.export(format="sexp")`` writes every column.
 
         >>> lab[1].sexp                                                                    # doctest: +SKIP
         '(memory :id 1 :text "tabs" :kind "preference" :status "active" :created "2026-03-01T12:00:00+00:00" ...)'

@@ -312,7 +312,7 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
             lab.feedback(hit, "success")
         lab.remember("a later note about the harbour boat 7")
     other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
-    ev = evaluate(lab.slates, {"same": lab.pack, "other": other})
+    ev = evaluate(lab.slates(), {"same": lab.pack, "other": other})
     assert {one.policy: one.kind for one in ev.rows} == {"same": "re-scored", "other": "re-recalled"}
     assert ev.target("other").memory.to_list() == ev.target("same").memory.to_list()
     assert ev.target("other").row.tolist() == ev.target("same").row.tolist()

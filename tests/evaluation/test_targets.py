@@ -198,7 +198,7 @@ class TestWhatADefaultLogLeavesOut:
             lab.remember(text)
         for hits in (lab.recall("when is the board meeting?", limit=1), lab.recall("board meeting", limit=1)):
             lab.feedback(hits[0], "success")
-        return lab.slates
+        return lab.slates()
 
     def test_it_holds_neither_the_feature_nor_its_fingerprint(self, log):
         assert "phrase" not in log.candidates.collect_schema()
@@ -220,7 +220,7 @@ class TestWhatADefaultLogLeavesOut:
     def test_where_a_later_pack_kept_it_the_earlier_recalls_do_not_pass_for_it(self, log, lab):
         lab.use(self.PHRASES)
         lab.feedback(lab.recall("who called a board meeting?", limit=1)[0], "success")
-        ev = evaluate(lab.slates, [self.PHRASES, "(fn [phrase] phrase)"], missing="zero")
+        ev = evaluate(lab.slates(), [self.PHRASES, "(fn [phrase] phrase)"], missing="zero")
         assert kinds(ev)["phrases"] == "re-recalled"
         assert "under a pack that does not read it" in ev.refusals[0].reason
 
@@ -305,6 +305,6 @@ def test_the_pack_that_logged_is_what_others_are_compared_with(lab, clock):
         clock.advance(hours=1)
         hits = lab.recall("harbour notes", limit=2)
         lab.feedback(hits[0], "success")
-    ev = evaluate(lab.slates, ["memlab"], missing="zero")
+    ev = evaluate(lab.slates(), ["memlab"], missing="zero")
     assert "memlab" in kinds(ev)
     assert ev.baseline == "memlab"

@@ -20,7 +20,7 @@ def month(lab, clock):
         lab.feedback(hits[0], "success")
         lab.feedback(hits[1], "fail")
     lab.forget(4)
-    lab.link(1, 2, "relates-to", weight=0.5)
+    lab.graph.link(1, 2, "relates-to", weight=0.5)
     return lab
 
 
@@ -34,9 +34,9 @@ def test_under_its_own_pack_a_life_goes_as_it_went(month):
 
 def test_slates_are_those_that_the_pack_would_have_left(month):
     again = memlab.replay(month, "memlab", every_days=0)
-    old, new = (lab.slates.candidates.collect().drop("decision") for lab in (month, again.lab))
+    old, new = (lab.slates().candidates.collect().drop("decision") for lab in (month, again.lab))
     assert new.equals(old)
-    assert again.lab.slates.decisions.collect()["query"].to_list() == ["what do I like? tea"] * 6
+    assert again.lab.slates().decisions.collect()["query"].to_list() == ["what do I like? tea"] * 6
 
 
 def test_time_is_simulated(month, clock):
@@ -74,7 +74,7 @@ def test_what_is_linked_in_the_background_is_linked_before_time_goes_on(month):
     again = memlab.replay(month, pack)
     linked = again.lab.edges.filter(relation="similar-to")
     assert len(linked) > 1
-    assert again.lab.waiting == 0
+    assert again.lab.graph.waiting() == 0
     assert set(linked["created"]) == set(month.memories["created"])
 
 

@@ -18,10 +18,10 @@ from tests.journal.formats import as_format_1
 def folder(disk, tmp_path):
     with disk() as lab:
         lab.remember_many(["Ana likes tea", "the deploy failed"], chain=True)
-        lab.fact("Ana", "lives-in", object="Rome", confidence=0.9)
+        lab.facts.add("Ana", "lives-in", object="Rome", confidence=0.9)
         lab.recall("tea")
         lab.purge(2)
-        lab.snapshot()
+        lab.io.snapshot()
     return tmp_path / "agent.memlab"
 
 
@@ -29,8 +29,8 @@ def frames(lab):
     return [
         lab.memories,
         lab.edges,
-        lab.entities,
-        lab.slates.candidates.collect(),
+        lab.entities.frame(),
+        lab.slates().candidates.collect(),
         lab.policies.history("explore"),
     ]
 
@@ -44,7 +44,7 @@ def test_everything_is_as_it_was(folder, disk):
     with lab:
         for was, now in zip(before, frames(lab), strict=True):
             assert_frame_equal(was, now)
-        assert lab.check().sound
+        assert lab.io.check().sound
     with disk() as lab:
         assert lab.remember("and it goes on").id == 4
 
@@ -91,4 +91,4 @@ def test_ids_that_an_interrupted_write_left_out_are_rows_without_content(folder,
         assert lab.memories["status"].to_list() == ["active", "purged", "active", "purged", "purged", "active"]
         assert (lab[6].text, lab[6].kind) == ("the newest", "goal")
         assert lab.recall("the newest")[0].id == 6
-        assert lab.check().sound
+        assert lab.io.check().sound

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memlab
+from memlab.schema import RELATIONS
 from memlab.subjects.feedback.coactivation import joined, pairs_of, pairs_with
 from memlab.subjects.feedback.tags import common_tag
-from memlab.schema import RELATIONS
 
 NOTES = [f"note {i} of the bakery" for i in range(6)]
 
@@ -89,15 +89,15 @@ class TestSharedSuccess:
 
 class TestEdges:
     def test_an_edge_that_is_there_is_found_in_either_direction(self, associative):
-        associative.link(4, 2, weight=0.5)
-        with associative._reading() as state:
+        associative.graph.link(4, 2, weight=0.5)
+        with associative.store.reading() as state:
             change = joined(state, associative.pack, [(2, 4)])
         assert change.edges is None
         assert change.strengthen == {"edges": [0], "weight": [0.55]}
 
     def test_a_relation_that_was_named_has_a_direction(self, associative):
-        associative.link(4, 2, "supersedes", weight=0.98)
-        with associative._reading() as state:
+        associative.graph.link(4, 2, "supersedes", weight=0.98)
+        with associative.store.reading() as state:
             same = joined(state, associative.pack, [(2, 4), (2, 3)], relations={(4, 2): "supersedes"})
             other = joined(state, associative.pack, [(2, 4)], relations={(2, 4): "supersedes"})
         assert same.strengthen == {"edges": [0], "weight": [1.0]}
@@ -106,21 +106,21 @@ class TestEdges:
 
     def test_both_ways_of_one_pair_are_one_edge(self, associative):
         named = {(1, 2): "relates-to", (2, 1): "relates-to"}
-        with associative._reading() as state:
+        with associative.store.reading() as state:
             change = joined(state, associative.pack, [(2, 1), (1, 2)], relations=named)
         assert (change.edges["source"], change.edges["target"]) == ([1], [2])
 
     def test_a_removed_edge_is_made_anew(self, associative):
-        associative.link(1, 2, weight=0.5)
-        with associative._store.writing() as tx:
+        associative.graph.link(1, 2, weight=0.5)
+        with associative.store.writing() as tx:
             tx.event("unlink", {"unlink": [0]}, at=0)
-        with associative._reading() as state:
+        with associative.store.reading() as state:
             assert joined(state, associative.pack, [(1, 2)]).strengthen is None
 
     def test_what_is_on_its_way_out_is_left_alone(self, associative):
         hits = associative.recall("note of the bakery", limit=4)
         gone = hits[1]
-        with associative._store.writing() as tx:
+        with associative.store.writing() as tx:
             tx.event("delete", {"set": [{"ids": [gone.id], "columns": {"status": "deleted"}}]}, at=0)
         for hit in hits:
             associative.feedback(hit, "success")
@@ -168,12 +168,12 @@ class TestCommonTag:
     def test_what_most_of_them_bear(self, trigrams, clock, tags, expected):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
             lab.remember_many([{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)], linking="off")
-            with lab._reading() as state:
+            with lab.store.reading() as state:
                 assert common_tag(state, lab.pack, np.arange(len(tags))) == expected
 
     def test_the_default_pack_infers_none(self, lab):
         lab.remember_many([{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off")
-        with lab._reading() as state:
+        with lab.store.reading() as state:
             assert common_tag(state, lab.pack, np.arange(5)) is None
 
     def test_the_others_get_it_and_their_edge_to_it(self, trigrams, clock):

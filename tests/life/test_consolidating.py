@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError
+from memlab.policies import load_pack
+from memlab.state import State, latest_snapshot, load_snapshot, save_snapshot
 from memlab.subjects.consolidation.decisions import candidates, groups, summaries_of
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
-from memlab.state import State, latest_snapshot, load_snapshot, save_snapshot
-from memlab.policies import load_pack
 
 DAY = 86_400_000_000
 HERD = {
@@ -57,7 +57,7 @@ def told(lab):
 def old(lab, clock):
     lab.remember_many(rows())
     clock.advance(days=100)
-    lab.cluster()
+    lab.clusters.find()
     return lab
 
 
@@ -65,9 +65,9 @@ class TestWhatMayGo:
     """The ``consolidate`` policy of the pack decides; a fact of a subject never goes."""
 
     def may(self, lab, **more):
-        with lab._reading() as state:
+        with lab.store.reading() as state:
             days = more.pop("older_than", lab.pack.number("consolidate-days"))
-            found = candidates(state, lab.pack, lab._store.clock(), older_than=days, **more)
+            found = candidates(state, lab.pack, lab.store.clock(), older_than=days, **more)
             return (found + 1).tolist()
 
     @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ class TestWhatMayGo:
     def test_a_fact_of_a_subject_stays_whatever_the_policy_says(self, lab, clock):
         lab.use("(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)")
         lab.remember("It rained", kind="event")
-        lab.fact("Ada", "lives-in", object="Oslo")
+        lab.facts.add("Ada", "lives-in", object="Oslo")
         assert self.may(lab) == [1]
 
     def test_null_is_no(self, lab):
@@ -145,7 +145,7 @@ class TestGroups:
             ]
         )
         labels = chance.integers(-1, 3, 200)
-        with lab._reading() as state:
+        with lab.store.reading() as state:
             found = groups(state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, least=3, keep=2)
         slow = {}
         for row in lab.memories.to_dicts():
@@ -162,7 +162,7 @@ class TestGroups:
 class TestASummary:
     def test_stands_for_its_members_and_leads_to_them(self, old):
         before = dict(old.memories.select("id", "status").iter_rows())
-        made = old.consolidate()
+        made = old.consolidation.run()
         assert len(made) == 3
         after = dict(old.memories.select("id", "status").iter_rows())
         derived = old.edges.filter(pl.col("relation") == "derived-from")
@@ -174,11 +174,11 @@ class TestASummary:
         assert sorted(id for ids in made.frame["members"] for id in ids) == list(range(1, 31))
 
     def test_takes_part_in_recall_in_their_place(self, old):
-        made = old.consolidate()
+        made = old.consolidation.run()
         assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(made.ids)
 
     def test_says_sentences_of_its_members_within_the_budget(self, old):
-        made = old.consolidate()
+        made = old.consolidation.run()
         texts = set(old.memories["text"].head(30))
         for text in made.frame["text"]:
             assert tokens(text) <= old.pack.count("summary-tokens")
@@ -211,7 +211,7 @@ class TestASummary:
             lab.feedback(id, outcome)
         lab.remember_many(rows(8))
         clock.advance(days=365)
-        made = lab.consolidate(project="farm")
+        made = lab.consolidation.run(project="farm")
         (id,) = made.ids
         row = lab.memories.row(id - 1, named=True)
         assert (row["kind"], row["provenance"], row["source"]) == ("summary", "inferred", "system")
@@ -226,17 +226,17 @@ class TestASummary:
 
     def test_keeps_the_most_important_beside_it(self, old, clock):
         old.edit(4, importance=0.7)
-        made = old.consolidate(keep=1)
+        made = old.consolidation.run(keep=1)
         assert 4 not in {id for ids in made.frame["members"] for id in ids}
         assert [len(ids) for ids in made.frame["members"]] == [9, 9, 9]
         assert old[4].status == "active"
-        assert not old.consolidate(keep=1)
+        assert not old.consolidation.run(keep=1)
 
     def test_who_speaks_is_told_where_several_do(self, lab, clock):
         lab.remember_many([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
         lab.remember_many(rows(8, speaker="Cy", project="other"))
         clock.advance(days=100)
-        made = lab.consolidate()
+        made = lab.consolidation.run()
         for id, project, text in made.frame.select("summary", "project", "text").iter_rows():
             assert (lab[id].speaker == "Cy") is (project == "other")
             assert ("Ann:" in text or "Bob:" in text) is (project is None)
@@ -245,9 +245,9 @@ class TestASummary:
 class TestTheWayBack:
     def test_is_what_was_before(self, old):
         before = told(old)
-        made = old.consolidate()
+        made = old.consolidation.run()
         for id in made.ids:
-            old.unconsolidate(id)
+            old.consolidation.undo(id)
         after = told(old)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
@@ -257,75 +257,75 @@ class TestTheWayBack:
         lab.remember_many(rows(tags=["farm"], files=["a.py"]))
         lab.use('(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")')
         clock.advance(days=100)
-        lab.cluster()
+        lab.clusters.find()
         before = told(lab)
-        made = lab.consolidate()
+        made = lab.consolidation.run()
         for id in reversed(made.ids):
-            lab.unconsolidate(id)
+            lab.consolidation.undo(id)
         after = told(lab)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
 
     def test_what_left_the_summary_since_stays_as_it_is(self, old):
-        made = old.consolidate()
+        made = old.consolidation.run()
         first, members = made.frame.row(0)[0], made.frame["members"][0].to_list()
         old.delete(members[0])
         old.restore(members[1])
         old.forget(members[1])
-        old.unconsolidate(first)
+        old.consolidation.undo(first)
         assert old[members[0]].status == "deleted"
         assert old[members[1]].status == "forgotten"
         assert {old[id].status for id in members[2:]} == {"active"}
 
     def test_what_was_undone_may_go_again(self, old):
-        made = old.consolidate()
-        old.unconsolidate(made.ids[0])
-        again = old.consolidate()
+        made = old.consolidation.run()
+        old.consolidation.undo(made.ids[0])
+        again = old.consolidation.run()
         assert again.frame["members"].to_list() == [made.frame["members"][0].to_list()]
         assert again.ids == [34]
 
     def test_errors_say_why(self, old):
         with pytest.raises(InputError, match="Memory 1 is no summary made by consolidation"):
-            old.unconsolidate(1)
-        made = old.consolidate()
-        old.unconsolidate(made.ids[0])
+            old.consolidation.undo(1)
+        made = old.consolidation.run()
+        old.consolidation.undo(made.ids[0])
         with pytest.raises(InputError, match="undone already"):
-            old.unconsolidate(made.ids[0])
+            old.consolidation.undo(made.ids[0])
 
     def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
         lab.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
         )
         lab.remember_many(rows(6))
-        lab.link(1, 2)
-        lab.link(2, 3)
-        inner = lab.consolidate(by="communities")
+        lab.graph.link(1, 2)
+        lab.graph.link(2, 3)
+        inner = lab.consolidation.run(by="communities")
         assert inner.frame["members"].to_list() == [[1, 2, 3]]
         lab.remember("The goat on the meadow wants hay")
-        lab.link(inner.ids[0], 20)
-        outer = lab.consolidate(by="communities")
+        lab.graph.link(inner.ids[0], 20)
+        outer = lab.consolidation.run(by="communities")
         assert outer.frame["members"].to_list() == [[19, 20]]
         with pytest.raises(InputError, match="part of another summary"):
-            lab.unconsolidate(inner.ids[0])
-        lab.unconsolidate(outer.ids[0])
-        lab.unconsolidate(inner.ids[0])
+            lab.consolidation.undo(inner.ids[0])
+        lab.consolidation.undo(outer.ids[0])
+        lab.consolidation.undo(inner.ids[0])
         assert {lab[id].status for id in (1, 2, 3, 20)} == {"active"}
 
 
 class TestOnceAndWhole:
     def test_a_second_call_writes_nothing(self, old):
-        old.consolidate()
-        head = old._store.journal.head
-        assert not old.consolidate()
-        assert old._store.journal.head == head
+        old.consolidation.run()
+        head = old.store.journal.head
+        assert not old.consolidation.run()
+        assert old.store.journal.head == head
 
     def test_a_dry_run_writes_nothing_and_tells_what_would_be(self, lab, clock):
         lab.remember_many(rows())
         clock.advance(days=100)
-        head = lab._store.journal.head
-        dry = lab.consolidate(dry_run=True)
-        assert (lab._store.journal.head, dry.ids, dry.event) == (head, [], None)
-        assert lab.consolidate().frame["members"].to_list() == dry.frame["members"].to_list()
+        head = lab.store.journal.head
+        dry = lab.consolidation.run(dry_run=True)
+        assert (lab.store.journal.head, dry.ids, dry.event) == (head, [], None)
+        assert lab.consolidation.run().frame["members"].to_list() == dry.frame["members"].to_list()
 
     def test_what_the_caller_raises_leaves_nothing_behind(self, old):
         calls = []
@@ -336,11 +336,11 @@ class TestOnceAndWhole:
                 raise RuntimeError("no model")
             return "fine"
 
-        before, head = told(old), old._store.journal.head
+        before, head = told(old), old.store.journal.head
         with pytest.raises(memlab.InputError, match="raised RuntimeError: no model") as raised:
-            old.consolidate(summarise=fails)
+            old.consolidation.run(summarise=fails)
         assert isinstance(raised.value.__cause__, RuntimeError)
-        assert old._store.journal.head == head
+        assert old.store.journal.head == head
         assert told(old)[0].equals(before[0])
 
     def test_what_happens_while_a_summary_is_written_counts(self, old):
@@ -353,7 +353,7 @@ class TestOnceAndWhole:
                 old.forget(1)
             return "A summary"
 
-        made = old.consolidate(summarise=slow)
+        made = old.consolidation.run(summarise=slow)
         assert calls == [10, 10, 10, 9], "only what changed is asked again"
         assert [len(ids) for ids in made.frame["members"]] == [9, 10, 10]
         assert old[1].status == "forgotten"
@@ -362,16 +362,16 @@ class TestOnceAndWhole:
         with disk() as lab:
             lab.remember_many(rows())
             clock.advance(days=100)
-            made = lab.consolidate()
-            before = lab.memories, lab.edges, lab.summaries()
+            made = lab.consolidation.run()
+            before = lab.memories, lab.edges, lab.consolidation.frame()
         for _ in range(2):
             with disk() as lab:
                 assert lab.memories.equals(before[0])
                 assert lab.edges.equals(before[1])
-                assert lab.summaries().equals(before[2])
-                lab.snapshot()
+                assert lab.consolidation.frame().equals(before[2])
+                lab.io.snapshot()
         with disk() as lab:
-            lab.unconsolidate(made.ids[0])
+            lab.consolidation.undo(made.ids[0])
             assert lab[1].status == "active"
 
 
@@ -388,25 +388,25 @@ class TestPrivacy:
             mixed.append({**row, "text": words, "visibility": seen, "creator": who, "project": project})
         lab.remember_many(mixed)
         clock.advance(days=100)
-        made = lab.consolidate()
+        made = lab.consolidation.run()
         assert len(made)
         for row in lab.memories.filter(pl.col("kind") == "summary").iter_rows(named=True):
             marks = {word for word in row["text"].split() if word.startswith("mark-")}
             assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
 
     def test_a_summary_from_outside_goes_through_the_gate(self, old):
-        made = old.consolidate(summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE")
+        made = old.consolidation.run(summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE")
         assert made.redacted == 3
         assert not old.memories["text"].str.contains("AKIAIOSFODNN7EXAMPLE").any()
 
     @pytest.mark.parametrize("gave", ["", "  ", 3, None, "\ud800"])
     def test_and_is_a_text(self, old, gave):
         with pytest.raises(InputError):
-            old.consolidate(summarise=lambda texts: gave)
+            old.consolidation.run(summarise=lambda texts: gave)
 
     def test_the_callers_function_sees_the_texts_in_order_of_time(self, old):
         seen = []
-        old.consolidate(summarise=lambda texts: seen.append(texts) or "A summary")
+        old.consolidation.run(summarise=lambda texts: seen.append(texts) or "A summary")
         assert seen[0] == [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
 
 
@@ -418,18 +418,18 @@ class TestCommunities:
         lab.remember_many([{"text": f"memory {letter}", "kind": "turn"} for letter in "abcdefghijklmn"])
         for first in (1, 8):
             for one, other in itertools.combinations(range(first, first + 7), 2):
-                lab.link(one, other)
+                lab.graph.link(one, other)
         clock.advance(days=100)
         return lab
 
     def test_each_becomes_one_and_is_found_again(self, linked):
         before = told(linked)
-        made = linked.consolidate(by="communities")
+        made = linked.consolidation.run(by="communities")
         assert made.frame["members"].to_list() == [list(range(1, 8)), list(range(8, 15))]
         assert made.frame["of"].str.starts_with("community ").all()
-        assert not linked.consolidate(by="communities")
+        assert not linked.consolidation.run(by="communities")
         for id in made.ids:
-            linked.unconsolidate(id)
+            linked.consolidation.undo(id)
         after = told(linked)
         assert after[0].head(14).equals(before[0])
         assert after[1].equals(before[1])
@@ -482,32 +482,32 @@ class TestExtraction:
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
         )
         lab.remember_many([{"text": letter * 1_000_000} for letter in "xy"])
-        lab.link(1, 2)
-        made = lab.consolidate(by="communities")
+        lab.graph.link(1, 2)
+        made = lab.consolidation.run(by="communities")
         assert math.ceil(len(made.frame["text"][0].encode()) / 4) <= 120
 
 
 def test_the_register_tells_who_stands_for_whom(old):
-    made = old.consolidate()
-    kept = summaries_of(old._store.state).all
+    made = old.consolidation.run()
+    kept = summaries_of(old.store.state).all
     assert list(kept) == made.ids
     assert [kept[id].members for id in made.ids] == made.frame["members"].to_list()
     assert kept[31].was == {"active": kept[31].members}
 
 
 def test_a_lab_without_anything_old_is_left_alone(lab):
-    assert not lab.consolidate()
+    assert not lab.consolidation.run()
     lab.remember("new")
-    assert not lab.consolidate()
-    assert lab._store.journal.head == memlab.open(embedder=lab.embedder)._store.journal.head + 1
+    assert not lab.consolidation.run()
+    assert lab.store.journal.head == memlab.open(embedder=lab.embedder).store.journal.head + 1
 
 
 def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path):
     """With clusters, a refinement, summaries and one that was undone."""
-    made = old.consolidate(keep=1)
-    old.refine()
-    old.unconsolidate(made.ids[0])
-    journal = old._store.journal
+    made = old.consolidation.run(keep=1)
+    old.clusters.refine()
+    old.consolidation.undo(made.ids[0])
+    journal = old.store.journal
     events = list(journal.events())
     whole = folded(State(), events, journal)
     for cut_at in range(1, len(events)):
@@ -539,18 +539,18 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
         )
         for id in data.draw(st.lists(st.integers(1, len(kinds)), unique=True, max_size=5)):
             lab.forget(id)
-        lab.cluster(min_size=2)
+        lab.clusters.find(min_size=2)
         before = told(lab)
-        made = lab.consolidate(keep=data.draw(st.integers(0, 2)))
+        made = lab.consolidation.run(keep=data.draw(st.integers(0, 2)))
         status = dict(lab.memories.select("id", "status").iter_rows())
         was = dict(before[0].select("id", "status").iter_rows())
         for ids in made.frame["members"]:
             assert {was[id] for id in ids} == {"active"}
             assert {status[id] for id in ids} == {"consolidated"}
         assert all(status[id] == was[id] for id in was if id not in set(made.frame["members"].explode()))
-        assert not lab.consolidate(keep=2), "what is left is too few of a kind"
+        assert not lab.consolidation.run(keep=2), "what is left is too few of a kind"
         for id in data.draw(st.permutations(made.ids)):
-            lab.unconsolidate(id)
+            lab.consolidation.undo(id)
         after = told(lab)
         assert after[0].head(len(kinds)).equals(before[0])
         assert after[1].equals(before[1])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
+from memlab.schema import RECALLABLE, STATUSES
+from memlab.state import State
 from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, let_go, restored, statuses_of
 from memlab.subjects.purge.decisions import Cut, Gone, gone_of, purging
 from memlab.subjects.purge.rewriting import rewritten
-from memlab.state import State
-from memlab.schema import RECALLABLE, STATUSES
 
 
 @dataclass

@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.subjects.facts.decisions import fact_text, facts_of, held_at, renamed
-from memlab.subjects.entities.decisions import entities_of, merged, undone
-from memlab.subjects.facts.decisions import intervals, phrase, relevance
-from memlab.subjects.facts.third_person import third_person
-from memlab.state import State
 from memlab.policies import load_pack
 from memlab.schema import NEVER, STATUSES
+from memlab.state import State
+from memlab.subjects.entities.decisions import entities_of, merged, undone
+from memlab.subjects.facts.decisions import fact_text, facts_of, held_at, intervals, phrase, relevance, renamed
+from memlab.subjects.facts.third_person import third_person
 
 DAY = 86_400_000_000
 
 
 def state_of(lab):
-    with lab._reading() as state:
+    with lab.store.reading() as state:
         return state
 
 
@@ -72,11 +71,11 @@ class TestWords:
 class TestIntervals:
     def test_open_ends_come_from_creation_and_from_being_superseded(self, lab, clock):
         now = clock()
-        lab.fact("Ada", "lives-in", object="Rome")
-        lab.fact("Ada", "lives-in", object="Oslo", valid_from=now - DAY, valid_until=now + DAY)
-        lab.fact("Ada", "lives-in", object="Bonn")
+        lab.facts.add("Ada", "lives-in", object="Rome")
+        lab.facts.add("Ada", "lives-in", object="Oslo", valid_from=now - DAY, valid_until=now + DAY)
+        lab.facts.add("Ada", "lives-in", object="Bonn")
         clock.advance(days=3)
-        with lab._store.writing() as tx:
+        with lab.store.writing() as tx:
             values = {"ids": [3], "columns": {"status": "superseded", "changed": clock()}}
             tx.event("resolve", {"set": [values]}, at=clock())
         start, stop = intervals(state_of(lab), np.arange(3))
@@ -84,40 +83,40 @@ class TestIntervals:
         assert stop.tolist() == [NEVER, now + DAY, now + 3 * DAY]
 
     def test_an_interval_holds_its_start_and_not_its_end(self, lab, clock):
-        lab.fact("Ada", "lives-in", object="Oslo", valid_from=clock() - 10, valid_until=clock() + 10)
+        lab.facts.add("Ada", "lives-in", object="Oslo", valid_from=clock() - 10, valid_until=clock() + 10)
         rows = np.array([0])
         held = {shift: bool(held_at(state_of(lab), rows, clock() + shift)[0]) for shift in (-11, -10, 0, 9, 10)}
         assert held == {-11: False, -10: True, 0: True, 9: True, 10: False}
 
     @pytest.mark.parametrize("status", [status for status in STATUSES if status != "purged"])
     def test_what_was_never_true_never_held(self, lab, clock, status):
-        lab.fact("Ada", "lives-in", object="Oslo", status=status)
+        lab.facts.add("Ada", "lives-in", object="Oslo", status=status)
         held = held_at(state_of(lab), np.array([0]), clock())[0]
         assert held == (status in ("active", "staged", "confirmed"))
 
     def test_before_1970_and_after_2200(self, lab):
-        lab.fact("Ada", "lives-in", object="London", valid_from="1815-12-10", valid_until="1852-11-27")
-        lab.fact("Zed", "lives-in", object="Mars", valid_from="2400-01-01")
-        assert lab.facts(at="1843-01-01")["id"].to_list() == [1]
-        assert lab.facts(at="2500-01-01")["id"].to_list() == [2]
-        assert lab.facts(at="2026-03-01").is_empty()
+        lab.facts.add("Ada", "lives-in", object="London", valid_from="1815-12-10", valid_until="1852-11-27")
+        lab.facts.add("Zed", "lives-in", object="Mars", valid_from="2400-01-01")
+        assert lab.facts.frame(at="1843-01-01")["id"].to_list() == [1]
+        assert lab.facts.frame(at="2500-01-01")["id"].to_list() == [2]
+        assert lab.facts.frame(at="2026-03-01").is_empty()
 
 
 class TestRelevance:
     def test_is_what_the_pack_gives_before_any_question(self, lab):
-        lab.fact("Ada", "uses", "x", confidence=0.9, source="file", status="confirmed")
+        lab.facts.add("Ada", "uses", "x", confidence=0.9, source="file", status="confirmed")
         state = state_of(lab)
-        assert relevance(state, load_pack("factgraph"), np.array([0]), lab._store.clock()) == pytest.approx([1.35])
+        assert relevance(state, load_pack("factgraph"), np.array([0]), lab.store.clock()) == pytest.approx([1.35])
 
     def test_is_unknown_where_it_takes_a_question(self, lab):
-        lab.fact("Ada", "uses", "x")
+        lab.facts.add("Ada", "uses", "x")
         assert np.isnan(relevance(state_of(lab), load_pack("memlab"), np.array([0]), 0)).all()
 
 
 class TestNames:
     def test_an_edit_moves_the_mentions_that_no_other_name_needs(self, lab):
-        lab.fact("Ada", "knows", object="Grace")
-        lab.fact("Bob", "knows", object="Ada")
+        lab.facts.add("Ada", "knows", object="Grace")
+        lab.facts.add("Bob", "knows", object="Ada")
         state = state_of(lab)
         columns, change = renamed(state, 0, {"subject": "ADA"})
         assert (columns, bool(change)) == ({"subject": "Ada"}, False)
@@ -135,7 +134,7 @@ class TestNames:
         assert len(entities_of(State())) == 0
 
     def test_a_merge_decides_without_writing(self, lab):
-        lab.fact("Ada", "knows", object="A. L.")
+        lab.facts.add("Ada", "knows", object="A. L.")
         state = state_of(lab)
         before = state.seq, state.edge_frame()
         decided = merged(state, "a. l.", "ada")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import DAY, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.subjects.retention.transitions import transitions
 from memlab.policies import load_pack
 from memlab.schema import RECALLABLE
+from memlab.subjects.retention.transitions import transitions
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 CLOSE = 1e-12
@@ -50,7 +50,7 @@ def lived(embedder):
     ]
     lab.remember_many(rows)
     uses = {}
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         for id, row in enumerate(rows, 1):
             times = sorted(int(time) for time in dice.integers(row["at"], BEGIN, id % 8))
             for time in times:
@@ -141,7 +141,7 @@ class TestClosedForms:
     def test_the_curve_is_the_formula_at_any_time(self, life, name, after, span, points):
         lab, known = life
         begin = BEGIN + after
-        found = lab.forecast(list(known), begin + span, points=points, packs=[name], at=begin)
+        found = lab.upkeep.forecast(list(known), begin + span, points=points, packs=[name], at=begin)
         assert found.frame.height == len(known) * len(set(found.frame["at"]))
         frame = found.frame.with_columns(pl.col("at").to_physical())
         for row in frame.iter_rows(named=True):
@@ -159,7 +159,7 @@ class TestClosedForms:
         lab.remember("x", strength=strength, emotional_weight=feeling)
         until = BEGIN + max(round(days * DAY), 1)
         row = {"strength": strength, "emotional_weight": feeling, "last": BEGIN}
-        found = lab.forecast(1, until, points=2).frame["retention"].to_list()
+        found = lab.upkeep.forecast(1, until, points=2).frame["retention"].to_list()
         assert found == pytest.approx([by_companion(row, at)[0] for at in (BEGIN, until)], rel=CLOSE, abs=CLOSE)
 
 
@@ -168,7 +168,7 @@ class TestTransitions:
         """At an emotional weight of 50 a memory loses 3.5 a day."""
         lab.use(alone("companion"))
         lab.remember("x", emotional_weight=50)
-        found = lab.forecast(1, "2026-06-01").transitions.filter(pl.col("from").is_not_null())
+        found = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(pl.col("from").is_not_null())
         wanted = [("clear", 20), ("hazy", 50), ("fragment", 80), ("deleted", 100)]
         assert found["to"].to_list() == [word for word, _ in wanted]
         for at, (_, lost) in zip(found["at"], wanted, strict=True):
@@ -177,26 +177,26 @@ class TestTransitions:
 
     def test_half_lives_and_a_time_to_live(self, lab):
         lab.remember("x", ttl_days=50)
-        found = lab.forecast(1, "2026-06-01", points=3).transitions.filter(pl.col("from").is_not_null())
+        found = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(pl.col("from").is_not_null())
         days = [(at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in found["at"]]
         assert found.select("what", "to").rows() == [("label", "clear"), ("label", "hazy"), ("status", "expired")]
         assert days == pytest.approx([30 * math.log2(1 / 0.8), 30, 50], abs=2 / 86_400)
 
     def test_what_was_never_labelled_gets_its_first_label_at_once(self, lab):
         lab.remember("x")
-        row = lab.forecast(1, "2026-03-02").transitions.row(0, named=True)
+        row = lab.upkeep.forecast(1, "2026-03-02").transitions.row(0, named=True)
         assert (row["from"], row["to"], row["at"]) == (None, "vivid", datetime(2026, 3, 1, 12, tzinfo=UTC))
-        lab.maintain()
-        assert lab.forecast(1, "2026-03-02").transitions.is_empty()
+        lab.upkeep.maintain()
+        assert lab.upkeep.forecast(1, "2026-03-02").transitions.is_empty()
 
     @pytest.mark.parametrize("name", [name for name in PACKS if name != "factgraph"])
     def test_it_is_what_a_pass_at_that_time_would_find(self, life, name):
         """Under factgraph a pass that comes after has more to do: what was retracted is cleaned up."""
         lab, known = life
-        frame = lab.forecast(list(known), BEGIN + 200 * DAY, points=6, packs=[name]).frame
+        frame = lab.upkeep.forecast(list(known), BEGIN + 200 * DAY, points=6, packs=[name]).frame
         rows = np.arange(len(known))
         for (at,), part in frame.group_by(pl.col("at").to_physical()):
-            found = transitions(lab._store.state, load_pack(name), rows, at).frame
+            found = transitions(lab.store.state, load_pack(name), rows, at).frame
             told = {(row["id"], row["what"]): row["to"] for row in found.iter_rows(named=True)}
             for row in part.iter_rows(named=True):
                 assert row["status"] == told.get((row["memory_id"], "status"), "active")
@@ -205,7 +205,7 @@ class TestTransitions:
 
     def test_frame_and_transitions_tell_the_same(self, life):
         lab, known = life
-        found = lab.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
+        found = lab.upkeep.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
         for (pack, id), moved in found.transitions.group_by("pack", "memory_id"):
             curve = found.frame.filter(pack=pack, memory_id=id)
             for what in ("status", "label"):
@@ -219,7 +219,7 @@ class TestTransitions:
     def test_what_has_left_recall_is_followed_no_further(self, lab):
         lab.use(alone("factgraph"))
         lab.remember("x", confidence=0.3)
-        moved = lab.forecast(1, "2027-03-01").transitions.filter(what="status")
+        moved = lab.upkeep.forecast(1, "2027-03-01").transitions.filter(what="status")
         assert moved["to"].to_list() == ["staged", "retracted"]
 
 
@@ -227,23 +227,23 @@ class TestAsked:
     def test_the_live_pack_unless_said_and_nothing_is_written(self, lab):
         lab.use(alone("companion"))
         lab.remember_many(["a", "b"])
-        head = lab._store.journal.head
-        found = lab.forecast([2, lab[1]], "2026-04-01", points=5)
+        head = lab.store.journal.head
+        found = lab.upkeep.forecast([2, lab[1]], "2026-04-01", points=5)
         assert found.packs == (("companion-alone", lab.pack.hash),)
         assert found.frame.select("memory_id").to_series().to_list() == [1] * 5 + [2] * 5
         assert found.texts == ((1, "a"), (2, "b"))
-        assert lab._store.journal.head == head
+        assert lab.store.journal.head == head
 
     def test_packs_of_one_name_are_told_apart(self, lab):
         lab.remember("a")
         two = [f"(pack mine) (setting base-half-life {days})" for days in (3, 30)]
-        names = lab.forecast(1, "2026-04-01", packs=two).frame["pack"].unique().to_list()
+        names = lab.upkeep.forecast(1, "2026-04-01", packs=two).frame["pack"].unique().to_list()
         assert len(names) == 2
         assert all(name.startswith("mine [") for name in names)
 
     def test_one_pack_by_its_name(self, lab):
         lab.remember("a")
-        assert lab.forecast(1, "2026-04-01", packs="fsrs").frame["pack"].unique().to_list() == ["fsrs"]
+        assert lab.upkeep.forecast(1, "2026-04-01", packs="fsrs").frame["pack"].unique().to_list() == ["fsrs"]
 
     @pytest.mark.parametrize(
         ("given", "error", "message"),
@@ -265,10 +265,10 @@ class TestAsked:
         lab.remember("a")
         asked = {"memories": 1, "until": "2026-04-01"} | given
         with pytest.raises(error, match=message):
-            lab.forecast(asked.pop("memories"), asked.pop("until"), **asked)
+            lab.upkeep.forecast(asked.pop("memories"), asked.pop("until"), **asked)
 
     def test_no_memories_give_empty_frames(self, lab):
-        found = lab.forecast([], "2026-04-01")
+        found = lab.upkeep.forecast([], "2026-04-01")
         assert (found.frame.height, found.transitions.height) == (0, 0)
         assert found._repr_html_()
 
@@ -276,7 +276,7 @@ class TestAsked:
 class TestFigure:
     def test_one_panel_a_pack_and_one_line_a_memory(self, lab):
         lab.remember_many(["first $x_1$", "_second", "third " * 40])
-        figure = lab.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
+        figure = lab.upkeep.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
         left, right = figure.axes
         assert [left.get_title(loc="left"), right.get_title(loc="left")] == ["companion", "fsrs"]
         assert [text.get_text()[:10] for text in figure.legends[0].get_texts()] == [
@@ -288,25 +288,25 @@ class TestFigure:
 
     def test_one_memory_has_a_line_for_each_pack(self, lab):
         lab.remember("a")
-        figure = lab.forecast(1, "2026-04-01", packs=PACKS).figure()
+        figure = lab.upkeep.forecast(1, "2026-04-01", packs=PACKS).figure()
         assert len(figure.axes) == 1
         assert [text.get_text() for text in figure.legends[0].get_texts()] == PACKS
 
     def test_a_line_is_the_retention(self, lab):
         lab.remember("a")
-        found = lab.forecast(1, "2026-03-31T12:00:00", points=4)
+        found = lab.upkeep.forecast(1, "2026-03-31T12:00:00", points=4)
         line = found.figure().axes[0].lines[0]
         assert line.get_xdata().tolist() == [0, 10, 20, 30]
         assert line.get_ydata().tolist() == found.frame["retention"].to_list()
 
     def test_a_page_shows_figure_and_transitions_escaped(self, lab):
         lab.remember("<b>bold</b> & co")
-        page = lab.forecast(1, "2026-06-01", packs=["companion", "memlab"])._repr_html_()
+        page = lab.upkeep.forecast(1, "2026-06-01", packs=["companion", "memlab"])._repr_html_()
         assert "<b>bold" not in page
         assert "<svg" in page
         assert "fragment" in page
 
     def test_more_memories_than_colours_are_counted(self, lab):
         lab.remember_many([f"memory {n}" for n in range(14)])
-        figure = lab.forecast(list(range(1, 15)), "2026-04-01", points=3).figure()
+        figure = lab.upkeep.forecast(list(range(1, 15)), "2026-04-01", points=3).figure()
         assert figure.legends[0].get_title().get_text() == "and 4 more, not drawn"

@@ -19,7 +19,7 @@ def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
     hits = cascade.recall("when does the bakery open?", session="s1", project="town")
     clock.advance(hours=1)
     verified = cascade.verify(hits, [])
-    (gap,) = cascade.gaps.to_dicts()
+    (gap,) = cascade.review.gaps().to_dicts()
     assert verified.gap == gap["gap"] == verified.event
     assert (gap["decision"], gap["session"], gap["project"]) == (hits.decision, "s1", "town")
     assert gap["snippet"] == "when does the bakery open?"
@@ -32,7 +32,7 @@ def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
 def test_one_that_passes_is_enough(cascade):
     hits = cascade.recall("when does the bakery open?")
     assert cascade.verify(hits, hits[0]).gap is None
-    assert cascade.gaps.height == 0
+    assert cascade.review.gaps().height == 0
 
 
 def test_where_nothing_was_near_there_is_no_gap(cascade):
@@ -44,36 +44,36 @@ def test_where_nothing_was_near_there_is_no_gap(cascade):
 def test_a_snippet_is_short_and_holds_no_secret(cascade):
     secret = "the bakery password is 'hunter2swordfish' and opens at six " * 9
     cascade.verify(cascade.recall(secret), [])
-    (snippet,) = cascade.gaps["snippet"]
+    (snippet,) = cascade.review.gaps()["snippet"]
     assert "hunter2" not in snippet
     assert len(snippet) <= 200 + len("[REDACTED: password]")
-    assert b"hunter2" not in b"".join(str(event.body).encode() for event in cascade._store.journal.events())
+    assert b"hunter2" not in b"".join(str(event.body).encode() for event in cascade.store.journal.events())
 
 
 def test_closing_one(cascade, clock):
     gap = cascade.verify(cascade.recall("the bakery"), []).gap
     clock.advance(hours=3)
-    cascade.close_gap(gap, "remembered the hours")
-    (row,) = cascade.gaps.to_dicts()
+    cascade.review.close_gap(gap, "remembered the hours")
+    (row,) = cascade.review.gaps().to_dicts()
     assert (row["closed"], row["reason"]) == (memlab.clock.from_micros(clock()), "remembered the hours")
     with pytest.raises(memlab.InputError, match="was closed already: remembered the hours"):
-        cascade.close_gap(gap, "again")
+        cascade.review.close_gap(gap, "again")
 
 
 @pytest.mark.parametrize("bad", [0, 99, True, "7", None])
 def test_a_gap_that_is_not_there(cascade, bad):
     gap = cascade.verify(cascade.recall("the bakery"), []).gap
-    head = cascade._store.journal.head
+    head = cascade.store.journal.head
     known = f"(?s)gap.*{gap}" if type(bad) is int else "gap is a whole number"
     with pytest.raises(memlab.InputError, match=known):
-        cascade.close_gap(bad, "why")
+        cascade.review.close_gap(bad, "why")
     with pytest.raises(memlab.InputError, match="empty"):
-        cascade.close_gap(gap, " ")
-    assert cascade._store.journal.head == head
+        cascade.review.close_gap(gap, " ")
+    assert cascade.store.journal.head == head
 
 
 def test_the_frame_has_its_columns_before_there_is_a_gap(cascade):
-    empty = cascade.gaps
+    empty = cascade.review.gaps()
     cascade.verify(cascade.recall("the bakery"), [])
-    assert empty.schema == cascade.gaps.schema
+    assert empty.schema == cascade.review.gaps().schema
     assert empty.schema["vector"] == pl.List(pl.Int8)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.state import State
 from memlab.schema import RECALLABLE
+from memlab.state import State
 
 TRIGRAMS = load_embedder(letters)
 
@@ -70,9 +70,9 @@ class TestWhatBecomesOfTheNewOne:
     def test_keep_old_skips_it_and_leaves_no_trace(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-old")
         lab.remember("goats by the sea")
-        head = lab._store.journal.head
+        head = lab.store.journal.head
         found = lab.remember("goats by the sea", linking="now")
-        assert (found.id, len(lab), lab._store.journal.head) == (1, 1, head)
+        assert (found.id, len(lab), lab.store.journal.head) == (1, 1, head)
 
     def test_keep_new_supersedes_the_old_one(self, lab: memlab.Lab, clock: memlab.ManualClock) -> None:
         decides(lab, "keep-new")
@@ -153,7 +153,7 @@ class TestOneBatch:
         lab.remember_many(["goats", "goats", "the bakery opens at six"], linking="now")
         assert [hit.text for hit in lab.recall("bakery", limit=1)] == ["the bakery opens at six"]
         assert lab.similar(2)["similarity"].to_list() == pytest.approx(
-            [float(lab._store.state.vectors.similarity(TRIGRAMS.encode(["goats"])[0])[1])]
+            [float(lab.store.state.vectors.similarity(TRIGRAMS.encode(["goats"])[0])[1])]
         )
 
 
@@ -258,14 +258,14 @@ def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualCloc
     """No byte of the journal of the default pack differs from what it was without linking."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         lab.remember_many([{"text": "goats", "session": "s"}, {"text": "goats", "session": "s"}], chain=True)
-        [event] = lab._store.journal.events(kinds=("remember", "link"))
+        [event] = lab.store.journal.events(kinds=("remember", "link"))
         assert event.body == {
             "first": 1,
             "count": 2,
             "columns": {"session": "s"},
             "edges": {"source": [1], "target": [2], "relation": "next", "weight": 1.0},
         }
-        assert lab._store.journal.head == event.seq
+        assert lab.store.journal.head == event.seq
 
 
 def check_chains(state: State) -> None:
@@ -300,14 +300,14 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
         for how, rows in batches:
             before = len(lab)
             added = lab.remember_many(rows, linking=how)
-            lab.settle()
+            lab.graph.link_waiting()
             assert len(added) == len(rows)
             assert len(lab) == before + len(added.ids)
             turns = [memory.text for memory in added if memory.kind == "turn"]
             assert turns == [row["text"] for row in rows if row["kind"] == "turn"]
             if how == "later":
                 assert len(added.ids) == len(rows)
-        state = lab._store.state
+        state = lab.store.state
         check_chains(state)
         status = state.names["status"].objects(np.arange(len(state)))
         superseded = ~np.isnan(state.numbers["superseded_by"].values)
@@ -315,6 +315,6 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
         if any(rows for _, rows in batches):
             assert np.isin(status, RECALLABLE).any()
         again = State()
-        again.fold(lab._store.journal.events(), lab._store.journal)
+        again.fold(lab.store.journal.events(), lab.store.journal)
         assert again.memories().equals(state.memories())
         assert again.edge_frame().equals(state.edge_frame())

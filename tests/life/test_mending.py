@@ -3,9 +3,9 @@
 import pytest
 
 from memlab.journal import Event
+from memlab.state import PLACEHOLDER, State, join_of, values_of
 from memlab.subjects.entities.decisions import entities_of
 from memlab.subjects.migration import mended
-from memlab.state import PLACEHOLDER, State, join_of, values_of
 
 MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
 

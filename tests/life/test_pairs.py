@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.subjects.linking.comparing import Comparing, _fresh
 from memlab.language import compile_policy
-from memlab.subjects.linking.paired_state import Joint
-from memlab.subjects.linking.candidates import Candidates, Places, candidates
-from memlab.subjects.linking.negation import Said
-from memlab.subjects.linking.pairs import Pairs
 from memlab.policies import SLOTS
 from memlab.schema import RECALLABLE
+from memlab.subjects.linking.candidates import Candidates, Places, candidates
+from memlab.subjects.linking.comparing import Comparing, _fresh
+from memlab.subjects.linking.negation import Said
+from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.pairs import Pairs
 
 TRIGRAMS = load_embedder(letters)
 OLD_WORDS, NEW_WORDS = (
@@ -30,7 +30,7 @@ OLD_WORDS, NEW_WORDS = (
 
 def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[Joint, np.ndarray]:
     """A lab's memories and these, which are not stored."""
-    state, now = lab._store.state, lab._store.clock()
+    state, now = lab.store.state, lab.store.clock()
     texts = [row["text"] for row in rows]
     names = {name for row in rows for name in row} - {"text"}
     columns = {name: [row.get(name) for row in rows] for name in names}
@@ -47,7 +47,7 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[Joint, np.ndarr
 
 def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candidates:
     joint, new = joined(lab, rows)
-    return candidates(joint, new, Places(joint, new), Comparing(lab._store, lab._recalls)._populate, count=count)
+    return candidates(joint, new, Places(joint, new), Comparing(lab.store, lab._recalls)._populate, count=count)
 
 
 def ids(found: Candidates, row: int) -> list[int]:
@@ -125,7 +125,7 @@ class TestCandidates:
             lab.remember_many(old)
             found = met(lab, new, count=count)
             joint, rows = joined(lab, new)
-            vectors = np.concatenate([lab._store.state.vectors.take(), joint.fresh.vectors.take()])  # type: ignore[union-attr]
+            vectors = np.concatenate([lab.store.state.vectors.take(), joint.fresh.vectors.take()])  # type: ignore[union-attr]
         everyone = [*old, *new]
         for place, mine in enumerate(new):
             row_ = len(old) + place

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.clock import DAY, to_micros
+from memlab.policies import load_pack
+from memlab.state import Change, join_of
 from memlab.subjects.retention import upkeep as _upkeep
 from memlab.subjects.retention.pruning import may_prune
-from memlab.state import Change, join_of
-from memlab.policies import load_pack
 
 BEGIN = to_micros("2026-03-01")
 RELATIONS = ("relates-to", "next", "supersedes")
@@ -38,17 +38,17 @@ def joined(trigrams):
         lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=spec)
         born = BEGIN - 400 * DAY
         lab.remember_many([{"text": f"memory {n}", "at": born, "tags": ["t"]} for n in range(count)])
-        with lab._store.writing() as tx:
+        with lab.store.writing() as tx:
             for id, days in enumerate(used, 1):
                 if days is not None:
                     tx.event("recall", {"ids": [id]}, at=BEGIN - days * DAY)
         first = count  # after the edges to tags
         for number, ((source, target), relation, weight, days, again) in enumerate(edges, first):
-            with lab._store.writing() as tx:
+            with lab.store.writing() as tx:
                 body = {"source": [source], "target": [target], "relation": [relation], "weight": [weight]}
                 tx.event("link", {"edges": body}, at=BEGIN - days * DAY)
             if again:
-                with lab._store.writing() as tx:
+                with lab.store.writing() as tx:
                     tx.event("strengthen", {"strengthen": {"edges": [number], "weight": [weight]}}, at=BEGIN)
         return lab
 
@@ -108,17 +108,17 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
                 if policy.row({name: values[name] for name in policy.inputs})
             }
             before = set(lab.edges["edge"])
-            found = lab.maintain(BEGIN)
+            found = lab.upkeep.maintain(BEGIN)
             assert set(found.pruned["edge"]) == wanted
             assert set(lab.edges["edge"]) == before - wanted
         else:
-            found = lab.maintain(BEGIN)
+            found = lab.upkeep.maintain(BEGIN)
     left = described(lab, graph)
     assert not any(policy.row({name: values[name] for name in policy.inputs}) for values in left.values())
     assert lab.edges.filter(relation="has-tag").height == graph[0], "a column decides about tags"
-    head = lab._store.journal.head
-    assert not lab.maintain(BEGIN)
-    assert lab._store.journal.head == head
+    head = lab.store.journal.head
+    assert not lab.upkeep.maintain(BEGIN)
+    assert lab.store.journal.head == head
 
 
 def test_a_chain_goes_from_its_ends(joined):
@@ -128,19 +128,19 @@ def test_a_chain_goes_from_its_ends(joined):
     leaves = pack("(<= (min source-degree target-degree) 2)", ["source-degree", "target-degree"])
     assert joined(chain, leaves).maintain(BEGIN).pruned.height == 4
     lab = joined(ring, leaves)
-    assert lab.maintain(BEGIN).pruned.is_empty(), "each has two neighbours and its tag"
+    assert lab.upkeep.maintain(BEGIN).pruned.is_empty(), "each has two neighbours and its tag"
 
 
 def test_edges_to_entities_are_asked_about(joined):
     lab = joined((2, [None, 10], []), pack("(> idle-days 5)", ["idle-days"]))
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         change = Change(join=[join_of([1, 2], "entity", ["Ann", "Bo"], "mentions", 0.5)])
         tx.event("link", change.body(), at=BEGIN - 100 * DAY)
-    found = lab.maintain(BEGIN - 90 * DAY)
+    found = lab.upkeep.maintain(BEGIN - 90 * DAY)
     assert found.pruned.select("relation", "from_kind", "source", "to_kind").rows() == [
         ("mentions", "memory", 1, "entity")
     ]
-    assert lab.maintain(BEGIN).pruned.select("source", "target", "weight").rows() == [(2, 2, 0.5)]
+    assert lab.upkeep.maintain(BEGIN).pruned.select("source", "target", "weight").rows() == [(2, 2, 0.5)]
 
 
 @pytest.mark.parametrize("name", sorted(memlab.packs()))
@@ -182,7 +182,7 @@ class TestFanOut:
         """Among unlike texts only the edges lead on from the one that the question finds."""
         lab.remember_many(["hub", *[f"quite {number} another text" for number in range(6)]])
         for other in range(2, 8):
-            lab.link(1, other)
+            lab.graph.link(1, other)
         reached = {}
         for most in (2, 10_000):
             lab.use(
@@ -205,11 +205,11 @@ def test_ten_thousand_edges_in_blocks(lab):
     source = dice.integers(1, 101, 10_000)
     target = (source + dice.integers(0, 99, 10_000)) % 100 + 1
     weight = dice.uniform(0, 1, 10_000)
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         body = {"source": source.tolist(), "target": target.tolist(), "relation": "next", "weight": weight.tolist()}
         tx.event("link", {"edges": body}, at=BEGIN)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_upkeep, "_EDGES", 3_000)
-        found = lab.maintain()
+        found = lab.upkeep.maintain()
     assert found.pruned.height == (weight < 0.5).sum()
     assert len(found.events) == 4 + 1, "four for edges, one for labels"

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import DAY, from_micros
 from memlab.language import changed_fields
-from memlab.subjects.feedback.reinforcing import days_before, reinforced
 from memlab.policies import load_pack
 from memlab.recall import Moment, columns
 from memlab.schema import MEMORY
+from memlab.subjects.feedback.reinforcing import days_before, reinforced
 
 OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 NOTES = ["tabs in the editor", "deploys go out on Tuesdays", "the bakery opens at six"]
@@ -59,7 +59,7 @@ def column(lab, name):
 
 
 def last_body(lab):
-    return list(lab._store.journal.events())[-1].body
+    return list(lab.store.journal.events())[-1].body
 
 
 class TestWhatIsAsked:
@@ -323,7 +323,7 @@ class TestElapsed:
                 clock.advance(hours=hours)
                 lab.recall("tabs in the editor", limit=3)
                 uses.append(clock())
-            with lab._reading() as state:
+            with lab.store.reading() as state:
                 for place, used in enumerate(uses[1:], 1):
                     first = len(uses) - 1 - uses[::-1].index(used)  # of several at one instant, the latest
                     (days,) = days_before(state, np.array([0]), clock(), used=used)
@@ -354,7 +354,7 @@ class TestAgainstOneRowAtATime:
             clock.advance(days=9)
             lab.recall("note of the bakery")
             clock.advance(days=3.5)
-            with lab._reading() as state:
+            with lab.store.reading() as state:
                 rows, policy = np.arange(len(state)), lab.pack.policies["reinforce"]
                 change = reinforced(state, lab.pack, rows, clock(), outcome=outcome, rating=rating)
                 told = {} if not change.set else change.set[0]
@@ -392,10 +392,10 @@ class TestBadInput:
     @pytest.mark.parametrize("rating", [0, 5, 2.5, True, "good"])
     def test_a_rating_is_one_of_four(self, opened, rating):
         with opened("fsrs") as lab:
-            head = lab._store.journal.head
+            head = lab.store.journal.head
             with pytest.raises(memlab.InputError, match="rating is a whole number from 1 to 4"):
                 lab.feedback(1, rating=rating)
-            assert lab._store.journal.head == head
+            assert lab.store.journal.head == head
 
     def test_feedback_says_something(self, opened):
         with opened("fsrs") as lab, pytest.raises(memlab.InputError, match=r"an outcome.*a rating or a reward"):

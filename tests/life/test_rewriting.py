@@ -5,39 +5,39 @@ import polars as pl
 import pytest
 
 import memlab
+from memlab.state import PLACEHOLDER
 from memlab.subjects.purge.decisions import gone_of
 from memlab.subjects.purge.rewriting import rewritten
 from memlab.subjects.purge.verifying import differences
-from memlab.state import PLACEHOLDER
 
 
 def purged(lab, *ids):
     """Purge, and whatever differs from the lab as it was without these memories."""
-    before = lab._store.state
+    before = lab.store.state
     lab.purge(list(ids))
-    return differences(before, lab._store.state, np.array(ids) - 1)
+    return differences(before, lab.store.state, np.array(ids) - 1)
 
 
 def test_a_name_that_a_purged_text_begins_with_stays(lab):
-    lab.fact("Adele Quuxley", "likes", "cheese")
-    lab.entity("Adele Quuxley", type="person", aliases=["Adele Q."])
+    lab.facts.add("Adele Quuxley", "likes", "cheese")
+    lab.entities.declare("Adele Quuxley", type="person", aliases=["Adele Q."])
     assert lab[1].text == "Adele Quuxley likes cheese"
     assert purged(lab, 1) == []
-    told = lab.entities.row(0, named=True)
+    told = lab.entities.frame().row(0, named=True)
     assert (told["name"], told["type"], told["aliases"]) == ("Adele Quuxley", "person", ["Adele Q."])
-    assert lab.fact("adele q.", "likes", "tea").subject == "Adele Quuxley"
+    assert lab.facts.add("adele q.", "likes", "tea").subject == "Adele Quuxley"
 
 
 def test_a_name_that_is_the_purged_text_has_one_placeholder_everywhere(lab):
-    lab.entity("Quokka", aliases=["Bettong"])
-    lab.fact("Ada", "likes", "tea")
-    lab.merge_entities("Quokka", "Ada")
-    lab.conversation("Quokka")
+    lab.entities.declare("Quokka", aliases=["Bettong"])
+    lab.facts.add("Ada", "likes", "tea")
+    lab.entities.merge("Quokka", "Ada")
+    lab.agents.conversation("Quokka")
     lab.remember("Quokka")
     assert purged(lab, 2) == []
-    assert "quokka" not in str([event.body for event in lab._store.journal.events()]).lower()
-    assert lab.split_entity("Bettong").name.startswith(PLACEHOLDER)
-    assert lab.relationships["agent"][0].startswith(PLACEHOLDER)
+    assert "quokka" not in str([event.body for event in lab.store.journal.events()]).lower()
+    assert lab.entities.split("Bettong").name.startswith(PLACEHOLDER)
+    assert lab.agents.relationships()["agent"][0].startswith(PLACEHOLDER)
 
 
 def test_a_name_that_another_memory_bears_stays_though_it_is_the_purged_text(lab):
@@ -45,37 +45,37 @@ def test_a_name_that_another_memory_bears_stays_though_it_is_the_purged_text(lab
     lab.remember("so it goes", tags=["goat"], subject="goat", project="goat")
     assert purged(lab, 1) == []
     assert lab[2].tags == ("goat",)
-    assert lab.entities["name"].to_list() == ["goat"]
-    assert lab.entities["mentions"].to_list() == [1]
+    assert lab.entities.frame()["name"].to_list() == ["goat"]
+    assert lab.entities.frame()["mentions"].to_list() == [1]
 
 
 @pytest.mark.parametrize("spelled", ["Zoe\u0308 of Trondheim", "ZO\u00cb OF TRONDHEIM", "zo\u00eb  of trondheim"])
 def test_every_spelling_is_one_entity(lab, spelled):
-    lab.fact("Zo\u00eb of Trondheim", "likes", "goats")
-    lab.fact(spelled, "knows", object="Ada")
-    lab.merge_entities(spelled, "Ada")
+    lab.facts.add("Zo\u00eb of Trondheim", "likes", "goats")
+    lab.facts.add(spelled, "knows", object="Ada")
+    lab.entities.merge(spelled, "Ada")
     assert purged(lab, 1) == []
-    lab.split_entity(spelled)
-    assert lab.facts(subject=spelled)["id"].to_list() == [2]
+    lab.entities.split(spelled)
+    assert lab.facts.frame(subject=spelled)["id"].to_list() == [2]
 
 
 def test_what_was_split_off_counts_what_is_left(lab):
     for number in range(4):
-        lab.fact("Alex", "likes", f"thing {number}")
-    lab.split_entity("Alex", "Alex of Oslo", facts=[1, 2, 3])
+        lab.facts.add("Alex", "likes", f"thing {number}")
+    lab.entities.split("Alex", "Alex of Oslo", facts=[1, 2, 3])
     assert purged(lab, 1, 2) == []
-    counted = dict(lab.entities.select("name", "mentions").rows())
+    counted = dict(lab.entities.frame().select("name", "mentions").rows())
     assert {counted["Alex"], counted["Alex of Oslo"]} == {1}
 
 
 def test_a_cluster_has_the_same_name_in_its_register_its_edges_and_its_summary(lab):
     lab.remember_many([f"xylophonists play quokka tunes {number % 2}" for number in range(6)])
     lab.remember_many([f"deploys go out on tuesdays {number}" for number in range(6)])
-    lab.cluster(min_size=2)
-    lab.consolidate(older_than_days=0, keep=1)
+    lab.clusters.find(min_size=2)
+    lab.consolidation.run(older_than_days=0, keep=1)
     assert purged(lab, *range(1, 7)) == []
     edges = lab.edges.filter(pl.col("to_kind") == "cluster", pl.col("source") <= len(lab))
-    assert set(edges["to"]) <= set(lab.clusters["name"])
+    assert set(edges["to"]) <= set(lab.clusters.frame()["name"])
 
 
 def test_notes_are_cut_and_operations_are_whole_or_gone(lab):
@@ -101,7 +101,7 @@ def test_why_a_policy_was_installed_may_quote_what_is_gone(disk):
 def test_a_placeholder_that_an_import_brought_is_not_given_again(lab):
     lab.remember("one", tags=["quokka"])
     lab.remember("two", tags=[f"{PLACEHOLDER}9-1]"])
-    gone = gone_of(lab._store.state, lab._store.journal.events(), np.array([0]), seq=9)
+    gone = gone_of(lab.store.state, lab.store.journal.events(), np.array([0]), seq=9)
     assert gone.alias("quokka") == f"{PLACEHOLDER}9-2]" == gone.alias("quokka")
     assert gone.alias(f"{PLACEHOLDER}9-1]") == f"{PLACEHOLDER}9-1]"
 
@@ -109,9 +109,9 @@ def test_a_placeholder_that_an_import_brought_is_not_given_again(lab):
 def test_bodies_without_what_is_gone_are_left_as_they_are(lab):
     lab.remember("one", subject="Ada")
     lab.remember("two", subject="Bob")
-    lab.merge_entities("Ada", "Bob")
-    events = list(lab._store.journal.events())
-    gone = gone_of(lab._store.state, events, np.array([], dtype=np.int64), seq=9)
+    lab.entities.merge("Ada", "Bob")
+    events = list(lab.store.journal.events())
+    gone = gone_of(lab.store.state, events, np.array([], dtype=np.int64), seq=9)
     assert all(rewritten(event, gone) is None for event in events)
 
 
@@ -119,9 +119,9 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
     def state(change=lambda other: None):
         with memlab.open(embedder=trigrams, clock=clock) as other:
             other.remember_many([{"text": f"text {n}", "tags": ["t"], "subject": "Ada"} for n in range(3)])
-            other.link(2, 3)
+            other.graph.link(2, 3)
             change(other)
-            return other._store.state
+            return other.store.state
 
     before, row = state(), np.array([0])
     assert differences(before, state(lambda other: other.purge(1)), row) == []
@@ -130,10 +130,10 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
         lambda other: other.edit(2, summary="x"): "summary",
         lambda other: other.edit(2, tags=["u"]): "tags",
         lambda other: other.edit(2, title="x"): "title",
-        lambda other: other.link(3, 2): "edges",
-        lambda other: other.entity("Ada", type="person"): "type",
-        lambda other: other.entity("Bob"): "'Bob'",
-        lambda other: other.conversation("a"): "relationships",
+        lambda other: other.graph.link(3, 2): "edges",
+        lambda other: other.entities.declare("Ada", type="person"): "type",
+        lambda other: other.entities.declare("Bob"): "'Bob'",
+        lambda other: other.agents.conversation("a"): "relationships",
         lambda other: other.recall("text"): "access",
     }.items():
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import DAY, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.subjects.retention import upkeep as _upkeep
-from memlab.subjects.retention.upkeep import upkept
-from memlab.subjects.retention.transitions import transitions
-from memlab.state import Change, values_of
 from memlab.policies import load_pack
 from memlab.recall import Moment
 from memlab.schema import RECALLABLE, STATUSES
+from memlab.state import Change, values_of
+from memlab.subjects.retention import upkeep as _upkeep
+from memlab.subjects.retention.transitions import transitions
+from memlab.subjects.retention.upkeep import upkept
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 PACKS = sorted(memlab.packs())
@@ -41,13 +41,13 @@ TANGLED = """(pack tangled "Status, half-life and label answer to one another.")
 
 def written(lab, *events):
     """Events that the fold knows, as if they had come from elsewhere: (kind, at, body)."""
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         for kind, at, body in events:
             tx.event(kind, body, at=at)
 
 
 def head(lab):
-    return lab._store.journal.head
+    return lab.store.journal.head
 
 
 def known(lab):
@@ -88,7 +88,7 @@ def opened(trigrams):
 
 def one_at_a_time(lab, pack, id, now):
     """What the pack's policies make of one memory, row by row: the status and the label that it has afterwards."""
-    state, row = lab._store.state, id - 1
+    state, row = lab.store.state, id - 1
     status, label = state.names["status"].at(row), state.names["label"].at(row)
     changed = int(state.numbers["changed"].values[row])
     if changed > now or (changed == now and status == "retracted"):
@@ -121,7 +121,7 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
     lab, pack = opened(name, rows, uses), load_pack(name)
     before = known(lab)
     wanted = {id: one_at_a_time(lab, pack, id, now) for id in before}
-    found = lab.maintain(now)
+    found = lab.upkeep.maintain(now)
     assert known(lab) == wanted
     moved = {(row["id"], row["what"]): (row["from"], row["to"]) for row in found.frame.iter_rows(named=True)}
     assert moved == {
@@ -140,7 +140,7 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
     told = known(lab)
     since = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
     for now in nows:
-        for row in lab.maintain(now).frame.iter_rows(named=True):
+        for row in lab.upkeep.maintain(now).frame.iter_rows(named=True):
             place = ("status", "label").index(row["what"])
             assert told[row["id"]][place] == row["from"], "each transition begins where the last one ended"
             told[row["id"]] = (row["to"], told[row["id"]][1]) if place == 0 else (told[row["id"]][0], row["to"])
@@ -148,7 +148,7 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
         until = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
         assert all(late >= early for early, late in zip(since, until, strict=True))
         since, seen = until, head(lab)
-        assert not lab.maintain(now)
+        assert not lab.upkeep.maintain(now)
         assert head(lab) == seen, "a second pass at the same instant writes nothing"
     assert known(lab) == told
 
@@ -174,29 +174,29 @@ class TestStatuses:
         lab.use(alone("factgraph"))
         lab.remember("Ann lives in Rome", status="active")
         lab.remember("Bo sails", status="active", confidence=0.3)
-        assert lab.maintain().counts.filter(what="status").rows() == [("status", "active", "staged", 2)]
+        assert lab.upkeep.maintain().counts.filter(what="status").rows() == [("status", "active", "staged", 2)]
         for _ in range(3):
             written(lab, ("recall", clock(), {"ids": [1]}))
-        assert lab.maintain().frame.filter(what="status").select("id", "to").rows() == [(1, "confirmed")]
+        assert lab.upkeep.maintain().frame.filter(what="status").select("id", "to").rows() == [(1, "confirmed")]
         # 0.3 * 0.95^x < 0.2 after x = 7.9 weeks, and a week of grace
         clock.advance(days=7 * (1 + math.log(2 / 3) / math.log(0.95)))
         clock.advance(seconds=1)
-        assert lab.maintain().frame.filter(what="status").select("id", "to").rows() == [(2, "retracted")]
-        assert not lab.maintain(), "it is seen as retracted until the next pass"
+        assert lab.upkeep.maintain().frame.filter(what="status").select("id", "to").rows() == [(2, "retracted")]
+        assert not lab.upkeep.maintain(), "it is seen as retracted until the next pass"
         clock.advance(hours=4)
-        assert lab.maintain().frame.select("id", "from", "to").rows() == [(2, "retracted", "deleted")]
+        assert lab.upkeep.maintain().frame.select("id", "from", "to").rows() == [(2, "retracted", "deleted")]
         assert lab[1].status == "confirmed"
 
     def test_what_was_deleted_is_due_after_thirty_days(self, lab, clock):
         lab.use(alone("companion"))
         lab.remember("a dream")
         clock.advance(days=30)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert lab[1].status == "deleted"
         clock.advance(days=29.9)
-        assert lab.maintain().due.is_empty()
+        assert lab.upkeep.maintain().due.is_empty()
         clock.advance(days=0.1)
-        [(id, deleted, due)] = lab.maintain().due.rows()
+        [(id, deleted, due)] = lab.upkeep.maintain().due.rows()
         assert (id, (due - deleted).days) == (1, 30)
 
     @pytest.mark.parametrize("name", PACKS)
@@ -205,10 +205,10 @@ class TestStatuses:
         lab.remember("for a week", ttl_days=7, emotional_weight=100)
         lab.remember("for good", emotional_weight=100)
         clock.advance(days=6.9)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert lab[1].status in RECALLABLE
         clock.advance(days=0.1)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert (lab[1].status, lab[2].status in RECALLABLE) == ("expired", True)
 
     def test_what_is_out_of_recall_stays_as_it_is(self, lab, clock):
@@ -216,21 +216,21 @@ class TestStatuses:
         out = [word for word in LIVE if word not in (*RECALLABLE, "retracted")]
         lab.remember_many([{"text": word, "status": word} for word in out])
         clock.advance(days=400)
-        assert not lab.maintain()
+        assert not lab.upkeep.maintain()
 
     def test_a_status_that_never_settles_is_refused_and_nothing_is_written(self, lab):
         lab.remember("x")
         lab.policies.install("promote", '(fn [status] (if (= status "active") "staged" "active"))')
         seen = head(lab)
         with pytest.raises(InputError, match=r"never settles on a status of memory 1"):
-            lab.maintain()
+            lab.upkeep.maintain()
         assert head(lab) == seen
 
     def test_a_word_that_is_no_status_is_refused(self, lab):
         lab.remember("x", kind="fact")
         lab.policies.install("promote", "(fn [kind] kind)")
         with pytest.raises(UnknownName, match='no status "fact"'):
-            lab.maintain()
+            lab.upkeep.maintain()
 
     def test_no_policy_may_say_that_something_is_purged(self, lab):
         with pytest.raises(memlab.PolicyError, match="purged"):
@@ -240,7 +240,7 @@ class TestStatuses:
     def test_what_is_let_go_gets_the_status_that_the_pack_says(self, lab, status):
         lab.use(f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))')
         lab.remember("x")
-        lab.maintain()
+        lab.upkeep.maintain()
         assert lab[1].status == status
 
 
@@ -248,34 +248,36 @@ class TestLabels:
     def test_a_policy_that_reads_nothing(self, lab):
         lab.policies.install("label", '(fn [] "same")')
         lab.remember_many(["a", "b"])
-        assert lab.maintain().frame.rows() == [(id, "label", None, "same", lab.memories["changed"][0]) for id in (1, 2)]
+        assert lab.upkeep.maintain().frame.rows() == [
+            (id, "label", None, "same", lab.memories["changed"][0]) for id in (1, 2)
+        ]
 
     def test_null_leaves_the_label_that_was_there(self, lab, clock):
         lab.policies.install("label", '(fn [age-days] (if (< age-days 1) "new" null))')
         lab.remember("a")
-        lab.maintain()
+        lab.upkeep.maintain()
         clock.advance(days=2)
-        assert not lab.maintain()
+        assert not lab.upkeep.maintain()
         assert known(lab)[1] == ("active", "new")
 
     def test_what_leaves_recall_keeps_its_last_label(self, lab, clock):
         lab.use(alone("companion"))
         lab.remember("a")
-        lab.maintain()
+        lab.upkeep.maintain()
         clock.advance(days=60)
-        lab.maintain()
+        lab.upkeep.maintain()
         assert known(lab)[1] == ("deleted", "vivid")
 
     def test_another_pack_has_other_words(self, lab):
         lab.remember("a")
-        lab.maintain()
+        lab.upkeep.maintain()
         lab.use(alone("associative"))
-        assert lab.maintain().frame.select("from", "to").rows() == [("vivid", "emerging")]
+        assert lab.upkeep.maintain().frame.select("from", "to").rows() == [("vivid", "emerging")]
 
     @pytest.mark.parametrize("created", ["0001-01-02", "1815-12-10", "1970-01-01", "2200-01-01", "9998-01-01"])
     def test_any_date(self, lab, created):
         lab.remember("a", at=created)
-        lab.maintain("2026-01-01")
+        lab.upkeep.maintain("2026-01-01")
         assert known(lab)[1][1] == ("vivid" if created > "2026" else "fragment")
 
 
@@ -283,14 +285,14 @@ def test_what_changed_at_a_later_instant_waits_until_the_clock_has_caught_up(lab
     lab.use(alone("companion"))
     lab.remember("a")
     clock.advance(days=5)
-    lab.maintain()
+    lab.upkeep.maintain()
     assert known(lab)[1][1] == "clear"
     clock.advance(days=-3)
-    assert not lab.maintain()
+    assert not lab.upkeep.maintain()
     lab.remember("b")
-    assert lab.maintain().frame["id"].to_list() == [2], "what is new is not held up"
+    assert lab.upkeep.maintain().frame["id"].to_list() == [2], "what is new is not held up"
     clock.advance(days=9)
-    assert lab.maintain().frame.select("id", "to").rows() == [(1, "hazy"), (2, "clear")]
+    assert lab.upkeep.maintain().frame.select("id", "to").rows() == [(1, "hazy"), (2, "clear")]
 
 
 def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
@@ -298,8 +300,8 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
         path = Path(folder) / "a.memlab"
         with memlab.open(path, embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion")) as lab:
             lab.remember_many([f"memory {n}" for n in range(5)])
-            lab.maintain(BEGIN + 5 * DAY)
-            told, events = known(lab), list(lab._store.journal.events(kinds=["maintain"]))
+            lab.upkeep.maintain(BEGIN + 5 * DAY)
+            told, events = known(lab), list(lab.store.journal.events(kinds=["maintain"]))
         assert [event.at for event in events] == [BEGIN + 5 * DAY]
         assert events[0].body["set"] == [
             {"ids": [1, 2, 3, 4, 5], "columns": {"label": "clear", "changed": BEGIN + 5 * DAY}}
@@ -310,10 +312,10 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
 
 
 def test_nothing_is_decided_of_no_memories(lab):
-    found = transitions(lab._store.state, lab.pack, np.empty(0, dtype=np.int64), 0)
+    found = transitions(lab.store.state, lab.pack, np.empty(0, dtype=np.int64), 0)
     assert not found.change
     assert found.frame.is_empty()
-    assert not lab.maintain()
+    assert not lab.upkeep.maintain()
 
 
 def test_a_retracted_memory_is_let_go_only_at_a_later_instant(lab, clock):
@@ -321,5 +323,5 @@ def test_a_retracted_memory_is_let_go_only_at_a_later_instant(lab, clock):
     lab.remember("a")
     change = Change(set=[values_of([1], status="retracted", changed=clock())])
     written(lab, ("edit", clock(), change.body()))
-    assert not lab.maintain()
-    assert lab.maintain(clock() + 1).frame.select("to").rows() == [("deleted",)]
+    assert not lab.upkeep.maintain()
+    assert lab.upkeep.maintain(clock() + 1).frame.select("to").rows() == [("deleted",)]

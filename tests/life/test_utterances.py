@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.subjects.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
 from memlab.subjects.linking.negation import Said, difference
 from memlab.subjects.phrases import clauses, words_of
+from memlab.subjects.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
 
 SHOWS = {
     "tells-identity": [

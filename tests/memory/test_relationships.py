@@ -16,7 +16,7 @@ def companion(trigrams, clock):
 
 
 def row(lab, agent):
-    (found,) = lab.relationships.filter(agent=agent).to_dicts()
+    (found,) = lab.agents.relationships().filter(agent=agent).to_dicts()
     return found
 
 
@@ -24,7 +24,7 @@ def test_each_conversation_adds_a_hundredth_of_what_is_missing(companion):
     familiarity = 0.0
     for count in range(1, 61):
         familiarity += (100 - familiarity) * 0.01
-        known = companion.conversation("tutor")
+        known = companion.agents.conversation("tutor")
         assert known.familiarity == pytest.approx(familiarity, rel=1e-12)
         assert (known.conversations, known.trust) == (count, 50.0)
     assert familiarity == pytest.approx(100 * (1 - 0.99**60))
@@ -51,37 +51,37 @@ def test_agents_do_not_share_a_relationship(trigrams, told):
         for agent, what in told:
             trust, familiarity = expected.get(agent, (50.0, 0.0))
             if what == "talk":
-                lab.conversation(agent)
+                lab.agents.conversation(agent)
                 familiarity += (100 - familiarity) * 0.01
             else:
                 lab.feedback(1, what, agent=agent)
                 trust += 1 if what == "success" else -2
             expected[agent] = (trust, familiarity)
-        found = {row["agent"]: (row["trust"], row["familiarity"]) for row in lab.relationships.to_dicts()}
+        found = {row["agent"]: (row["trust"], row["familiarity"]) for row in lab.agents.relationships().to_dicts()}
         assert found == expected
-        assert lab.relationships["agent"].to_list() == sorted(expected)
+        assert lab.agents.relationships()["agent"].to_list() == sorted(expected)
 
 
 def test_feedback_without_an_agent_or_an_outcome_moves_no_trust(companion):
     companion.feedback(1, "success")
-    assert companion.relationships.height == 0
+    assert companion.agents.relationships().height == 0
     companion.feedback(1, reward=0.5, agent="tutor")
     assert row(companion, "tutor")["trust"] == 50.0
 
 
 def test_first_and_last_instants(companion, clock):
     begun = clock()
-    companion.conversation("tutor")
+    companion.agents.conversation("tutor")
     clock.advance(days=3)
-    companion.conversation("tutor")
-    companion.conversation("tutor", at=begun - 10**9)
+    companion.agents.conversation("tutor")
+    companion.agents.conversation("tutor", at=begun - 10**9)
     found = row(companion, "tutor")
     assert (found["since"], found["last"]) == (from_micros(begun - 10**9), from_micros(clock()))
 
 
 def test_the_default_pack_counts_and_moves_nothing(lab):
     lab.remember("I like tea", linking="off")
-    assert (lab.conversation("tutor").familiarity, lab.conversation("tutor").conversations) == (0.0, 2)
+    assert (lab.agents.conversation("tutor").familiarity, lab.agents.conversation("tutor").conversations) == (0.0, 2)
     lab.feedback(1, "fail", agent="tutor")
     assert row(lab, "tutor")["trust"] == 50.0
 
@@ -89,26 +89,26 @@ def test_the_default_pack_counts_and_moves_nothing(lab):
 def test_it_outlives_the_lab_and_a_snapshot(disk):
     with disk(pack="companion") as lab:
         lab.remember("I like tea", linking="off")
-        lab.conversation("tutor")
+        lab.agents.conversation("tutor")
         lab.feedback(1, "success", agent="tutor")
-        lab.snapshot()
-        lab.conversation("tutor")
-        before = lab.relationships
+        lab.io.snapshot()
+        lab.agents.conversation("tutor")
+        before = lab.agents.relationships()
     with disk(read_only=True) as lab:
-        assert lab.relationships.equals(before)
+        assert lab.agents.relationships().equals(before)
 
 
 @pytest.mark.parametrize("agent", ["", 7, None, "x" * 1001, "\ud800"])
 def test_an_agent_has_a_name(companion, agent):
-    head = companion._store.journal.head
+    head = companion.store.journal.head
     with pytest.raises(memlab.InputError):
-        companion.conversation(agent)
+        companion.agents.conversation(agent)
     if agent is not None:
         with pytest.raises(memlab.InputError):
             companion.feedback(1, "success", agent=agent)
-    assert companion._store.journal.head == head
+    assert companion.store.journal.head == head
 
 
 def test_a_secret_is_no_name(companion):
     with pytest.raises(memlab.errors.PrivacyError, match="name of an agent"):
-        companion.conversation("password = hunter2swordfish")
+        companion.agents.conversation("password = hunter2swordfish")

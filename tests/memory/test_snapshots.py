@@ -12,7 +12,7 @@ from memlab.state import latest_snapshot, load_snapshot, save_snapshot
 @pytest.fixture
 def state(lab):
     lab.remember_many(["Ana likes tea", "the deploy failed"], chain=True)
-    return lab._store.state
+    return lab.store.state
 
 
 def of_an_older_format(snapshot):
@@ -69,9 +69,9 @@ def test_a_lab_with_one_of_an_older_format_is_folded_anew_only_once(tmp_path):
     folder = tmp_path / "agent.memlab"
     with memlab.open(folder) as lab:
         lab.remember("Ana likes tea")
-        lab.snapshot()
+        lab.io.snapshot()
     of_an_older_format(latest_snapshot(folder / "snapshots"))
     with memlab.open(folder) as lab:  # nothing is damaged: nothing is told
-        lab.snapshot()
+        lab.io.snapshot()
     with memlab.open(folder) as lab:  # warnings are errors
         assert lab.memories["text"].to_list() == ["Ana likes tea"]

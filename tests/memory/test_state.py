@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import NewerLab
-from memlab.state import State, load_snapshot, save_snapshot
 from memlab.schema import KINDS, RELATIONS
+from memlab.state import State, load_snapshot, save_snapshot
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])

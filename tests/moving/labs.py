@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 import memlab
-from memlab.state import Change, edges_of, join_of, values_of
 from memlab.schema import KINDS, RELATIONS, STATUSES
+from memlab.state import Change, edges_of, join_of, values_of
 
 FIRST, LAST = "0001-06-01", "9999-06-01"
 
@@ -106,11 +106,11 @@ def lived(rows, change, *, embedder, clock, pack=None):
     """A lab in memory that has lived so."""
     lab = memlab.open(embedder=embedder, clock=clock, pack=pack)
     lab.remember_many(rows)
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         tx.event("edit", change.body(), at=clock())
-    if lab._store.state.edges.live:
+    if lab.store.state.edges.live:
         alive = lab.edges["edge"].to_list()
-        with lab._store.writing() as tx:
+        with lab.store.writing() as tx:
             body = {"strengthen": {"edges": alive[:1], "weight": [0.75]}}
             tx.event("strengthen", body, at=clock())
     return lab
@@ -118,7 +118,7 @@ def lived(rows, change, *, embedder, clock, pack=None):
 
 def content(lab):
     """Everything that an export is to keep, as it can be compared."""
-    with lab._reading() as state:
+    with lab.store.reading() as state:
         uses = state.uses.values.tolist()
         registers = {
             name: register.dump() for name, register in state.registers.items() if name not in ("judged", "recalls")

@@ -80,11 +80,11 @@ def full(lab):
 def test_a_bad_file_is_refused_with_its_place_and_nothing_is_added(full, tmp_path, text, said):
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
-    head, before = full._store.journal.head, full.memories
+    head, before = full.store.journal.head, full.memories
     with pytest.raises(DatasetError, match=said) as refused:
-        full.load(path, format="jsonl")
+        full.io.load(path, format="jsonl")
     assert "bad.jsonl" in str(refused.value)
-    assert full._store.journal.head == head
+    assert full.store.journal.head == head
     assert full.memories.equals(before)
 
 
@@ -92,11 +92,11 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(lines(HEADER).encode() + b'{"memory": {"id": 1, "text": "\xff"}}\n')
     with pytest.raises(DatasetError, match=r"bad.jsonl, line 2"):
-        full.load(path)
+        full.io.load(path)
     path = tmp_path / "bad.md"
     path.write_bytes(b"# a\n\n\xff\n")
     with pytest.raises(DatasetError, match=r"bad.md, line 3: The file is not UTF-8"):
-        full.load(path)
+        full.io.load(path)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
     path = tmp_path / "bad.sexp"
     path.write_text(text)
     with pytest.raises(DatasetError, match=said):
-        full.load(path)
+        full.io.load(path)
     assert len(full) == 1
 
 
@@ -143,12 +143,12 @@ def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, said):
     path = tmp_path / "bad.md"
     path.write_text(text)
     with pytest.raises(DatasetError, match=said):
-        full.load(path)
+        full.io.load(path)
 
 
 def test_a_page_may_be_annotated_and_have_other_ends_of_lines(lab, tmp_path, trigrams, clock):
     lab.remember_many([{"text": "one\ntwo", "tags": ["a"]}, "three"])
-    path = lab.export(tmp_path / "a.md")
+    path = lab.io.export(tmp_path / "a.md")
     page = path.read_text().replace("## 1", "A note of mine, `code` and all.\n\n```python\nprint(1)\n```\n\n## 1")
     path.write_bytes(page.replace("\n", "\r\n").encode())
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
@@ -159,88 +159,88 @@ def test_no_table_of_a_lab(full, tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 junk PAR1")
     with pytest.raises(DatasetError, match="cannot be read as Parquet"):
-        full.load(path)
+        full.io.load(path)
     pl.DataFrame({"a": [1]}).write_parquet(path)
     with pytest.raises(DatasetError, match='a column "table"'):
-        full.load(path)
+        full.io.load(path)
     pl.DataFrame({"table": ["memory"], "memory": [1]}).write_parquet(path, metadata={"memlab": "[]"})
     with pytest.raises(DatasetError, match="field memory: A struct"):
-        full.load(path)
+        full.io.load(path)
     about = json.dumps([{"memlab": {"schema": 1, "lab": "x"}}])
     row = pl.DataFrame({"table": ["memory"], "memory": [{"id": 1, "text": 7}]})
     row.write_parquet(path, metadata={"memlab": about})
     with pytest.raises(DatasetError, match="table memories, row 1, field text: A text stands here, not 7"):
-        full.load(path)
+        full.io.load(path)
 
 
 def test_a_register_that_is_none_is_refused(full, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, {"register": {"name": "spells", "dump": []}}))
     with pytest.raises(NewerLab, match='register "spells"'):
-        full.load(path)
+        full.io.load(path)
     path.write_text(lines(HEADER, {"register": {"name": "purged", "dump": {"hashes": 7}}}))
     with pytest.raises(DatasetError, match='register "purged" cannot be read'):
-        full.load(path)
+        full.io.load(path)
 
 
 def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
     lab.remember("my diagnosis is private")
     lab.remember("tabs")
-    path = lab.export(tmp_path / "a.jsonl")
+    path = lab.io.export(tmp_path / "a.jsonl")
     lab.purge(1)
-    told = lab.load(path)
+    told = lab.io.load(path)
     assert (told.count("purged"), told.count("known"), told.count("added")) == (1, 1, 0)
     path.write_text(
         path.read_text().replace(json.loads(path.read_text().splitlines()[0])["memlab"]["lab"], "elsewhere")
     )
-    told = lab.load(path)
+    told = lab.io.load(path)
     assert told.frame["what"].to_list() == ["purged", "added"]
     assert "diagnosis" not in str(lab.memories["text"].to_list())
 
 
 def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, trigrams, clock):
     lab.remember_many(["one", "zwölf", "three"])
-    lab.link(1, 3)
+    lab.graph.link(1, 3)
     lab.purge(2)
-    path = lab.export(tmp_path / "a.jsonl")
+    path = lab.io.export(tmp_path / "a.jsonl")
     assert "zwölf" not in path.read_text()
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.memories.drop("origin").equals(lab.memories.drop("origin"))
         assert other[3].text == "three"
-        assert other._store.state.registers["purged"].is_purged("zwölf")
+        assert other.store.state.registers["purged"].is_purged("zwölf")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember("zero")
-        other.load(path)
+        other.io.load(path)
         assert other.memories["text"].to_list() == ["zero", "one", "three"]
 
 
 def test_secrets_are_redacted_in_texts_and_refused_in_names(lab, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, memory(text="the password is 'hunter2!'")))
-    told = lab.load(path)
+    told = lab.io.load(path)
     assert lab[1].text == "the password is '[REDACTED: password]'"
     assert [id for id, _ in told.redacted] == [1]
     path.write_text(lines(HEADER, memory(2), memory(3, project="ghp_" + "a1" * 20)))
     with pytest.raises(PrivacyError, match=r"a.jsonl, line 3: .*field project holds .* secret"):
-        lab.load(path)
+        lab.io.load(path)
     assert len(lab) == 1
 
 
 def test_paths_and_formats(lab, tmp_path):
     lab.remember("tabs")
     with pytest.raises(memlab.InputError, match="does not say its format"):
-        lab.export(tmp_path / "lab.txt")
+        lab.io.export(tmp_path / "lab.txt")
     with pytest.raises(UnknownName, match="Did you mean markdown"):
-        lab.export(tmp_path / "lab", format="markdwn")
-    path = lab.export(tmp_path / "deep" / "er" / "lab.md")
+        lab.io.export(tmp_path / "lab", format="markdwn")
+    path = lab.io.export(tmp_path / "deep" / "er" / "lab.md")
     with pytest.raises(memlab.InputError, match="overwrite=True"):
-        lab.export(path)
-    assert lab.export(path, overwrite=True) == path
+        lab.io.export(path)
+    assert lab.io.export(path, overwrite=True) == path
     (tmp_path / "things").mkdir()
     (tmp_path / "things" / "mine.txt").write_text("mine")
     with pytest.raises(memlab.InputError, match="holds other things"):
-        lab.export(tmp_path / "things", format="parquet", overwrite=True)
-    folder = lab.export(tmp_path / "tables", format="parquet")
+        lab.io.export(tmp_path / "things", format="parquet", overwrite=True)
+    folder = lab.io.export(tmp_path / "tables", format="parquet")
     assert sorted(item.name for item in folder.iterdir()) == [
         "edges.parquet",
         "events.parquet",
@@ -248,25 +248,25 @@ def test_paths_and_formats(lab, tmp_path):
         "memories.parquet",
     ]
     assert pl.read_parquet(folder / "events.parquet")["kind"].to_list() == ["embedder", "use", "remember"]
-    lab.export(folder, format="parquet", overwrite=True)
+    lab.io.export(folder, format="parquet", overwrite=True)
     assert not [item for item in tmp_path.iterdir() if item.name.startswith(".")]
     with pytest.raises(memlab.InputError, match="There is nothing at"):
-        lab.load(tmp_path / "nowhere.md")
+        lab.io.load(tmp_path / "nowhere.md")
     with pytest.raises(UnknownName, match="format of an import"):
-        lab.load(path, format="xml")
+        lab.io.load(path, format="xml")
     with pytest.raises(memlab.LabError):
-        lab.load(tmp_path / "things")
+        lab.io.load(tmp_path / "things")
     with pytest.raises(memlab.InputError, match="true or false for each memory"):
-        lab.export(tmp_path / "x.md", where=pl.col("text"))
+        lab.io.export(tmp_path / "x.md", where=pl.col("text"))
     with pytest.raises(memlab.InputError, match="cannot be asked"):
-        lab.export(tmp_path / "x.md", where=pl.col("colour") == "red")
+        lab.io.export(tmp_path / "x.md", where=pl.col("colour") == "red")
 
 
 def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
     from memlab.moving import _formats
 
     lab.remember("tabs")
-    path = lab.export(tmp_path / "a.jsonl")
+    path = lab.io.export(tmp_path / "a.jsonl")
     before = path.read_bytes()
 
     def full_disk(bundle, file):
@@ -275,7 +275,7 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
 
     monkeypatch.setitem(_formats._WRITERS, "jsonl", full_disk)
     with pytest.raises(memlab.LabError, match="the disk is full"):
-        lab.export(path, overwrite=True)
+        lab.io.export(path, overwrite=True)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["a.jsonl"]
 
@@ -283,7 +283,7 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
 def test_a_parquet_file_that_was_changed_anywhere_is_read_or_refused(lab, tmp_path):
     """Polars answers some of them with a panic, which is no Exception."""
     lab.remember_many(["tabs", "spaces"])
-    whole = lab.export(tmp_path / "whole.parquet").read_bytes()
+    whole = lab.io.export(tmp_path / "whole.parquet").read_bytes()
     dice = random.Random(20261122)
     for number in range(60):
         changed = bytearray(whole)
@@ -296,6 +296,6 @@ def test_a_parquet_file_that_was_changed_anywhere_is_read_or_refused(lab, tmp_pa
         (tmp_path / "changed.parquet").write_bytes(changed)
         before = len(lab)
         try:
-            lab.load(tmp_path / "changed.parquet", format="parquet")
+            lab.io.load(tmp_path / "changed.parquet", format="parquet")
         except memlab.MemlabError:
             assert len(lab) == before

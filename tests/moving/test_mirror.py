@@ -18,8 +18,8 @@ def files(folder):
 def test_one_page_a_memory_and_an_index(lab, tmp_path):
     lab.remember("CON: the user prefers tabs?", tags=["style"])
     lab.remember("```\nnot <b>markup</b>\n```")
-    lab.link(1, 2, "caused-by", weight=0.5)
-    mirror = lab.mirror(tmp_path / "copy")
+    lab.graph.link(1, 2, "caused-by", weight=0.5)
+    mirror = lab.io.mirror(tmp_path / "copy")
     assert files(mirror.folder) == ["0000001-con-the-user-prefers-tabs.md", "0000002-not-b-markup-b.md", "index.json"]
     page = (mirror.folder / "0000001-con-the-user-prefers-tabs.md").read_text()
     assert page.startswith('---\nid: 1\nkind: "fact"\n')
@@ -37,8 +37,8 @@ def test_one_page_a_memory_and_an_index(lab, tmp_path):
 
 def test_only_what_changed_is_written_and_what_is_purged_goes(lab, tmp_path):
     lab.remember_many(["one", "two", "three"])
-    lab.link(1, 3)
-    mirror = lab.mirror(tmp_path / "copy")
+    lab.graph.link(1, 3)
+    mirror = lab.io.mirror(tmp_path / "copy")
     before = {item.name: item.stat().st_mtime_ns for item in mirror.folder.iterdir()}
     assert mirror.update() == 0
     lab.feedback(2, "success")
@@ -63,13 +63,13 @@ def test_only_what_changed_is_written_and_what_is_purged_goes(lab, tmp_path):
 def test_a_second_mirror_goes_on_where_the_first_left_off(disk, tmp_path):
     with disk() as lab:
         lab.remember_many(["one", "two"])
-        lab.mirror(tmp_path / "copy")
+        lab.io.mirror(tmp_path / "copy")
     folder = tmp_path / "copy"
     before = {item.name: item.stat().st_mtime_ns for item in folder.iterdir()}
     (folder / "0000009-left-over.md.draft").write_text("half")
     (folder / "0000002-two.md").unlink()
     with disk() as lab:
-        lab.mirror(folder)
+        lab.io.mirror(folder)
     after = {item.name: item.stat().st_mtime_ns for item in folder.iterdir()}
     assert after.keys() == before.keys()
     assert after["0000001-one.md"] == before["0000001-one.md"]
@@ -81,33 +81,33 @@ def test_a_folder_that_holds_other_things_is_refused(lab, tmp_path, trigrams):
     folder.mkdir()
     (folder / "diary.txt").write_text("mine")
     with pytest.raises(memlab.InputError, match=r"it holds diary.txt"):
-        lab.mirror(folder)
+        lab.io.mirror(folder)
     assert files(folder) == ["diary.txt"]
     (folder / "diary.txt").rename(folder / "0000001.md")
     with pytest.raises(memlab.InputError, match="no index of a mirror"):
-        lab.mirror(folder)
+        lab.io.mirror(folder)
     (folder / "0000001.md").rename(folder / "index.json")
     with pytest.raises(memlab.InputError, match="no index of a mirror"):
-        lab.mirror(folder)
+        lab.io.mirror(folder)
     (folder / "index.json").write_text("[" * 100_000)
     with pytest.raises(memlab.InputError, match="no index of a mirror"):
-        lab.mirror(folder)
+        lab.io.mirror(folder)
     with memlab.open(embedder=trigrams, clock=memlab.ManualClock("2020-01-01")) as other:
         other.remember("x")
-        other.mirror(tmp_path / "theirs")
+        other.io.mirror(tmp_path / "theirs")
         with pytest.raises(memlab.InputError, match="mirrors another lab"):
-            lab.mirror(tmp_path / "theirs")
+            lab.io.mirror(tmp_path / "theirs")
     (tmp_path / "link").symlink_to(tmp_path / "theirs")
     with pytest.raises(memlab.InputError, match="is a link"):
-        lab.mirror(tmp_path / "link")
+        lab.io.mirror(tmp_path / "link")
     (tmp_path / "file").write_text("x")
     with pytest.raises(memlab.InputError, match="cannot be used"):
-        lab.mirror(tmp_path / "file")
+        lab.io.mirror(tmp_path / "file")
 
 
 def test_links_in_the_folder_are_replaced_and_never_followed(lab, tmp_path):
     lab.remember("tabs")
-    mirror = lab.mirror(tmp_path / "copy")
+    mirror = lab.io.mirror(tmp_path / "copy")
     outside = tmp_path / "precious.txt"
     outside.write_text("precious")
     page = mirror.folder / "0000001-tabs.md"
@@ -123,14 +123,14 @@ def test_links_in_the_folder_are_replaced_and_never_followed(lab, tmp_path):
 
 def test_names_in_an_index_lead_nowhere_else(lab, tmp_path):
     lab.remember("tabs")
-    mirror = lab.mirror(tmp_path / "copy")
+    mirror = lab.io.mirror(tmp_path / "copy")
     outside = tmp_path / "precious.md"
     outside.write_text("precious")
     index = mirror.folder / "index.json"
     told = json.loads(index.read_text())
     told["files"] |= {"../precious.md": [7, 7], "/etc/passwd": [8, 8], "0000009.md": "x"}
     index.write_text(json.dumps(told))
-    again = lab.mirror(mirror.folder)
+    again = lab.io.mirror(mirror.folder)
     lab.remember("more")
     again.update()
     assert outside.read_text() == "precious"
@@ -139,7 +139,7 @@ def test_names_in_an_index_lead_nowhere_else(lab, tmp_path):
 def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
     with disk() as lab:
         lab.remember("one")
-        with lab.mirror(tmp_path / "copy", every=0.01) as mirror:
+        with lab.io.mirror(tmp_path / "copy", every=0.01) as mirror:
             assert mirror.running
             lab.remember("two")
             for _ in range(500):
@@ -149,7 +149,7 @@ def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
             assert len(mirror) == 2
             assert mirror.problem is None
         assert not mirror.running
-        kept = lab.mirror(tmp_path / "copy", every=0.01)
+        kept = lab.io.mirror(tmp_path / "copy", every=0.01)
     # The lab is closed, and the thread has nothing to read any more.
     for _ in range(500):
         if not kept.running:
@@ -158,7 +158,7 @@ def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
     assert not kept.running
     assert kept.update() == 0
     with disk() as lab, pytest.raises(memlab.InputError, match="every is a number above 0"):
-        lab.mirror(tmp_path / "x", every=0)
+        lab.io.mirror(tmp_path / "x", every=0)
 
 
 @given(st.integers(1, 10**9), st.text(st.characters(exclude_categories=["Cs"])))

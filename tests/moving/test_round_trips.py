@@ -16,7 +16,7 @@ SUFFIX = {"jsonl": ".jsonl", "markdown": ".md", "sexp": ".sexp", "parquet": ".pa
 
 
 def exported(lab, kind, folder, **more):
-    return lab.export(Path(folder) / f"lab{SUFFIX[kind]}", format="parquet" if kind == "folder" else None, **more)
+    return lab.io.export(Path(folder) / f"lab{SUFFIX[kind]}", format="parquet" if kind == "folder" else None, **more)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -28,17 +28,17 @@ def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
         path = exported(lab, kind, folder)
         clock.advance(days=3)
         with memlab.open(embedder=trigrams, clock=clock) as other:
-            loaded = other.load(path)
+            loaded = other.io.load(path)
             assert loaded.count("added") == len(lab)
             assert content(other) == content(lab)
             # The embedder saw the same texts, so a recall ranks the same.
             query = lab.memories["text"][0][:500]
             assert other.recall(query, log=False).ids == lab.recall(query, log=False).ids
             # A second import of the same adds nothing: no memory, no edge, no event.
-            before = other._store.journal.head
-            again = other.load(path)
+            before = other.store.journal.head
+            again = other.io.load(path)
             assert (again.count("known"), again.edges, len(other)) == (len(lab), 0, len(lab))
-            assert other._store.journal.head == before
+            assert other.store.journal.head == before
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -50,8 +50,8 @@ def test_a_bundle_is_what_was_written(kind, trigrams, life):
     with lived(*life, embedder=trigrams, clock=clock) as lab, tempfile.TemporaryDirectory() as folder:
         path = exported(lab, kind, folder)
         read = read_bundle(path, "parquet" if kind == "folder" else kind)
-        with lab._reading() as state:
-            told = bundle_of(state, lab=lab_id(lab._store.journal), now=clock())
+        with lab.store.reading() as state:
+            told = bundle_of(state, lab=lab_id(lab.store.journal), now=clock())
         assert read.memories.equals(told.memories)
         assert read.edges.equals(told.edges)
         assert (read.lab, read.whole, read.exported) == (told.lab, True, clock())
@@ -66,7 +66,7 @@ def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
         rows, change = life
         with memlab.open(path, embedder=trigrams, clock=clock) as lab:
             lab.remember_many(rows)
-            with lab._store.writing() as tx:
+            with lab.store.writing() as tx:
                 tx.event("edit", change.body(), at=clock())
             kept = content(lab)
 
@@ -75,7 +75,7 @@ def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
 
         other = load_embedder(counts)
         with memlab.open(embedder=other, clock=clock) as lab:
-            lab.load(path)
+            lab.io.load(path)
             assert content(lab) == kept
 
 
@@ -88,7 +88,7 @@ def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, c
     lab.remember("tabs")
     path = exported(lab, kind, tmp_path)
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        other.load(path)
+        other.io.load(path)
         assert other.pack.name == "memlab"
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.pack.hash == lab.pack.hash
@@ -101,17 +101,17 @@ def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trig
     import polars as pl
 
     lab.remember_many([{"text": f"m{n}", "project": "a" if n < 3 else "b", "tags": [f"t{n}"]} for n in range(5)])
-    lab.link(1, 2)
-    lab.link(2, 4)
-    path = lab.export(tmp_path / "a.jsonl", project="a")
+    lab.graph.link(1, 2)
+    lab.graph.link(2, 4)
+    path = lab.io.export(tmp_path / "a.jsonl", project="a")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember("it was here before")
-        loaded = other.load(path)
+        loaded = other.io.load(path)
         assert loaded.ids == (2, 3, 4)
         joined = other.edges.filter(pl.col("to_kind") == "memory")
         assert joined.select("source", "target").rows() == [(2, 3)]
         assert other.memories["text"].to_list() == ["it was here before", "m0", "m1", "m2"]
-    path = lab.export(tmp_path / "b.jsonl", where=pl.col("tags").list.contains("t4"))
+    path = lab.io.export(tmp_path / "b.jsonl", where=pl.col("tags").list.contains("t4"))
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.memories["text"].to_list() == ["m4"]
 
@@ -120,13 +120,13 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
     from memlab.state import Change, values_of
 
     lab.remember_many(["old", "new"])
-    with lab._store.writing() as tx:
+    with lab.store.writing() as tx:
         body = Change(set=[values_of([1], status="superseded", superseded_by=2, changed=clock())]).body()
         tx.event("edit", body, at=clock())
-    path = lab.export(tmp_path / "a.sexp")
+    path = lab.io.export(tmp_path / "a.sexp")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember_many(["one", "two", "three"])
-        other.load(path)
+        other.io.load(path)
         assert other.memories["superseded_by"].to_list() == [None, None, None, 5.0, None]
         assert other[4].status == "superseded"
 
@@ -142,11 +142,11 @@ def test_many_memories_are_several_events_of_one_transaction(lab, tmp_path, trig
     """Ids and edges run on across events."""
     monkeypatch.setattr("memlab.moving._load._CHUNK", 10)
     lab.remember_many([{"text": f"memory {n}", "session": "s"} for n in range(25)], chain=True)
-    path = lab.export(tmp_path / "a.parquet")
+    path = lab.io.export(tmp_path / "a.parquet")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        loaded = other.load(path)
+        loaded = other.io.load(path)
         assert (len(other), loaded.edges) == (25, 24)
-        kinds = [event.kind for event in other._store.journal.events() if event.kind == "import"]
+        kinds = [event.kind for event in other.store.journal.events() if event.kind == "import"]
         assert len(kinds) == 4  # three of memories, one of edges
         assert other.memories["text"][24] == "memory 24"
 
@@ -155,11 +155,11 @@ def test_a_markdown_file_and_a_mirror_hold_neither_markup_nor_control_characters
     evil = "<script>alert(1)</script> <!-- \x1b]0;x\x07 \x9b \u202e -->"
     lab.remember(evil, tags=[f"tag {evil}"], title=evil, context=f"before: {evil}")
     lab.remember("if a < b && c: List[int] -> x", subject=evil, predicate="likes", value=evil)
-    written = lab.export(tmp_path / "out.md").read_text()
-    mirrored = "".join(page.read_text() for page in lab.mirror(tmp_path / "copy").folder.iterdir())
+    written = lab.io.export(tmp_path / "out.md").read_text()
+    mirrored = "".join(page.read_text() for page in lab.io.mirror(tmp_path / "copy").folder.iterdir())
     for told in (written, mirrored):
         assert "<s" not in told
         assert "<!" not in told
         assert not set(told) & set("\x1b\x07\x9b\u202e")
         assert "if a < b && c: List[int] -> x" in told  # code stays as it is
-    assert content(memlab.load(tmp_path / "out.md", embedder=lab.embedder, clock=lab._store.clock)) == content(lab)
+    assert content(memlab.load(tmp_path / "out.md", embedder=lab.embedder, clock=lab.store.clock)) == content(lab)

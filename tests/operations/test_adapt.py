@@ -21,7 +21,7 @@ def agent(trigrams, clock):
         chance = random.Random(0)
         texts = [f"{chance.choice(WORDS)} and {chance.choice(WORDS)} {n}" for n in range(12)]
         lab.remember_many([{"text": t, "importance": n % 2} for n, t in enumerate(texts)])
-        lab.settle()  # what is linked in the background decides what is probed, and when it is done is chance
+        lab.graph.link_waiting()  # what is linked in the background decides what is probed
         yield lab
 
 
@@ -48,7 +48,7 @@ def test_a_log_that_is_too_small_changes_nothing_and_says_so(agent, clock):
 def test_what_does_better_where_the_search_has_not_looked_is_installed(agent, clock):
     live(agent, clock, 60)
     before = agent.policies["recall-score"].hash
-    adapted = agent.run("(adapt-policy)")[0].value
+    adapted = agent.operations.run("(adapt-policy)")[0].value
     assert adapted.action == "installed"
     assert adapted.gain[1] > 0  # the whole interval, on recalls that were held out
     params = dict(adapted.params)
@@ -104,7 +104,7 @@ def test_it_is_the_same_every_time(trigrams):
         clock = memlab.ManualClock("2026-03-01")
         with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
             lab.remember_many([{"text": f"{w} {n}", "importance": n / 7} for n, w in enumerate(WORDS)])
-            lab.settle()
+            lab.graph.link_waiting()
             live(lab, clock, 25)
             return repr(adapt(lab))
 

@@ -240,7 +240,7 @@ class TestInALab:
                 uses[memory.id] = [clock()]
                 clock.advance(hours=5)
             for source in (4, 11, 18):  # all of module 3
-                lab.link(source, 23, weight=0.5)
+                lab.graph.link(source, 23, weight=0.5)
             for day in range(14):
                 for hit in (hits := lab.recall(f"how long does the build of module {day % 7} take?", limit=self.LIMIT)):
                     uses[hit.id].append(clock())

@@ -123,12 +123,12 @@ class TestFactsOfALab:
         lab.use("factgraph")
         given = [("lives-in", 0.95, "conversation"), ("uses", 0.4, "file"), ("knows", 0.7, "user-edit")]
         for predicate, confidence, source in given:
-            lab.fact("Ada", predicate, predicate, confidence=confidence, source=source)
+            lab.facts.add("Ada", predicate, predicate, confidence=confidence, source=source)
         clock.advance(days=40)
         for _ in range(4):
             lab.recall("Ada uses uses", limit=1)
         clock.advance(days=30)
-        table = lab.facts().to_dicts()
+        table = lab.facts.frame().to_dicts()
         assert len({row["access"] for row in table}) > 1
         for row in table:
             days = 30 if row["access"] else 70

@@ -34,14 +34,14 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
     "recall where": lambda lab: lab.recall("tea", where=pl.col("kind") == TOKEN),
     "feedback source": lambda lab: lab.feedback(1, "success", source=TOKEN),
     "feedback agent": lambda lab: lab.feedback(1, "success", agent=TOKEN),
-    "agent": lambda lab: lab.conversation(TOKEN),
-    "deprecate": lambda lab: lab.deprecate(1, f"because of {TOKEN}"),
+    "agent": lambda lab: lab.agents.conversation(TOKEN),
+    "deprecate": lambda lab: lab.review.deprecate(1, f"because of {TOKEN}"),
     "purge": lambda lab: lab.purge(1, reason=TOKEN),
-    "fact": lambda lab: lab.fact("Ada", "likes", TOKEN),
-    "entity": lambda lab: lab.entity(TOKEN, type="person"),
+    "fact": lambda lab: lab.facts.add("Ada", "likes", TOKEN),
+    "entity": lambda lab: lab.entities.declare(TOKEN, type="person"),
     "policy": lambda lab: lab.policies.install("recall-score", f"(fn [length] length) ; {TOKEN}"),
     "reason": lambda lab: lab.policies.install("recall-score", "(fn [length] length)", reason=TOKEN),
-    "backup": lambda lab: lab.backup(lab._store.folder.parent / TOKEN),
+    "backup": lambda lab: lab.io.backup(lab.store.folder.parent / TOKEN),
     "pack": lambda lab: lab.use(f'(pack p "{TOKEN}")'),
 }
 
@@ -50,11 +50,11 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
 def test_a_name_that_holds_a_secret_is_refused_and_nothing_is_stored(disk: Any, tmp_path: Path, name: str) -> None:
     with disk() as lab:
         lab.remember("a first memory of tea")
-        before = lab._store.journal.head
+        before = lab.store.journal.head
         with pytest.raises(PrivacyError) as refused:
             NAMES[name](lab)
         assert TOKEN not in str(refused.value)
-        assert lab._store.journal.head == before
+        assert lab.store.journal.head == before
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
 
 
@@ -64,7 +64,7 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
         hits = lab.recall(f"is {TOKEN} tea?")
         assert [found.type for found in hits.redacted] == ["GitHub token"]
         assert "1 secrets redacted" in repr(hits)
-        event = list(lab._store.journal.events(kinds=["recall"]))[-1]
+        event = list(lab.store.journal.events(kinds=["recall"]))[-1]
         assert event.body["redacted"] == ["GitHub token"]
         assert lab.recall(f"is {TOKEN} tea?", project=None, log=False).redacted
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
@@ -73,10 +73,10 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
 def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
     told = lab.remember_many(["tea", f"use {TOKEN}"])
     assert [(id, found.type) for id, found in told.redacted] == [(2, "GitHub token")]
-    event = list(lab._store.journal.events(kinds=["remember"]))[-1]
+    event = list(lab.store.journal.events(kinds=["remember"]))[-1]
     assert event.body["redacted"] == [[2, "GitHub token"]]
     lab.edit(1, text=f"tea, and {TOKEN}")
-    event = list(lab._store.journal.events(kinds=["remember"]))[-1]
+    event = list(lab.store.journal.events(kinds=["remember"]))[-1]
     assert event.body["redacted"] == [[3, "GitHub token"]]
     lab.close()
 
@@ -129,11 +129,11 @@ def test_an_import_leaves_them_out_and_says_so(disk: Any, tmp_path: Path, trigra
     assert without_sensitive([".env", "a.py"]) == (["a.py"], (".env",))
     with memlab.open(embedder=trigrams) as lab:
         lab.remember("tea", files=["a.py", "b.txt"])
-        lab.export(tmp_path / "lab.jsonl")
+        lab.io.export(tmp_path / "lab.jsonl")
     file = tmp_path / "lab.jsonl"
     file.write_text(file.read_text().replace("b.txt", ".env"))
     with disk() as lab:
-        told = lab.load(file)
+        told = lab.io.load(file)
         assert told.left_out == {"path of a file of secrets": 1}
         assert lab.memories["files"].to_list() == [["a.py"]]
 

@@ -27,10 +27,10 @@ def reached(lab, query, **more):
 @pytest.fixture
 def town(lab):
     """Facts of three people; no fact shares a word with the questions below but for the names."""
-    lab.fact("Ada Lovelace", "lives-in", object="Oslo", text="one")
-    lab.fact("Ada Lovelace", "knows", object="Grace Hopper", text="two")
-    lab.fact("Grace Hopper", "uses", "COBOL", text="three")
-    lab.fact("Zygmunt", "uses", "xylophones", text="four")
+    lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", text="one")
+    lab.facts.add("Ada Lovelace", "knows", object="Grace Hopper", text="two")
+    lab.facts.add("Grace Hopper", "uses", "COBOL", text="three")
+    lab.facts.add("Zygmunt", "uses", "xylophones", text="four")
     lab.use(pack())
     return lab
 
@@ -41,7 +41,7 @@ class TestWhatBegins:
         assert reached(town, "where is ADA  lovelace?") == {1: 1.0, 2: 1.0}
 
     def test_an_alias_counts_as_much_as_the_name(self, town):
-        town.entity("Zygmunt", aliases=["the xylophonist"])
+        town.entities.declare("Zygmunt", aliases=["the xylophonist"])
         town.use(pack(seeds=1))
         assert reached(town, "and the Xylophonist's plans?") == {4: 1.0}
 
@@ -72,50 +72,50 @@ class TestWhatBegins:
         assert {1, 2, 3} <= set(hits.slate.ids.tolist())
 
     def test_a_merged_name_begins_at_the_one_it_stands_for(self, town):
-        town.fact("A. L.", "likes", "bees", text="five")
-        town.merge_entities("A. L.", into="Ada Lovelace")
+        town.facts.add("A. L.", "likes", "bees", text="five")
+        town.entities.merge("A. L.", into="Ada Lovelace")
         town.use(pack(seeds=1))
         assert reached(town, "a. l.").keys() == {1, 2, 5}
-        town.split_entity("A. L.")
+        town.entities.split("A. L.")
         assert reached(town, "a. l.") == {5: 1.0}
 
     def test_names_are_learned_as_they_come(self, town):
         town.use(pack(seeds=1))
-        town.entity("Quentin")
+        town.entities.declare("Quentin")
         assert reached(town, "Quentin?").keys() != {5}
-        town.fact("Quentin", "uses", "x", text="five")
+        town.facts.add("Quentin", "uses", "x", text="five")
         assert reached(town, "Quentin?") == {5: 1.0}
-        town.entity("Quentin", aliases=["Mr Q"])
+        town.entities.declare("Quentin", aliases=["Mr Q"])
         assert reached(town, "mr q") == {5: 1.0}
-        town.split_entity("Quentin", "Mr Q", facts=[])
+        town.entities.split("Quentin", "Mr Q", facts=[])
         assert reached(town, "mr q").get(5, 0) < 1
 
 
 class TestWhatDoesNot:
     def test_a_declared_entity_that_nothing_mentions_takes_no_place(self, town):
-        town.entity("xylophone of Zygmunt")
+        town.entities.declare("xylophone of Zygmunt")
         town.use(pack(seeds=1))
         assert reached(town, "xylophone of Zygmunt").keys() == {4}
 
     def test_an_entity_of_another_project_takes_no_place(self, lab):
-        lab.fact("Orion", "has", "tests", project="a", text="one")
-        lab.fact("Orion prime", "has", "bugs", project="b", text="two")
+        lab.facts.add("Orion", "has", "tests", project="a", text="one")
+        lab.facts.add("Orion prime", "has", "bugs", project="b", text="two")
         lab.use(pack(seeds=1))
         assert reached(lab, "orion prime", project="a") == {1: 1.0}
         assert reached(lab, "orion prime", project="b") == {2: 1.0}
 
     def test_what_was_retracted_is_not_reached_and_its_entity_takes_no_place(self, town):
         town.use(pack(seeds=1))
-        town.retract(4)
+        town.facts.retract(4)
         assert 4 not in reached(town, "Zygmunt")
 
     def test_part_of_a_word_names_nobody(self, lab):
-        lab.fact("Al", "likes", "tea", text="one")
+        lab.facts.add("Al", "likes", "tea", text="one")
         lab.use(pack(seeds=1))
         assert reached(lab, "Alabama also").get(1, 0) < 1
 
     def test_a_stop_word_is_meant_as_a_word(self, lab):
-        lab.fact("The", "is", "a band", text="one")
+        lab.facts.add("The", "is", "a band", text="one")
         lab.use(pack(seeds=1))
         assert reached(lab, "the price of tea").get(1, 0) < 1
 
@@ -140,7 +140,7 @@ class TestWhatDoesNot:
     ],
 )
 def test_names_of_all_scripts_are_named_outright(lab, name, question):
-    lab.fact(name, "uses", "qqq", text="one")
+    lab.facts.add(name, "uses", "qqq", text="one")
     lab.use(pack(seeds=1))
     assert reached(lab, question) == {1: 1.0}
 
@@ -166,23 +166,23 @@ class TestSlates:
 
     def test_a_logged_recall_is_recalled_again_as_it_was(self, disk):
         with disk() as lab:
-            lab.fact("Ada Lovelace", "lives-in", object="Oslo", text="one")
+            lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", text="one")
             lab.use(pack(seeds=2))
             logged = lab.recall("ada lovelace").slate
-            lab.fact("Ada Lovelace", "knows", object="Grace", text="two")
-            lab.merge_entities("Ada Lovelace", into="Grace")
+            lab.facts.add("Ada Lovelace", "knows", object="Grace", text="two")
+            lab.entities.merge("Ada Lovelace", into="Grace")
         with disk() as lab:
-            decision = lab.slates.decisions.collect().row(0, named=True)
-            again = lab._recall_at(decision, lab.pack)
+            decision = lab.slates().decisions.collect().row(0, named=True)
+            again = lab.recall_again(decision, lab.pack)
             assert again["memory_id"].to_list() == logged.ids.tolist() == [1]
             assert again["received"].to_list() == logged.numbers["received"].tolist()
 
 
 def test_the_nearest_of_many_names_counts(lab):
     """Ten thousand aliases do not bury the one that is meant."""
-    lab.entity("Ada", aliases=[f"pseudonym number {number}" for number in range(10_000)] + ["quixotic zebra"])
-    lab.fact("Ada", "uses", "x", text="one")
-    lab.fact("zebras", "use", "y", text="two")
+    lab.entities.declare("Ada", aliases=[f"pseudonym number {number}" for number in range(10_000)] + ["quixotic zebra"])
+    lab.facts.add("Ada", "uses", "x", text="one")
+    lab.facts.add("zebras", "use", "y", text="two")
     lab.use(pack(seeds=1))
     assert reached(lab, "a quixotic zebra?") == {1: 1.0}
 

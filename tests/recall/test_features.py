@@ -167,7 +167,7 @@ class TestWhatMayBeNull:
         policy = learned.policies.install("recall-score", self.SET)
         slate = learned.recall("goats").slate
         assert dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)) == {1: 2.5, 2: 7}
-        frame = learned.slates.candidates.collect()
+        frame = learned.slates().candidates.collect()
         assert frame["difficulty"].to_list() == [4, None]
         again = load_pack(f"(pack p) (defpolicy recall-score {self.SET[4:-1]})").policies["recall-score"]
         assert again.columns(frame, by="decision").to_list() == frame["score"].to_list()
@@ -199,7 +199,7 @@ class TestSets:
         assert feature(slate, "(overlap query-tags tags)") == {1: 2, 2: 0}
         assert dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)) == {1: 3, 2: 0}
         assert slate.frame['(has tags "style")'].dtype == pl.Boolean
-        scores = tagged.policies["recall-score"].columns(tagged.slates.candidates.collect(), by="decision")
+        scores = tagged.policies["recall-score"].columns(tagged.slates().candidates.collect(), by="decision")
         assert scores.to_list() == [3, 0]
 
     def test_they_can_exclude(self, tagged):

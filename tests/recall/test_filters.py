@@ -170,7 +170,7 @@ class TestPopulationsAreKept:
 
         def of(**arguments):
             question = Question("goat", at=0, filters=Filters.of(**arguments))
-            return recaller.population(stages._store.state, question)
+            return recaller.population(stages.store.state, question)
 
         return of
 

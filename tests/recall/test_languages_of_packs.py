@@ -3,10 +3,10 @@
 import pytest
 
 import memlab
-from memlab.subjects.recalling.past import Past
 from memlab.policies import FEATURES, load_pack
 from memlab.recall import Recaller
 from memlab.slates import encode
+from memlab.subjects.recalling.past import Past
 
 WORDS_ALONE = """(setting dense-candidates 0) (setting spread-steps 0) (setting probe-rate 0)
     (defpolicy recall-score [lexical] lexical)"""
@@ -60,7 +60,7 @@ def test_a_logged_recall_is_repeated_byte_by_byte_whatever_pack_lives_now(house)
     house.remember("Noch ein Haus")
     house.use(pack("english"))
     house.recall("Haus", log=False)
-    past = Past(house._store.journal, Recaller(house._store.embedder))
+    past = Past(house.store.journal, Recaller(house.store.embedder))
     logged = past.logged(decision)
     assert encode(past.recall(decision, load_pack(pack("german")))) == encode(logged)
     assert past.recall(decision, load_pack(pack("english"))).ids.tolist() == []

@@ -78,7 +78,7 @@ def asked(populations, state, *, project=None, session=None, filters=None):
 def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
     kept = Populations()
     with memlab.open(embedder=lambda texts: [[1.0, len(text)] for text in texts]) as lab:
-        state = lab._store.state
+        state = lab.store.state
         for kind, what in [*story, *(("ask", number) for number in range(len(FILTERS)))]:
             if kind == "ask":
                 assert told(state, asked(kept, state, **FILTERS[what])) == told(
@@ -97,13 +97,13 @@ def lab():
 
 class TestWhatIsKept:
     def test_the_same_question_gets_the_same_population(self, lab):
-        populations, state = Populations(), lab._store.state
+        populations, state = Populations(), lab.store.state
         first = asked(populations, state)
         lab.feedback(1, "success")
         assert asked(populations, state) is first
 
     def test_one_more_memory_is_added_to_the_same_arrays(self, lab):
-        populations, state = Populations(), lab._store.state
+        populations, state = Populations(), lab.store.state
         found = [asked(populations, state)]
         for session in "bc":
             found[-1].lengths(state, state.words)
@@ -116,7 +116,7 @@ class TestWhatIsKept:
         assert (len(first), first.lengths(state, state.words).sessions.rows.tolist()) == (5, [5])
 
     def test_a_memory_that_takes_no_part_leaves_the_others_as_they_were(self, lab):
-        populations, state = Populations(), lab._store.state
+        populations, state = Populations(), lab.store.state
         assert asked(populations, state).mask is None
         lab.remember("spaces", scope="session", session="elsewhere")
         found = asked(populations, state)
@@ -124,7 +124,7 @@ class TestWhatIsKept:
         assert found.search["rows"].tolist() == [0, 1, 2, 3, 4]
 
     def test_a_change_of_a_memory_counts_anew(self, lab):
-        populations, state = Populations(), lab._store.state
+        populations, state = Populations(), lab.store.state
         asked(populations, state)
         lab.forget(2)
         assert asked(populations, state).rows.tolist() == [0, 2, 3, 4]

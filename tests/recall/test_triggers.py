@@ -45,7 +45,7 @@ def test_the_language(trigger, text, expected):
 
 
 def rows(lab, text, known=None):
-    return (known or Triggers()).called(lab._store.state, text).tolist()
+    return (known or Triggers()).called(lab.store.state, text).tolist()
 
 
 @given(st.lists(st.lists(patterns, max_size=2), min_size=1, max_size=6), st.text(alphabet="abA*. ", max_size=12))
@@ -96,7 +96,7 @@ class TestTenThousand:
         assert all(hit.kind != "negative" for hit in crowd.recall("drop table on Monday", log=False))
 
     def test_looking_takes_less_than_a_loop_over_all(self, crowd):
-        known, state = Triggers(), crowd._store.state
+        known, state = Triggers(), crowd.store.state
         known.called(state, "x")
 
         def best(call):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
+from memlab.subjects.clusters.directions import directions
 from memlab.subjects.clusters.refining import refine
 from memlab.subjects.clusters.searching import assign, clusters
-from memlab.subjects.clusters.directions import directions
 
 
 @pytest.fixture(scope="module")

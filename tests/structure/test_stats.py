@@ -34,7 +34,7 @@ def filled(lab, clock, each=12):
 
 
 def of(lab, clock, **more):
-    with lab._reading() as state:
+    with lab.store.reading() as state:
         return stats(state, lab.pack, now=clock(), **more)
 
 

@@ -9,9 +9,8 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
 from memlab.errors import DamagedLab, InputError
-from memlab.subjects.clusters.searching import Clusters, assign, clusters
-from memlab.subjects.clusters.searching import by_size, natural_size
 from memlab.subjects.clusters.directions import directions
+from memlab.subjects.clusters.searching import Clusters, assign, by_size, clusters, natural_size
 
 
 def brute(found, vectors):

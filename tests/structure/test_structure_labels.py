@@ -23,7 +23,7 @@ def state(lab, clock):
         hits = lab.recall(query, limit=2)
         lab.feedback(hits[0], "success")
         clock.advance(hours=30)
-    return lab._store.state
+    return lab.store.state
 
 
 @pytest.mark.parametrize("name", pack_names())

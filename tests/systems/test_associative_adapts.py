@@ -38,7 +38,7 @@ def agent(trigrams, clock):
     """Links come from the session alone: what the engine would add by itself is another system's subject."""
     pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 0)'
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-        lab.run(SESSION)
+        lab.operations.run(SESSION)
         yield lab
 
 
@@ -71,7 +71,7 @@ class TestSpreading:
     @pytest.mark.parametrize("steps", [0, 1, 2, 3])
     @pytest.mark.parametrize("threshold", [0.01, 0.2, 0.5])
     def test_activation_over_both_directions_with_a_cut(self, agent, steps, threshold):
-        ran = agent.run(f"(activate [1 5] {steps} 0.7 {threshold})")
+        ran = agent.operations.run(f"(activate [1 5] {steps} 0.7 {threshold})")
         got = {row["id"] if row["kind"] == "memory" else row["name"][4:]: row["activation"] for row in ran[0].rows}
         expected = spread({1: 1.0, 5: 1.0}, graph(), steps=steps, damping=0.7, threshold=threshold)
         assert got == pytest.approx(expected)
@@ -84,7 +84,7 @@ class TestSpreading:
             assert row["activation"] == pytest.approx(expected[row["memory_id"]])
 
     def test_a_trace_multiplies_along_the_strongest_paths(self, agent):
-        frame = agent.run("(trace 1 2)")[0].value.frame
+        frame = agent.operations.run("(trace 1 2)")[0].value.frame
         got = {
             (row["to_id"], row["depth"]): row["product"]
             for row in frame.iter_rows(named=True)
@@ -103,7 +103,9 @@ class TestScores:
     def test_the_score_of_a_recall(self, agent, clock):
         """0.4 activation + 0.3 recency + 0.2 importance + 0.1 success / (success + fail + 1)."""
         clock.advance(days=3)
-        agent.run('(recall "cold cache" 3) (feedback 1 "success") (feedback 1 "success") (feedback 2 "fail")')
+        agent.operations.run(
+            '(recall "cold cache" 3) (feedback 1 "success") (feedback 1 "success") (feedback 2 "fail")'
+        )
         clock.advance(days=10)
         memories = {row["id"]: row for row in agent.memories.to_dicts()}
         hits = agent.recall("cold cache", log=False)
@@ -120,11 +122,11 @@ class TestScores:
         assert memories[2]["fail"] == 1
 
     def test_decay_sets_the_half_life_and_is_in_the_history(self, agent, clock):
-        agent.run("(decay! 10)")
+        agent.operations.run("(decay! 10)")
         clock.advance(days=20)
         row = agent.recall("tea", log=False).slate.frame.filter(memory_id=5).row(0, named=True)
         assert row["recency"] == pytest.approx(0.5 ** (20 / (10 * 0.5)))
-        *_, logged = agent._store.journal.events(kinds=("use",))
+        *_, logged = agent.store.journal.events(kinds=("use",))
         assert logged.body["reason"] == "decay!: a half-life of 10 days"
         agent.policies.rollback()
         row = agent.recall("tea", log=False).slate.frame.filter(memory_id=5).row(0, named=True)
@@ -143,7 +145,7 @@ class TestScores:
             " (if (not (empty? under-explored)) (first under-explored) -1)) -1))",
         }
         before = {slot: agent.policies[slot].meaning_hash for slot in ("half-life", "recall-score", "explore")}
-        ran = agent.run("\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items()))
+        ran = agent.operations.run("\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items()))
         assert [step.rows[0]["slot"] for step in ran] == ["half-life", "recall-score", "explore"]
         # As they stand in the pack, to the operation.
         assert {slot: agent.policies[slot].meaning_hash for slot in before} == before
@@ -207,8 +209,8 @@ class TestTogether:
 
 class TestShape:
     def test_density_clustering_and_key_memories(self, agent):
-        agent.run('(recall "cold cache" 2) (recall "cold cache" 1)')
-        told = agent.run("(stats)")[0].value
+        agent.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
+        told = agent.operations.run("(stats)")[0].value
         totals = dict(told.frames["totals"].iter_rows())
         joined = graph()
         nodes = list(joined)
@@ -245,8 +247,8 @@ class TestShape:
         for days in (1, 5, 3, 30):
             clock.advance(days=days)
             if days < 30:
-                agent.run('(recall "cold cache" 1) (recall "cold cache" 1)')
-            told = agent.stats(progress=False).frames["layers"]
+                agent.operations.run('(recall "cold cache" 1) (recall "cold cache" 1)')
+            told = agent.graph.stats(progress=False).frames["layers"]
             counted = {row["layer"]: row["memories"] for row in told.iter_rows(named=True) if row["memories"]}
             wanted = {}
             for memory in agent.memories.to_dicts():
@@ -258,7 +260,7 @@ class TestShape:
 
     def test_what_had_a_time_to_live_goes_when_it_is_over(self, agent, clock):
         def gone():
-            agent.maintain(progress=False)
+            agent.upkeep.maintain(progress=False)
             return {row["id"] for row in agent.memories.to_dicts() if row["status"] not in ("active", "confirmed")}
 
         clock.advance(days=6)
@@ -281,7 +283,7 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
     words = ["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         chance = random.Random(3)
-        lab.run(
+        lab.operations.run(
             "\n".join(
                 f'(remember "{chance.choice(words)} and {chance.choice(words)} {n}" fact {0.9 if n % 2 else 0.1})'
                 for n in range(12)
@@ -305,7 +307,7 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
         assert adapt(lab).action == "installed"
         better = lab.policies["recall-score"].hash
         counts.append(live(30))
-        lab.run('(set-policy-fn recall-score "(fn [importance] (- 1 importance))")')
+        lab.operations.run('(set-policy-fn recall-score "(fn [importance] (- 1 importance))")')
         counts.append(live(30))
         told = lab.policies.attribution("recall-score").frame
         assert [(row["success"], row["fail"]) for row in told.iter_rows(named=True)] == counts
@@ -318,8 +320,8 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
 
 def test_the_whole_memory_is_data(agent, tmp_path, trigrams, clock):
     """Kept as data and as S-expressions: what is written is read back, and one memory is a form."""
-    agent.run('(recall "cold cache" 3) (feedback 1 "success")')
-    path = agent.export(tmp_path / "memory.sexp")
+    agent.operations.run('(recall "cold cache" 3) (feedback 1 "success")')
+    path = agent.io.export(tmp_path / "memory.sexp")
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.pack.hash == agent.pack.hash
         assert other.memories.drop("origin").equals(agent.memories.drop("origin"))

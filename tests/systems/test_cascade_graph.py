@@ -63,8 +63,8 @@ def lab(clock):
     with memlab.open(embedder=load_embedder(topics), clock=clock, pack="cascade") as opened:
         opened.remember_many([{"confidence": 0.6, "strength": 1.0, **memory} for memory in MEMORIES], linking="off")
         for source, target, relation, weight in LINKS:
-            opened.link(source, target, relation, weight=weight)
-        with opened._store.writing() as tx:
+            opened.graph.link(source, target, relation, weight=weight)
+        with opened.store.writing() as tx:
             cluster = {"source": [7, 8], "kind": "cluster", "target": ["storage"] * 2, "weight": [1.0, 1.0]}
             tx.event("link", {"join": [cluster | {"relation": "in-cluster"}]}, at=clock())
         yield opened
@@ -164,7 +164,7 @@ class TestWarnings:
         assert hits[0].score == pytest.approx(boosted(lab, expected, clock())[9])
 
     def test_it_is_there_at_the_next_turn(self, lab):
-        turns = lab.turns(verifier=memlab.verifiers.overlap)
+        turns = lab.agents.turns(verifier=memlab.verifiers.overlap)
         assert not turns.turn("then print(token) to the console")
         assert turns.wait(30)
         assert [hit.id for hit in turns.turn("and on")] == [9]
@@ -246,11 +246,11 @@ class TestAfterEachRetrieval:
     def test_seeds_and_nothing_verified_is_a_gap_that_is_reviewed(self, lab):
         hits = lab.recall("which redis version do we deploy?", session="s1")
         assert lab.verify(hits, []).gap is not None
-        (gap,) = lab.gaps.to_dicts()
+        (gap,) = lab.review.gaps().to_dicts()
         assert (gap["snippet"], gap["session"]) == ("which redis version do we deploy?", "s1")
         answer = lab.remember("redis 7 since we deploy by helm", linking="off")
-        lab.close_gap(gap["gap"], f"remembered as {answer.id}")
-        assert lab.gaps["closed"].null_count() == 0
+        lab.review.close_gap(gap["gap"], f"remembered as {answer.id}")
+        assert lab.review.gaps()["closed"].null_count() == 0
 
     def test_the_tag_that_most_share_is_given_to_the_others(self, lab):
         lab.remember("tabs again", kind="fact", linking="off")
@@ -262,7 +262,7 @@ class TestAfterEachRetrieval:
     def test_every_fiftieth_recall_clusters_are_due(self, lab):
         for count in range(1, 51):
             lab.recall("tabs", limit=1)
-            with lab._reading() as state:
+            with lab.store.reading() as state:
                 assert memlab.life.refine_due(state, lab.pack) is (count == 50)
 
 

@@ -3,7 +3,7 @@
     lab = memlab.open("friend.memlab", pack="companion")
     lab.remember("The user's name is Ada", kind="personal")              # a user fact: does not fade
     lab.remember("We laughed about the goat", kind="event")              # an agent's memory: 100, then less every day
-    lab.schedule()                                                       # notes what changed, every four hours
+    lab.upkeep.schedule()                                                       # notes what changed, every four hours
 
 A memory loses max(2, 5 - 0.03 emotional weight) of its strength a day since it was last recalled; a recall adds 5 to
 what is left. It is vivid from 80 on, clear from 50, hazy from 20, then a fragment, and at 0 it is softly deleted. The
@@ -71,7 +71,7 @@ class Friend:
     def live(self, *, until):
         """From pass to pass until so many days have gone by since that Monday; the ledger knows what each finds."""
         while self.clock() < MONDAY + round(until * DAY):
-            found = self.lab.maintain()
+            found = self.lab.upkeep.maintain()
             for row in found.frame.iter_rows(named=True):
                 self.told[row["id"]].append(((self.clock() - MONDAY) / DAY, row["to"]))
             for row in self.lab.memories.iter_rows(named=True):
@@ -91,7 +91,7 @@ def story(trigrams):
         "jazz": friend.remember("Ada talked of jazz clubs in Lisbon", kind="observation"),
         "bus": friend.remember("The bus was late on a rainy Monday morning", kind="event", days_ago=7.0),
     }
-    friend.forecast = friend.lab.forecast(list(ids.values()), MONDAY + 14 * DAY, points=200)
+    friend.forecast = friend.lab.upkeep.forecast(list(ids.values()), MONDAY + 14 * DAY, points=200)
     friend.live(until=6)
     friend.hits = friend.recall("jazz clubs in Lisbon")
     friend.live(until=14)
@@ -162,12 +162,12 @@ def test_the_forecast_of_the_first_day_came_true(story):
 
 def test_only_transitions_were_written(story):
     """84 passes, and an event for each in which something changed."""
-    events = [event for event in story.lab._store.journal.events(kinds=["maintain"]) if event.at < MONDAY + 14 * DAY]
+    events = [event for event in story.lab.store.journal.events(kinds=["maintain"]) if event.at < MONDAY + 14 * DAY]
     assert len(events) == len({at for told in story.told.values() for at, _ in told})
 
 
 def test_thirty_days_later_it_may_be_purged(story):
     deleted = story.told[story.ids["bus"]][-1][0]
     for days, waiting in ((deleted + 29.9, []), (deleted + 30, [story.ids["bus"]])):
-        due = story.lab.maintain(MONDAY + round(days * DAY)).due
+        due = story.lab.upkeep.maintain(MONDAY + round(days * DAY)).due
         assert due["id"].to_list() == waiting

@@ -80,7 +80,7 @@ class TestCascade:
         assert min(cosine(lab, seed) for seed in seeds) > 0.5
         lab.remember_many([*seeds, *(f"beside {n}" for n in range(13))], linking="off")
         for n in range(13):
-            lab.link(n + 1, n + 14, weight=0.5)
+            lab.graph.link(n + 1, n + 14, weight=0.5)
         found = asked(lab)
         assert {text for text in found if text.startswith("beside")} == {f"beside {n}" for n in range(10)}
         assert found["beside 3"] == pytest.approx(0.5 * 0.7 * 1.5)
@@ -90,7 +90,7 @@ class TestCascade:
         lab = opened("cascade")
         lab.remember_many([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source, weight in ((1, 0.3), (2, 0.9), (3, 1.0)):
-            lab.link(source, source + 1, weight=weight)
+            lab.graph.link(source, source + 1, weight=weight)
         found = asked(lab)
         assert found["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
         assert found["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), "that edge's weight, not the product of both"
@@ -99,9 +99,9 @@ class TestCascade:
     def test_what_is_reached_twice_keeps_the_better_score_though_it_came_later(self, near, opened):
         lab = opened("cascade")
         lab.remember_many([near.at(0.6, "seed"), "by hand", "twice"], linking="off")
-        lab.link(1, 3, weight=0.1)
-        lab.link(1, 2, weight=1.0)
-        lab.link(2, 3, weight=1.0)
+        lab.graph.link(1, 3, weight=0.1)
+        lab.graph.link(1, 2, weight=1.0)
+        lab.graph.link(2, 3, weight=1.0)
         assert asked(lab)["twice"] == pytest.approx(max(0.1 * 0.7, 1.0 * 0.7**2) * 1.5)
 
     @pytest.mark.parametrize(("closeness", "again"), [(0.33, False), (0.27, True)])
@@ -111,7 +111,7 @@ class TestCascade:
         next_one = near.at(closeness, "And this?")
         assert cosine(lab, next_one) == pytest.approx(closeness, abs=0.01)
         lab.remember("A note", triggers=["about", "this"], kind="negative", linking="off")
-        turns = lab.turns()
+        turns = lab.agents.turns()
         told = []
         for context in (QUESTION, next_one, "the end"):
             told.append([hit.text for hit in turns.turn(context)])
@@ -163,7 +163,7 @@ class TestCompanion:
         lab = opened("companion")
         lab.remember_many([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source in (1, 2, 3):
-            lab.link(source, source + 1, "similar-to", weight=0.9)
+            lab.graph.link(source, source + 1, "similar-to", weight=0.9)
         assert asked(lab).keys() == {"seed", "one away", "two away"}
         assert asked(lab)["two away"] == pytest.approx(0.6 * cosine(lab, "two away") + 0.4)
 
@@ -219,11 +219,11 @@ class TestWorkbench:
         lab.remember_many([{"text": f"note {n}", "project": "api"} for n in range(2)] + ["for all"], linking="off")
         lab.delete(project="api")
         clock.advance(days=29.99)
-        assert lab.maintain().due.is_empty()
+        assert lab.upkeep.maintain().due.is_empty()
         clock.advance(days=0.01)
-        assert lab.maintain().due["id"].to_list() == [1, 2]
+        assert lab.upkeep.maintain().due["id"].to_list() == [1, 2]
         lab.restore(project="api")
-        assert lab.maintain().due.is_empty()
+        assert lab.upkeep.maintain().due.is_empty()
         assert lab.memories["status"].to_list() == ["active"] * 3
 
 
@@ -233,7 +233,7 @@ class TestFactgraph:
         lab = opened("factgraph")
         nearness = {"Ann": 0.9, "Bob": 0.5, "Cid": 0.8, "Dora": 0.7, "Eve": 0.6}
         for name, c in nearness.items():
-            lab.fact(near.at(c, name), "grows", f"what {name} grows", text=f"a crop of {name}", linking="off")
+            lab.facts.add(near.at(c, name), "grows", f"what {name} grows", text=f"a crop of {name}", linking="off")
         for n in range(3):
             lab.remember(near.at(0.3, f"the nearest text {n}"), linking="off")
         crops = {text for text in asked(lab) if text.startswith("a crop")}
@@ -248,7 +248,7 @@ class TestFactgraph:
         people = ["Ann", "Bob", "Cid", "Dora"]
         lab.policies.install("link", '(fn [] "none")', reason="no edges but those of facts")
         for one, other in itertools.pairwise(people):
-            lab.fact(one, "knows", object=other, text=f"{one} and {other}")
+            lab.facts.add(one, "knows", object=other, text=f"{one} and {other}")
         for n in range(2):  # two that are nearer than Cid and Dora: the other entities that begin
-            lab.entity(near.at(0.4, f"stranger {n}"))
+            lab.entities.declare(near.at(0.4, f"stranger {n}"))
         assert {text for text in asked(lab) if " and " in text} == {"Ann and Bob", "Bob and Cid"}

@@ -125,7 +125,7 @@ def test_a_secret_is_redacted_and_told(project: memlab.Lab) -> None:
 
 def test_a_wrong_memory_is_flagged_reviewed_and_restored(project: memlab.Lab) -> None:
     project.remember("Use spaces for indentation now", kind="convention", **CODER)
-    flagged = project.deprecate(5, "the linter says otherwise")
+    flagged = project.review.deprecate(5, "the linter says otherwise")
     assert flagged.review["memory_id"].to_list() == [1], "what it superseded comes up for review"
     assert "Use spaces for indentation now" not in texts(project, "What is used for indentation?")
     again = project.remember("Use spaces for indentation now", kind="convention", **CODER)

@@ -83,7 +83,7 @@ class Surfaced(Sequence[Hit]):
 
 
 class Turns:
-    """The turns of one agent; made by ``lab.agents.turns``. One worker thread, which runs only while there is something to do.
+    """The turns of one agent; made by ``lab.agents.turns``. One thread, which runs only while there is something to do.
 
     Contexts are searched in the order in which they came. A memory comes up once; when the closeness of a context to
     the one before falls below the setting ``topic-closeness``, the topic is new, and everything may come up again.

@@ -75,8 +75,7 @@ NOTHING = Clustering(pl.DataFrame(schema=_SCHEMA))
 
 def centroids_of(state: State) -> Centroids:
     """The register of clusters."""
-    found = state.projection(Centroids)
-    return found
+    return state.projection(Centroids)
 
 
 def in_use(state: State, audience: str | None = None) -> Ints:

@@ -62,8 +62,7 @@ class Group:
 
 def summaries_of(state: State) -> Summaries:
     """The register of summaries."""
-    found = state.projection(Summaries)
-    return found
+    return state.projection(Summaries)
 
 
 def candidates(state: State, pack: Pack, now: int, *, older_than: float, project: str | None = None) -> Ints:
@@ -197,7 +196,9 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
     stands = summaries_of(state).all.get(row + 1)
     if stands is None or stands.undone is not None:
         why = "made by consolidation" if stands is None else "any more: it was undone already"
-        raise InputError(f"Memory {row + 1} is no summary {why}; lab.summaries() lists those that stand for others.")
+        raise InputError(
+            f"Memory {row + 1} is no summary {why}; lab.consolidation.frame() lists those that stand for others."
+        )
     status = state.names["status"]
     own = status.at(row)
     if own == "consolidated":

@@ -35,8 +35,7 @@ class Decided:
 
 def entities_of(state: State) -> Entities:
     """The register of entities."""
-    register = state.projection(Entities)
-    return register
+    return state.projection(Entities)
 
 
 def entity_named(entities: Entities, name: str) -> int:

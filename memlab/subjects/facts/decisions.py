@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from memlab.subjects.entities.decisions import entities_of, mention_edges
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
@@ -20,6 +19,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE
 from memlab.state import Change, State, entity_key, entity_name, join_of, stamps, values_of
+from memlab.subjects.entities.decisions import entities_of, mention_edges
 
 __all__ = [
     "fact_text",

@@ -110,8 +110,7 @@ def _fresh(
 
 def waiting_of(state: State) -> Waiting:
     """Which memories of a state wait to be linked."""
-    waiting = state.projection(Waiting)
-    return waiting
+    return state.projection(Waiting)
 
 
 def link_waiting(core: Core) -> bool:

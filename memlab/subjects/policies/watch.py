@@ -1,4 +1,4 @@
-"""``lab.watch``: every save of a file decides from the next recall on."""
+"""``lab.policies.watch``: every save of a file decides from the next recall on."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class _Look(NamedTuple):
 
 
 class Watch:
-    """A ``.hy`` file whose every save is used at once; made by ``lab.watch``. ``stop`` it, or use it in a ``with``.
+    """A ``.hy`` file whose every save is used at once; made by ``lab.policies.watch``. ``stop`` it, or use it in a
+    ``with``.
 
     A thread reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that
     a half-written file is let finish; then its pack is used, or its policy installed, as an event with the reason

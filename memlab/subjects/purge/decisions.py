@@ -229,8 +229,7 @@ def purging(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, di
 
 def tombstones_of(state: State) -> Tombstones:
     """What was purged from this lab: imports ask it."""
-    found = state.projection(Tombstones)
-    return found
+    return state.projection(Tombstones)
 
 
 # -- who had which names ------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from memlab.subjects.entities.decisions import entities_of
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.journal import Journal, Scrub
@@ -20,6 +19,7 @@ from memlab.state import Change, State, entity_key
 from memlab.storage.backups import backups_in, places
 from memlab.storage.copies import copies, forget_copy
 from memlab.storage.store import Store
+from memlab.subjects.entities.decisions import entities_of
 from memlab.subjects.purge.decisions import Gone
 from memlab.subjects.purge.searching import Searched, Sought, searched, sought
 

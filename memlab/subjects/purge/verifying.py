@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from memlab.subjects.entities.decisions import entities_of
 from numpy.typing import NDArray
 
 from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.schema import MEMORY, RELATIONS
 from memlab.state import PLACEHOLDER, Listed, State
+from memlab.subjects.entities.decisions import entities_of
 from memlab.subjects.purge.decisions import Cut, cut_of
 
 __all__ = ["differences"]

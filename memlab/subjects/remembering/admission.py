@@ -66,7 +66,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class Observation:
-    """An utterance that was observed: the ``admission``, and the ``memory`` that came of it, None if it was not stored."""
+    """What became of an utterance: its ``admission``, and the ``memory`` that came of it, None if it was not stored."""
 
     admission: Admission
     memory: Memory | None

@@ -1,4 +1,4 @@
-"""``lab.schedule``: upkeep again and again, for as long as a process lives."""
+"""``lab.upkeep.schedule``: upkeep again and again, for as long as a process lives."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Pace:
 
 
 class Schedule:
-    """Upkeep in the background; made by ``lab.schedule``. ``stop`` it, or use it in a ``with``.
+    """Upkeep in the background; made by ``lab.upkeep.schedule``. ``stop`` it, or use it in a ``with``.
 
     One thread makes a pass at once and then one every ``every``; each is as of the lab's clock, and the waiting is by
     real time. Passes that fell into a time when the machine slept are made up for by one. A pass that fails is shown on

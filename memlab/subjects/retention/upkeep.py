@@ -44,7 +44,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What one pass of ``lab.maintain`` recorded, as of ``at``, under the pack of this name and hash.
+    """What one pass of ``lab.upkeep.maintain`` recorded, as of ``at``, under the pack of this name and hash.
 
     ``frame``: one row for each memory's change (id, what: status or label, from, to, at). ``pruned``: the edges that
     were removed (edge, relation, weight, from_kind, source, to_kind, target). ``due``: what was deleted so long ago

@@ -10,16 +10,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from memlab.subjects.corrections.corrections import Corrected
-from memlab.subjects.review.quarantine import (
-    Displaced,
-    SetApart,
-    came_from,
-    displaced_by,
-    released,
-    set_apart,
-    written_since,
-)
 from numpy.typing import NDArray
 
 from memlab.arguments import Within, checked
@@ -35,10 +25,19 @@ from memlab.schema import RELATIONS
 from memlab.slates import Slates
 from memlab.state import Change, State, checked_text
 from memlab.subjects.core import Core, Memories
-from memlab.subjects.corrections.corrections import Corrections
+from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.corrections.decisions import joined_by_succession
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.recalling.past import Past
+from memlab.subjects.review.quarantine import (
+    Displaced,
+    SetApart,
+    came_from,
+    displaced_by,
+    released,
+    set_apart,
+    written_since,
+)
 
 __all__ = ["LabReview", "Quarantined"]
 
@@ -91,7 +90,7 @@ class Quarantined:
     (edge, memory_id, relation, outgoing, kind, other, name, weight, reinforcements; ``other`` is the number of the node
     of this kind at the other end, of a memory its id); nothing passes on to a memory in quarantine.
 
-    ``event`` is the place in the journal, for ``lab.review.release``; None in a dry run, and where nothing was to be changed.
+    ``event`` is the place in the journal, for ``lab.review.release``; None in a dry run and where nothing changes.
     """
 
     at: datetime
@@ -244,7 +243,7 @@ class LabReview:
         What has changed since stays as it is: what was restored, deleted or purged, and what would be superseded by
         what does not come back. InputError for what is no quarantine of this lab.
 
-        >>> lab.review.release(lab.review.quarantine(creator="agent:web"))                               # doctest: +SKIP
+        >>> lab.review.release(lab.review.quarantine(creator="agent:web"))      # doctest: +SKIP
         """
         seq = quarantine.event if isinstance(quarantine, Quarantined) else quarantine
         store = self._core.store
