@@ -266,8 +266,8 @@ class Lab:
         """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
 
         What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
-        from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is one;
-        what a user says is user-stated, what an assistant says is inferred.
+        from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is
+        one; what a user says is user-stated, what an assistant says is inferred.
 
         >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
         True

@@ -9,7 +9,7 @@ import pytest
 from memlab.errors import InputError
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import State
-from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, let_go, restored, statuses_of
+from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, restored, statuses_of, without_use
 from memlab.subjects.purge.decisions import Cut, Gone, gone_of, purging
 from memlab.subjects.purge.rewriting import rewritten
 
@@ -100,7 +100,7 @@ def test_a_reason_goes_with_the_flag():
 def test_what_is_on_its_way_out_is_not_let_go_once_more(status):
     state = folded(remember(1), sets(2, [1], status=status))
     with pytest.raises(InputError, match=f"Memory 1 is {status}"):
-        let_go(state, [0], "forgotten", 5)
+        without_use(state, [0], "forgotten", 5)
 
 
 # -- succession -----------------------------------------------------------------------------------------------------

@@ -116,9 +116,9 @@ class LabConsolidation:
         it is dated as its newest member. A second call writes nothing. Whether a summary may go into another one is up
         to the policy; the shipped ones say no.
 
-        Clusters are found first (as by ``lab.clusters.find``) where they have not seen all that may go. With ``dry_run``
-        nothing is written. CPU, clusters aside: 1.5 s of 10,000 memories, 10 s of 100,000, of which most is embedding each
-        sentence. Raises ReadOnlyLab, UnknownName for a project or ``by``, InputError for other values.
+        Clusters are found first (as by ``lab.clusters.find``) where they have not seen all that may go. With
+        ``dry_run`` nothing is written. CPU, clusters aside: 1.5 s of 10,000 memories, 10 s of 100,000, of which most is
+        embedding each sentence. Raises ReadOnlyLab, UnknownName for a project or ``by``, InputError for other values.
 
         >>> lab.consolidation.run(older_than_days=30, dry_run=True).frame                        # doctest: +SKIP
         """
