@@ -28,6 +28,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.index import EXACT_UP_TO, Neighbours
+from memlab.interrupts import watch_interrupts
 from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
 from memlab.life import mending
 from memlab.memory import (
@@ -143,6 +144,7 @@ class Store:
         """With ``until``, a journal of the past, nothing is opened or kept beside it."""
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
+        watch_interrupts(self)
         self.journal: Journal | Until = (
             Journal.open(folder, read_only=read_only, mend=mending()) if until is None else until
         )
@@ -179,6 +181,12 @@ class Store:
         if isinstance(self.journal, Until):
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
+
+    def free(self) -> None:
+        """Release the mutex if an interrupted call of this thread has left it held; the state is folded anew then."""
+        while self.mutex._is_owned():  # type: ignore[attr-defined]
+            self._marked = True
+            self.mutex.release()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
