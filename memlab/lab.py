@@ -499,17 +499,20 @@ class Lab:
     # -- looking ----------------------------------------------------------------------------------------------
 
     @property
+    @checked
     def memories(self) -> pl.DataFrame:
         """Every memory as a row: a copy."""
         return self._core.memories()
 
     @property
+    @checked
     def edges(self) -> pl.DataFrame:
         """Every edge as a row: a copy."""
         with self._core.reading() as state:
             return state.edge_frame()
 
     @property
+    @checked
     def log(self) -> pl.DataFrame:
         """Every event as a row: ``event``, ``at``, ``kind``, ``memories`` (whom it concerned), ``edges``, ``what``.
 
@@ -519,6 +522,7 @@ class Lab:
             hidden = state.hidden if isinstance(state, Seen) else None
             return happened(self.store.journal.events(), hidden=hidden)
 
+    @checked
     def slates(self) -> Slates:
         """Every logged recall and what was said about it, as four lazy frames.
 
@@ -526,6 +530,7 @@ class Lab:
         """
         return self.store.slates(lab=self)
 
+    @checked
     def recall_again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
         """The candidates that ``pack`` would have had for a logged decision (a row of ``slates().decisions``).
 
@@ -570,6 +575,7 @@ class Lab:
         lab._compose(store, self._core.seed)
         return lab
 
+    @checked
     def __len__(self) -> int:
         with self._core.reading() as state:
             return _count(state)
@@ -578,6 +584,7 @@ class Lab:
     def __getitem__(self, memory: MemoryLike) -> Memory:
         return self._core.memory(memory)
 
+    @checked
     def __repr__(self) -> str:
         with self._core.reading() as state:
             return printable(
@@ -588,6 +595,7 @@ class Lab:
     # -- the pack, opening and closing ------------------------------------------------------------------------
 
     @property
+    @checked
     def pack(self) -> Pack:
         """The live pack."""
         with self._core.reading():
@@ -618,6 +626,7 @@ class Lab:
         """The journal and the state that is folded from it: for tools that read events, within ``store.reading()``."""
         return self._core.store
 
+    @checked
     def close(self) -> None:
         """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
         self._watches.stop()

@@ -104,7 +104,7 @@ def folder(tmp_path):
 
 def everywhere(lab, monkeypatch):
     """Snapshots, sealed slates, backups."""
-    monkeypatch.setattr("memlab.store._SEAL_EVERY", 2)
+    monkeypatch.setattr("memlab.storage.store._SEAL_EVERY", 2)
     lab.slates().collect()
     lab.io.snapshot()
     lab.io.backup()
@@ -613,7 +613,7 @@ def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
 
 
 def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
-    monkeypatch.setattr("memlab.lab._correcting.PURGE_TIMEOUT", 0.1)
+    monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")
         with other._store.derived.held(1), pytest.raises(LabBusy):

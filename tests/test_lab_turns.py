@@ -171,7 +171,7 @@ def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
     assert surfaced.frame["memory_id"].to_list() == [hit.id for hit in surfaced]
     assert surfaced[0] is surfaced.hits[0]
     assert "<script>" not in surfaced._repr_html_()
-    assert memlab.lab._turns.Surfaced().frame.schema == surfaced.frame.schema
+    assert memlab.subjects.agents.turns.Surfaced().frame.schema == surfaced.frame.schema
 
 
 def test_a_lab_that_is_only_read_has_turns_too(disk):

@@ -78,7 +78,9 @@ class TestVerdict:
         assert verified.frame.rows() == [(hits[0].id, True), *[(id, False) for id in hits.ids[1:]]]
         assert "1 passed" in verified._repr_html_()
         tag = "<script>x</script>"
-        assert "<script>" not in memlab.lab._using.Verified(1, 1, (1,), (), 0, 0, tag, None)._repr_html_()
+        assert (
+            "<script>" not in memlab.subjects.feedback.feedback.Verified(1, 1, (1,), (), 0, 0, tag, None)._repr_html_()
+        )
 
     def test_the_default_pack_counts_the_access_and_no_more(self, lab):
         lab.remember_many(NOTES, linking="off")

@@ -61,7 +61,7 @@ def test_nothing_is_written(lived):
 
 
 def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
-    monkeypatch.setattr("memlab.store._SEAL_EVERY", 3)
+    monkeypatch.setattr("memlab.storage.store._SEAL_EVERY", 3)
     with disk() as lab:
         lab.remember_many(["goat by the sea", "a bakery", "six tabs"])
         for turn in range(4):

@@ -1,11 +1,15 @@
 """A store takes in its own writes from memory, and those of others from the journal: both are the same state."""
 
 import contextlib
+import sys
+import threading
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
+from memlab.storage.store import Store
 
 steps = st.tuples(st.integers(0, 1), st.sampled_from(["remember", "several", "recall", "forget", "feedback", "use"]))
 
@@ -74,3 +78,35 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
         lab.io.snapshot()
     with disk() as lab:
         assert (lab.recall("zebra", log=False).frame["lexical"] > 0).all()
+
+
+@pytest.mark.parametrize("where", ["alone", "reading", "writing"])
+def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
+    """The interrupt falls on the way out of a block, before its lock is given back, and its traceback is kept."""
+    code = getattr(Store, where).__wrapped__.__code__
+    seen: set[tuple[int, int]] = set()
+
+    def inside(frame, event, argument):
+        if event == "line" and (id(frame), frame.f_lineno) in seen:  # the line of a ``with``, on the way out
+            seen.clear()
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        seen.add((id(frame), frame.f_lineno))
+        return inside
+
+    with memlab.open() as lab:
+        lab.remember("tabs")
+        before = sys.gettrace()
+        sys.settrace(lambda frame, event, argument: inside if frame.f_code is code else None)
+        try:
+            lab.remember("spaces")
+        except KeyboardInterrupt as error:
+            kept = error
+        finally:
+            sys.settrace(before)
+        assert kept.__traceback__ is not None
+        other = threading.Thread(target=lab.remember, args=("neither",), daemon=True)
+        other.start()
+        other.join(30)
+        assert not other.is_alive()
+        assert lab.memories["text"].to_list()[-1] == "neither"

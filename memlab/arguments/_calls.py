@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from memlab.arguments._given import raised
 from memlab.arguments._rules import Misfit, Rule, rule_of
 from memlab.errors import InputError, LabError, MemlabError, UnknownName
+from memlab.interrupts import free_interrupted
 
 __all__ = ["checked"]
 
@@ -47,6 +48,9 @@ def checked(call: _Callable) -> _Callable:
         try:
             return function(*args, **given)
         except MemlabError:
+            raise
+        except KeyboardInterrupt:
+            free_interrupted()
             raise
         except OSError as error:
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error

@@ -27,10 +27,17 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.index import EXACT_UP_TO, Neighbours
+<<<<<<< HEAD:memlab/storage/store.py
 from memlab.journal import RESTORE, Event, Journal, Mend, Transaction, Until, WriterLock
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
 from memlab.state import (
+=======
+from memlab.interrupts import watch_interrupts
+from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
+from memlab.life import mending
+from memlab.memory import (
+>>>>>>> main:memlab/store.py
     Contents,
     OldSnapshot,
     Projection,
@@ -149,7 +156,14 @@ class Store:
         self.projections = tuple(projections)
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
+<<<<<<< HEAD:memlab/storage/store.py
         self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=mend) if until is None else until
+=======
+        watch_interrupts(self)
+        self.journal: Journal | Until = (
+            Journal.open(folder, read_only=read_only, mend=mending()) if until is None else until
+        )
+>>>>>>> main:memlab/store.py
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
         """State and journal may differ: a fold or a write has begun."""
@@ -183,6 +197,12 @@ class Store:
         if isinstance(self.journal, Until):
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
+
+    def free(self) -> None:
+        """Release the mutex if an interrupted call of this thread has left it held; the state is folded anew then."""
+        while self.mutex._is_owned():  # type: ignore[attr-defined]
+            self._marked = True
+            self.mutex.release()
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ import pytest
 import memlab
 from memlab.clock import DAY
 from memlab.embedding import load_embedder
+from memlab.subjects.clusters.due import refine_due
 
 TOPICS = {"tabs": 0, "indent": 0, "deploy": 1, "friday": 1, "cache": 2, "redis": 2, "secrets": 3, "tea": 4}
 TRUST = {"user-stated": 1.0, "user-corrected": 1.0, "observed": 0.8, "inferred": 0.6, "extracted": 0.7}
@@ -263,7 +264,7 @@ class TestAfterEachRetrieval:
         for count in range(1, 51):
             lab.recall("tabs", limit=1)
             with lab.store.reading() as state:
-                assert memlab.life.refine_due(state, lab.pack) is (count == 50)
+                assert refine_due(state, lab.pack) is (count == 50)
 
 
 class TestSeasons:

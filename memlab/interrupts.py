@@ -1,0 +1,39 @@
+"""What an interrupted call leaves behind: a lock whose block was left before its end.
+
+An interrupt may strike between two instructions that open or close a block, and where the traceback is kept, as a
+notebook does, nothing closes it later. So a public call that an interrupt ends frees what its thread still holds.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Protocol
+
+__all__ = ["Holder", "free_interrupted", "watch_interrupts"]
+
+
+class Holder(Protocol):
+    """Whoever has a lock that an interrupted thread may still hold."""
+
+    def free(self) -> None:
+        """Release what this thread holds."""
+
+
+_HOLDERS: weakref.WeakSet[Holder] = weakref.WeakSet()
+
+
+def watch_interrupts(holder: Holder) -> None:
+    """Have ``holder`` freed after every interrupted call, as long as it lives."""
+    _HOLDERS.add(holder)
+
+
+def free_interrupted() -> None:
+    """Free what this thread holds, unless its caller was called by memlab, which may still need it."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith("memlab."):
+            return
+        frame = frame.f_back  # type: ignore[assignment]
+    for holder in list(_HOLDERS):
+        holder.free()
