@@ -8,6 +8,7 @@ import pytest
 import memlab
 from memlab import verifiers
 from memlab.subjects.clusters.due import refine_due
+from memlab.subjects.feedback.feedback import Verified
 from memlab.subjects.recalling.past import Past
 from memlab.verifiers import Verdict
 
@@ -78,9 +79,7 @@ class TestVerdict:
         assert verified.frame.rows() == [(hits[0].id, True), *[(id, False) for id in hits.ids[1:]]]
         assert "1 passed" in verified._repr_html_()
         tag = "<script>x</script>"
-        assert (
-            "<script>" not in memlab.subjects.feedback.feedback.Verified(1, 1, (1,), (), 0, 0, tag, None)._repr_html_()
-        )
+        assert "<script>" not in Verified(1, 1, (1,), (), 0, 0, tag, None)._repr_html_()
 
     def test_the_default_pack_counts_the_access_and_no_more(self, lab):
         lab.remember_many(NOTES, linking="off")

@@ -27,17 +27,11 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.index import EXACT_UP_TO, Neighbours
-<<<<<<< HEAD:memlab/storage/store.py
+from memlab.interrupts import watch_interrupts
 from memlab.journal import RESTORE, Event, Journal, Mend, Transaction, Until, WriterLock
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
 from memlab.state import (
-=======
-from memlab.interrupts import watch_interrupts
-from memlab.journal import RESTORE, Event, Journal, Transaction, Until, WriterLock
-from memlab.life import mending
-from memlab.memory import (
->>>>>>> main:memlab/store.py
     Contents,
     OldSnapshot,
     Projection,
@@ -156,14 +150,8 @@ class Store:
         self.projections = tuple(projections)
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
-<<<<<<< HEAD:memlab/storage/store.py
-        self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=mend) if until is None else until
-=======
         watch_interrupts(self)
-        self.journal: Journal | Until = (
-            Journal.open(folder, read_only=read_only, mend=mending()) if until is None else until
-        )
->>>>>>> main:memlab/store.py
+        self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=mend) if until is None else until
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
         """State and journal may differ: a fold or a write has begun."""

@@ -25,7 +25,7 @@ class Admission:
     """What the ``admit`` policy makes of an utterance, and why.
 
     ``worth`` is what the policy gives, 0-1; from the pack's ``admit-threshold`` on it is ``admitted``. ``reasons`` are
-    the detectors that fired (``memlab.subjects.remembering.detectors.DETECTORS``). ``confidence``, 0-1, is the worth of what is admitted and what
+    the detectors that fired (``DETECTORS``). ``confidence``, 0-1, is the worth of what is admitted and what
     is missing to 1 of what is not: how clear the case is, on the policy's own scale. ``pack_hash`` says who decided.
     """
 
