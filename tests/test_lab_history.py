@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, ReadOnlyLab
-from memlab.state import State
+from memlab.subjects.projections import new_state
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def by_length(texts):
 
 
 def test_a_state_folded_in_one_go_is_the_one_of_the_past(moved):
-    state = State()
+    state = new_state()
     journal = moved.store.journal
     state.fold(journal.events(), journal)
     assert moved.at(event=journal.head).memories.equals(state.memories())

@@ -25,6 +25,7 @@ import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
 from memlab.state import State
 from memlab.subjects.corrections.decisions import in_place_of
+from memlab.subjects.projections import new_state
 from memlab.subjects.purge.decisions import tombstones_of
 from memlab.subjects.purge.searching import searched, sought
 
@@ -631,7 +632,7 @@ names = st.sampled_from(["goat", "sea", "bakery", "tabs"])
 
 
 def fold_of(lab, *cuts) -> State:
-    state, journal = State(), lab.store.journal
+    state, journal = new_state(), lab.store.journal
     for after, upto in zip((0, *cuts), (*cuts, journal.head), strict=True):
         state.fold(journal.events(after=after, upto=upto), journal)
     return state
@@ -642,7 +643,7 @@ def stands_for(lab, id: int) -> int:
 
 
 def told(state: State):
-    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.registers.items()}
+    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.projections.items()}
     rows = np.arange(len(state))
     return (
         state.memories().to_dicts(),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.state import State
+from memlab.subjects.projections import new_state
 
 
 def statuses(lab):
@@ -326,12 +327,12 @@ def test_a_lab_that_is_read_only_tells_what_would_be_done(disk):
 
 
 def told(state: State):
-    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.registers.items()}
+    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.projections.items()}
     return state.memories().to_dicts(), state.edge_frame().to_dicts(), registers
 
 
 def fold_of(lab, *cuts) -> State:
-    state, journal = State(), lab.store.journal
+    state, journal = new_state(), lab.store.journal
     for after, upto in zip((0, *cuts), (*cuts, journal.head), strict=True):
         state.fold(journal.events(after=after, upto=upto), journal)
     return state

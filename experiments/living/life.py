@@ -258,7 +258,7 @@ def told(lab: memlab.Lab) -> dict[str, Any]:
         "log": lab.log,
     }
     shown |= {name: getattr(slates, name).collect() for name in ("decisions", "candidates", "feedback")}
-    shown |= {f"register {name}": msgspec.msgpack.encode(one.dump()) for name, one in state.registers.items()}
+    shown |= {f"register {name}": msgspec.msgpack.encode(one.dump()) for name, one in state.projections.items()}
     rows = np.arange(len(state))
     shown["uses"] = state.uses.values.tolist()
     shown["vectors"] = state.vectors.take(rows).tobytes()

@@ -169,9 +169,9 @@ class TestRefinement:
 
     def test_it_sets_back_the_count_even_if_nothing_moves(self, herd):
         herd.recall("goat")
-        assert herd.store.state.registers["recalls"].since_refined == 1
+        assert herd.store.state.projections["recalls"].since_refined == 1
         herd.clusters.refine()
-        assert herd.store.state.registers["recalls"].since_refined == 0
+        assert herd.store.state.projections["recalls"].since_refined == 0
 
 
 class TestUpkeep:
@@ -257,7 +257,7 @@ def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):
     with disk() as lab:
         assert lab.clusters.frame().equals(told)
         assert membership(lab) == joined
-        assert isinstance(lab.store.state.registers["clusters"], Centroids)
+        assert isinstance(lab.store.state.projections["clusters"], Centroids)
 
 
 def test_in_use_is_what_recall_may_find(herd):

@@ -8,8 +8,8 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.schema import RECALLABLE, STATUSES
-from memlab.state import State
 from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, restored, statuses_of, without_use
+from memlab.subjects.projections import new_state
 from memlab.subjects.purge.decisions import Cut, Gone, gone_of, purging
 from memlab.subjects.purge.rewriting import rewritten
 
@@ -39,7 +39,7 @@ class Shelf:
 
 
 def folded(*events):
-    state = State()
+    state = new_state()
     state.fold(events, Shelf())
     return state
 
@@ -181,7 +181,7 @@ def test_the_purge_takes_the_edges_away_and_marks_the_row():
     row = state.memories().row(0, named=True)
     assert (row["status"], row["tags"]) == ("purged", [])
     assert state.edges.live == 1
-    purged = state.registers["purged"]
+    purged = state.projections["purged"]
     assert purged.is_purged(" text\n1 ")
     assert not purged.is_purged("text 2")
 
@@ -250,7 +250,7 @@ def test_a_cluster_is_not_called_by_a_word_that_only_the_purged_said():
     join = {"source": [1, 2, 3], "kind": "cluster", "relation": "in-cluster", "weight": [1.0] * 3}
     body = {"clusters": [{"id": 1, "name": "quokka", "size": 2}, {"id": 2, "name": "goat", "size": 1}]}
     events = [remember(3), Event(2, "cluster", {**body, "join": [{**join, "target": ["quokka", "quokka", "goat"]}]})]
-    state = State()
+    state = new_state()
     state.fold(events, Said())
     after = rewritten(events[1], gone(state, events, 1))
     assert after["join"][0]["target"] == ["[purged 3-1]", "[purged 3-1]", "goat"]

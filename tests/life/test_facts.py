@@ -6,10 +6,10 @@ import pytest
 from memlab.errors import InputError
 from memlab.policies import load_pack
 from memlab.schema import NEVER, STATUSES
-from memlab.state import State
 from memlab.subjects.entities.decisions import entities_of, merged, undone
 from memlab.subjects.facts.decisions import fact_text, facts_of, held_at, intervals, phrase, relevance, renamed
 from memlab.subjects.facts.third_person import third_person
+from memlab.subjects.projections import new_state
 
 DAY = 86_400_000_000
 
@@ -130,8 +130,8 @@ class TestNames:
         assert change.body() == {"unlink": [0, 1]}
 
     def test_an_empty_state_has_no_facts(self):
-        assert facts_of(State()).tolist() == []
-        assert len(entities_of(State())) == 0
+        assert facts_of(new_state()).tolist() == []
+        assert len(entities_of(new_state())) == 0
 
     def test_a_merge_decides_without_writing(self, lab):
         lab.facts.add("Ada", "knows", object="A. L.")

@@ -15,6 +15,7 @@ import memlab
 from memlab.embedding import load_embedder
 from memlab.schema import RECALLABLE
 from memlab.state import State
+from memlab.subjects.projections import new_state
 
 TRIGRAMS = load_embedder(letters)
 
@@ -314,7 +315,7 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
         assert (np.isin(status, RECALLABLE) != superseded).all()
         if any(rows for _, rows in batches):
             assert np.isin(status, RECALLABLE).any()
-        again = State()
+        again = new_state()
         again.fold(lab.store.journal.events(), lab.store.journal)
         assert again.memories().equals(state.memories())
         assert again.edge_frame().equals(state.edge_frame())

@@ -3,9 +3,10 @@
 import pytest
 
 from memlab.journal import Event
-from memlab.state import PLACEHOLDER, State, join_of, values_of
+from memlab.state import PLACEHOLDER, join_of, values_of
 from memlab.subjects.entities.decisions import entities_of
 from memlab.subjects.migration import mended
+from memlab.subjects.projections import new_state
 
 MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
 
@@ -42,7 +43,7 @@ def test_imported_registers_and_clusters_have_names_again():
     entities |= {"names": ["", "Ada", ""], "owners": [0, 1, 1]}
     lost = event("import", registers={"entities": entities, "recalls": [0, []]})
     body = mended(lost)
-    state = State()
+    state = new_state()
     state.fold([Event(9, 0, "import", body)], None)
     assert [entry.name for entry in entities_of(state).entries] == ["[purged 9-00]", "Ada"]
     assert entities_of(state).listed()[1].aliases == ()
@@ -63,4 +64,4 @@ def test_imported_registers_and_clusters_have_names_again():
 def test_the_fold_takes_what_was_mended(body):
     kind = body.pop("kind")
     embedder = Event(1, 0, "embedder", {"fingerprint": "f", "name": "f", "dim": 4})
-    State().fold([embedder, Event(9, 0, kind, mended(event(kind, **body)))], None)
+    new_state().fold([embedder, Event(9, 0, kind, mended(event(kind, **body)))], None)

@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memlab.state import State, load_snapshot, save_snapshot
+from memlab.state import load_snapshot, save_snapshot
 from memlab.state import state as module
+from memlab.subjects.projections import new_state
 
 SAID = ["die Häuser am Meer", "das Haus", "ein Flugzeug", "東京都に住む", "the houses", ""]
 QUESTIONS = ("Haus", "wer lebt am Meer?", "東京", "house")
@@ -63,14 +64,14 @@ def held(words, question):
 def test_asked_for_late_equals_kept_from_the_start(given, language, data):
     events, shelf = happened(given)
     cut = data.draw(st.integers(1, len(events)))
-    always, late = State(), State()
+    always, late = new_state(), new_state()
     always.words_in(language)
     always.fold(events, shelf)
     late.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
     late.words_in(language)
     late.fold(events[cut:], shelf)
     same(always.words_in(language), late.words_in(language))
-    after = State()
+    after = new_state()
     after.fold(events, shelf)
     same(always.words_in(language), after.words_in(language))
 
@@ -84,7 +85,7 @@ def count(events):
 def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
     events, shelf = happened(given)
     cut = data.draw(st.integers(1, len(events)))
-    before, whole = State(), State()
+    before, whole = new_state(), new_state()
     whole.fold(events, shelf)
     before.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
     before.words_in("german")
@@ -99,7 +100,7 @@ def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
 def test_many_texts_are_posted_block_by_block(monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 3)
     events, shelf = happened([[(text, None) for text in SAID * 2]])
-    state = State()
+    state = new_state()
     state.fold(events, shelf)
     words = state.words_in("german")
     assert words.lengths.tolist() == [2, 1, 1, 9, 2, 0] * 2

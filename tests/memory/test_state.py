@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from memlab.errors import NewerLab
 from memlab.schema import KINDS, RELATIONS
-from memlab.state import State, load_snapshot, save_snapshot
+from memlab.state import load_snapshot, save_snapshot
+from memlab.subjects.projections import new_state
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])
@@ -37,7 +38,7 @@ def mentions(count):
 
 
 def folded(events, shelf):
-    state = State()
+    state = new_state()
     state.fold(events, shelf)
     return state
 
@@ -143,7 +144,7 @@ def same(one, two):
 def test_prefix_and_rest_equal_all(life, data):
     events, shelf = life
     cut = data.draw(st.integers(0, len(events)))
-    whole, parts = State(), State()
+    whole, parts = new_state(), new_state()
     whole.fold(events, shelf)
     parts.fold(events[:cut], shelf)
     parts.fold(events[cut:], shelf)
@@ -155,7 +156,7 @@ def test_prefix_and_rest_equal_all(life, data):
 def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
     events, shelf = life
     cut = data.draw(st.integers(1, len(events)))
-    whole, before = State(), State()
+    whole, before = new_state(), new_state()
     whole.fold(events, shelf)
     before.fold(events[:cut], shelf)
     with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +167,7 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
 
 def test_an_event_of_a_later_version_is_not_guessed_at():
     with pytest.raises(NewerLab, match=r'Event 1 is of kind "dreamt"'):
-        State().fold([Event(1, 0, "dreamt")], Shelf())
+        new_state().fold([Event(1, 0, "dreamt")], Shelf())
 
 
 @given(lives())
@@ -185,7 +186,7 @@ def test_a_changed_tag_moves_its_edge():
 
 
 def remembered(**columns):
-    shelf, state = Shelf(), State()
+    shelf, state = Shelf(), new_state()
     shelf.said = ["goat", "sea"]
     events = [
         Event(1, 0, "embedder", {"fingerprint": "f", "name": "e", "dim": DIM}),

@@ -7,10 +7,10 @@ import pytest
 from events import Event
 from hypothesis import given
 from hypothesis import strategies as st
-from memlab.subjects.clusters.recalls import Recalls
 
 from memlab.errors import InputError, UnknownName
 from memlab.subjects.agents.relationships import Relationships
+from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 

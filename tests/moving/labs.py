@@ -121,7 +121,7 @@ def content(lab):
     with lab.store.reading() as state:
         uses = state.uses.values.tolist()
         registers = {
-            name: register.dump() for name, register in state.registers.items() if name not in ("judged", "recalls")
+            name: register.dump() for name, register in state.projections.items() if name not in ("judged", "recalls")
         }
         return (
             lab.memories.drop("origin").to_dicts(),

@@ -207,7 +207,7 @@ def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, 
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.memories.drop("origin").equals(lab.memories.drop("origin"))
         assert other[3].text == "three"
-        assert other.store.state.registers["purged"].is_purged("zwölf")
+        assert other.store.state.projections["purged"].is_purged("zwölf")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember("zero")
         other.io.load(path)
