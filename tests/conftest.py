@@ -63,3 +63,18 @@ def told(run):
         return json.loads(result.stdout)
 
     return call
+
+
+@pytest.fixture
+def execute_notebook(tmp_path):
+    """Runs a notebook, given as JSON, in a real kernel in an empty folder; returns it with its outputs."""
+    # imported here: nbformat compiles a grammar of every kind of address, 3 s of each process that collects tests
+    import nbclient
+    import nbformat
+
+    def execute(source):
+        notebook = nbformat.reads(source, as_version=4)
+        nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        return notebook
+
+    return execute
