@@ -574,7 +574,9 @@ sys.exit(0)
 """
 
 
-@pytest.mark.parametrize("step", [2, 3, 6, 14, 19, 24, 28, 30, 33])
+@pytest.mark.parametrize(
+    "step", [3, 24, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 6, 14, 19, 28, 30, 33))]
+)
 def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, folder, monkeypatch, step):
     with disk() as lab:
         fill(lab)
@@ -592,7 +594,7 @@ def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, f
     assert traces(folder) == set()
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06])
+@pytest.mark.parametrize("delay", [0.01, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.0, 0.03, 0.06))])
 def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     with disk() as lab:
         fill(lab)
