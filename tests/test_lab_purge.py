@@ -18,8 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 from embedders import letters
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
@@ -657,7 +658,7 @@ def told(state: State):
 
 
 @given(st.lists(st.tuples(verbs, st.integers(0, 9), names, names), min_size=3, max_size=14), st.data())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@examples(25, quick=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all(trigrams, life, data):
     clock = memlab.ManualClock("2026-03-01")
     with memlab.open(embedder=trigrams, clock=clock) as lab:
