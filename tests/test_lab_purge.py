@@ -351,7 +351,9 @@ def test_it_is_said_exactly_what_is_to_go(lab, wrong):
     assert lab[1].status == "active"
 
 
-@pytest.mark.parametrize("text", ["ab", "🐐 quokkagoat שלום", "quokkaword " * 90_000])
+@pytest.mark.parametrize(
+    "text", ["ab", "🐐 quokkagoat שלום", pytest.param("quokkaword " * 90_000, marks=pytest.mark.slow)]
+)
 def test_texts_of_any_length_and_script(disk, folder, text):
     with disk() as lab:
         lab.remember("before", tags=[f"town{number}" for number in range(10_000)])

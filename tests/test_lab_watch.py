@@ -37,7 +37,7 @@ class Seen:
         self.changes.put(change)
 
     def next(self):
-        return self.changes.get(timeout=30)
+        return self.changes.get(timeout=60)
 
 
 @pytest.fixture
@@ -386,6 +386,6 @@ def test_a_callback_that_fails_does_not_end_the_watch(lab, tmp_path):
     watch = lab.watch(file, "recall-score", every=0.01, on_change=fails_once_it_is_live)
     for text in ("(fn [recency] recency)", "(fn [importance] importance)"):
         file.write_text(text)
-        told.get(timeout=10)
+        told.get(timeout=60)
     assert watch.active
     assert lab.policies["recall-score"].inputs == ("importance",)

@@ -102,7 +102,7 @@ class TestBuilding:
             fcntl.flock(other, fcntl.LOCK_EX)
             neighbours = Neighbours(folder, vectors)
             neighbours.refresh()
-            neighbours.wait(10)
+            neighbours.wait(60)
             assert not neighbours.building
             assert (files(folder), neighbours.failure) == ([], None)
 
@@ -123,7 +123,7 @@ class TestBuilding:
             assert parent.stdout.readline() == b"started\n"
             parent.send_signal(signal.SIGKILL)
         neighbours = quiet(folder, vectors)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while neighbours.base is None and time.monotonic() < deadline:
             time.sleep(0.05)
             neighbours.refresh()
