@@ -134,11 +134,11 @@ class TestSchedule:
         lab.remember("a")
         passes = queue.Queue()
         with lab.schedule(every=SOON, on_upkeep=passes.put) as schedule:
-            assert passes.get(timeout=60).counts.rows() == [("label", None, "vivid", 1)]
+            assert passes.get(timeout=30).counts.rows() == [("label", None, "vivid", 1)]
             clock.advance(days=30)
-            found = passes.get(timeout=60)
+            found = passes.get(timeout=30)
             while not found:
-                found = passes.get(timeout=60)
+                found = passes.get(timeout=30)
             assert found.counts.rows() == [("status", "active", "deleted", 1)]
             assert schedule.active
         assert not schedule.active
@@ -207,7 +207,7 @@ class TestSchedule:
         assert "never settles" in repr(schedule)
         assert "never settles" in schedule._repr_html_()
         lab.policies.rollback("promote")
-        passes.get(timeout=60)
+        passes.get(timeout=30)
         schedule.stop()
         assert schedule.error is None
         assert capfd.readouterr().err.count("never settles") == 1
@@ -222,7 +222,7 @@ class TestSchedule:
 
         with lab.schedule(every=SOON, on_upkeep=fails) as schedule:
             for _ in range(3):
-                told.get(timeout=60)
+                told.get(timeout=30)
             assert schedule.active
 
     def test_it_stops_between_blocks(self, lab, monkeypatch):

@@ -37,7 +37,7 @@ class Seen:
         self.changes.put(change)
 
     def next(self):
-        return self.changes.get(timeout=60)
+        return self.changes.get(timeout=30)
 
 
 @pytest.fixture
