@@ -40,8 +40,8 @@ def ran(seed: int, environment: Mapping[str, str], arguments: Sequence[str]) -> 
     """Counts, the tests that failed, and what pytest said, of one run with nothing remembered from another."""
     with tempfile.TemporaryDirectory(prefix="memlab-steady-") as folder:
         told = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
-        options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}", "--tb=short"]
-        command = [sys.executable, "-m", "pytest", *options, *arguments]
+        options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=thorough", f"--hypothesis-seed={seed}"]
+        command = [sys.executable, "-m", "pytest", *options, "--tb=short", *arguments]
         done = subprocess.run(command, cwd=_ROOT, env=told, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1:] or [""]

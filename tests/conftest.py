@@ -5,15 +5,30 @@ import json
 import pytest
 from click.testing import CliRunner
 from embedders import letters
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 import memlab
 from memlab.cli import main
 from memlab.embedding import load_embedder
 
 # Tests assert what is right, never how long it takes: machines are noisy.
-settings.register_profile("memlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("memlab")
+settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
+settings.load_profile("quick")
+
+
+def pytest_configure(config):
+    """``pytest -m slow`` runs property tests again, with all their examples."""
+    if config.option.markexpr == "slow":
+        settings.load_profile("thorough")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    if config.option.markexpr == "slow":
+        for item in items:
+            if is_hypothesis_test(getattr(item, "obj", None)):
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
@@ -63,3 +78,18 @@ def told(run):
         return json.loads(result.stdout)
 
     return call
+
+
+@pytest.fixture
+def execute_notebook(tmp_path):
+    """Runs a notebook, given as JSON, in a real kernel in an empty folder; returns it with its outputs."""
+    # imported here: nbformat compiles a grammar of every kind of address, 3 s of each process that collects tests
+    import nbclient
+    import nbformat
+
+    def execute(source):
+        notebook = nbformat.reads(source, as_version=4)
+        nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        return notebook
+
+    return execute

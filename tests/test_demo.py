@@ -1,5 +1,7 @@
 """The demo: one run, one page, the same each time but for milliseconds."""
 
+import contextlib
+import io
 import json
 import re
 from dataclasses import replace
@@ -23,9 +25,21 @@ SHORT = replace(WORLDS["differs"], days=15)
 """A world that is lived in a second: for what does not need a quarter."""
 
 
+QUARTER = pytest.param(WORLDS["differs"], marks=pytest.mark.slow)
+of_the_quarter = pytest.mark.parametrize("ran", [QUARTER], indirect=True, ids=["quarter"])
+
+
+@pytest.fixture(scope="module", params=[SHORT, QUARTER], ids=["short", "quarter"])
+def ran(request, tmp_path_factory):
+    """What a run returned, and what it printed."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        done = run_demo(output=tmp_path_factory.mktemp("demo") / "page.html", world=request.param)
+    return done, printed.getvalue()
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return run_demo(output=tmp_path_factory.mktemp("demo") / "page.html", quiet=True)
+def run(ran):
+    return ran[0]
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +134,14 @@ def test_the_result_is_json(run):
     assert told["before"] == list(run.before)
     assert told["bench"]["questions"] == 36
     quarter = told["quarter"]
-    assert (quarter["world"], quarter["days"]) == ("differs", 90)
+    assert (quarter["world"], quarter["days"]) == ("differs", run.quarter.world.days)
     assert {row["policy"] for row in quarter["policies"]} == set(memlab.packs())
     assert all(row["low"] <= row["value"] <= row["high"] for row in quarter["policies"] if row["value"] is not None)
 
 
+@of_the_quarter
 def test_the_log_of_the_quarter_tells_what_is_true(run):
+    assert run.quarter.world.days == 90
     quarter = run.quarter
     assert quarter.evaluation.baseline == "memlab"
     assert quarter.agreement.intervals >= 4
@@ -207,15 +223,18 @@ def _idle(one, at, life):
     return day - max(before)
 
 
-def test_a_second_run_differs_in_milliseconds_only_and_prints_a_short_story(run, tmp_path, capsys):
-    again = run_demo(output=tmp_path / "again.html", world=SHORT)
-    told = capsys.readouterr().out.splitlines()
+def test_it_prints_a_short_story(ran):
+    run, told = ran[0], ran[1].splitlines()
     assert len(told) <= 50
-    where = len(str(tmp_path))  # the path is the caller's
-    assert max(len(line) - where * (str(tmp_path) in line) for line in told) <= 120
-    assert told[-1].endswith("again.html")
-    assert str(again.report) in told[-2]
+    where = str(run.output.parent)  # the path is the caller's
+    assert max(len(line) - len(where) * (where in line) for line in told) <= 120
+    assert told[-1].endswith("page.html")
+    assert str(run.report) in told[-2]
 
+
+@of_the_quarter
+def test_a_second_run_differs_in_milliseconds_only(run, tmp_path):
+    again = run_demo(output=tmp_path / "again.html", world=SHORT, quiet=True)
     assert (again.before, again.after) == (run.before, run.after)
     for first, second in zip(run.bench.systems, again.bench.systems, strict=True):
         assert (first.name, first.metrics) == (second.name, second.metrics)

@@ -58,6 +58,7 @@ def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: P
 SMALL = ("--sizes", "60", "--questions", "5", "--singles", "3", "--indexes", "numpy exact")
 
 
+@pytest.mark.slow
 def test_scale_measures_a_size(tmp_path: Path) -> None:
     told = run("scale.py", tmp_path, *SMALL)
     assert [(row["size"], row["system"]) for row in told["rows"]] == [(60, "memlab"), (60, "numpy exact")]

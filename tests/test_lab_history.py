@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.errors import InputError, ReadOnlyLab
@@ -116,7 +117,7 @@ STEPS = st.sampled_from(["remember", "recall", "feedback", "forget", "link"])
 
 
 @given(st.lists(STEPS, min_size=1, max_size=12), st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25, quick=8)
 def test_the_lab_at_an_event_is_the_lab_that_was_there(steps, data):
     clock = memlab.ManualClock("2026-01-01")
     seen = []

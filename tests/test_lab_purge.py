@@ -18,8 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 from embedders import letters
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
@@ -352,7 +353,9 @@ def test_it_is_said_exactly_what_is_to_go(lab, wrong):
     assert lab[1].status == "active"
 
 
-@pytest.mark.parametrize("text", ["ab", "🐐 quokkagoat שלום", "quokkaword " * 90_000])
+@pytest.mark.parametrize(
+    "text", ["ab", "🐐 quokkagoat שלום", pytest.param("quokkaword " * 90_000, marks=pytest.mark.slow)]
+)
 def test_texts_of_any_length_and_script(disk, folder, text):
     with disk() as lab:
         lab.remember("before", tags=[f"town{number}" for number in range(10_000)])
@@ -576,7 +579,9 @@ sys.exit(0)
 """
 
 
-@pytest.mark.parametrize("step", [2, 3, 6, 14, 19, 24, 28, 30, 33])
+@pytest.mark.parametrize(
+    "step", [3, 24, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 6, 14, 19, 28, 30, 33))]
+)
 def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, folder, monkeypatch, step):
     with disk() as lab:
         fill(lab)
@@ -594,7 +599,7 @@ def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, f
     assert traces(folder) == set()
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06])
+@pytest.mark.parametrize("delay", [0.01, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.0, 0.03, 0.06))])
 def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     with disk() as lab:
         fill(lab)
@@ -657,7 +662,7 @@ def told(state: State):
 
 
 @given(st.lists(st.tuples(verbs, st.integers(0, 9), names, names), min_size=3, max_size=14), st.data())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@examples(25, quick=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all(trigrams, life, data):
     clock = memlab.ManualClock("2026-03-01")
     with memlab.open(embedder=trigrams, clock=clock) as lab:

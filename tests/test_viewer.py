@@ -181,7 +181,7 @@ class TestDifferential:
         known = {name.split()[0] for name in READERS} | {name for names in NOT_READ.values() for name in names}
         assert known >= {name for name in dir(memlab.Lab) if not name.startswith("_")}
 
-    @pytest.mark.parametrize(("seed", "pack"), [(1, "associative"), (2, "cascade")])
+    @pytest.mark.parametrize(("seed", "pack"), [(1, "associative"), pytest.param(2, "cascade", marks=pytest.mark.slow)])
     def test_what_somebody_keeps_private_changes_nothing(self, seed: int, pack: str) -> None:
         """The short form of experiments/fuzz_viewer.py."""
         report = Report()

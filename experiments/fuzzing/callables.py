@@ -12,7 +12,7 @@ import pkgutil
 import sys
 import typing
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
 
@@ -47,6 +47,7 @@ MADE_BY_MEMLAB = {
 _SUBMODULES = ("ingest", "simulation", "verifiers")
 
 
+@cache
 def public_callables() -> dict[str, Callable[..., Any]]:
     """Each with at least one parameter, by its name; the underlying function, whose annotations say what it takes."""
     found: dict[str, Callable[..., Any]] = {}

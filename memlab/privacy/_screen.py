@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import NewType
 
@@ -23,6 +24,12 @@ Screened = NewType("Screened", str)
 
 _TOGETHER = 16
 """Texts from which it is quicker to ask Polars which of them are ordinary."""
+
+
+_CLEAN: set[bytes] = set()
+"""Digests of texts that ``refuse`` found no secret in. Each lab that opens asks about the sources of its pack again."""
+
+_REMEMBERED = 4096
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -78,6 +85,11 @@ def refuse(text: str, what: str) -> None:
 
     ``what`` names the place in the message, such as ``"tag"`` or ``"source of policy recall-score"``.
     """
+    if is_ordinary(text, ()):
+        return
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    if digest in _CLEAN:
+        return
     findings = screen(text).findings
     if findings:
         first = findings[0]
@@ -88,6 +100,9 @@ def refuse(text: str, what: str) -> None:
             f"The {what} holds what looks like a secret ({first.type}, line {line}, column {column}){more}. "
             "It would be stored as given: take the secret out."
         )
+    if len(_CLEAN) >= _REMEMBERED:
+        _CLEAN.clear()
+    _CLEAN.add(digest)
 
 
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:

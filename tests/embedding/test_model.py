@@ -78,9 +78,8 @@ class TestShipped:
 
     @settings(deadline=None)
     @given(st.text(max_size=60) | st.sampled_from([*TEXTS, "long " * 4000, "x" * 4000]))
-    def test_a_text_alone_is_to_the_bit_what_it_is_in_company(self, text):
-        model = Model(SHIPPED)
-        assert model.encode([text]).tobytes() == model.encode([text, "and another"])[:1].tobytes()
+    def test_a_text_alone_is_to_the_bit_what_it_is_in_company(self, shipped, text):
+        assert shipped.encode([text]).tobytes() == shipped.encode([text, "and another"])[:1].tobytes()
 
     def test_only_texts_without_a_known_token_are_zero(self):
         # 300 letters without a space are one unknown word
@@ -137,6 +136,11 @@ print("done")
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return Model(SHIPPED)
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import DamagedLab, InputError
 from memlab.graph import Edges, Nodes, _adjacency, _storage, node_codes
@@ -88,7 +89,7 @@ operation = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(operations=st.lists(operation, max_size=12))
 def test_any_history_equals_a_list(operations, tmp_path_factory):
     edges, plain = Edges(), Plain()
@@ -214,7 +215,7 @@ class TestOnDisk:
         with pytest.raises(DamagedLab):
             Edges.load(path)
 
-    @settings(deadline=None, max_examples=40)
+    @examples(40)
     @given(st.integers(0, 4095), st.integers(1, 255))
     def test_a_header_of_another_byte_in_the_header_is_damage(self, tmp_path_factory, at, flip):
         path = tmp_path_factory.mktemp("edges") / "edges.bin"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 from scipy.sparse import csr_array
 
 from memlab.errors import InputError
@@ -84,7 +85,7 @@ def as_plain(found):
     return {row: (a, r, h) for row, a, r, h in zip(*(column.tolist() for column in columns), strict=True)}
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(graphs, seeds, st.integers(0, 4), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(WAVES))
 def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
     found = spread(
@@ -144,7 +145,7 @@ def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
 
 
 class TestPageRank:
-    @settings(deadline=None, max_examples=60)
+    @examples(60)
     @given(graphs, seeds, st.sampled_from([0.0, 0.5, 0.85]))
     def test_equal_to_power_iteration(self, graph, energy, damping):
         total = sum(max(0.0, own) for own in energy.values())

@@ -77,7 +77,8 @@ def test_nothing_that_reaches_for_code_becomes_a_policy(family: str) -> None:
         assert not any(name in text for name in ("eval ", "import", "exec", "open", "os.", "getattr", "canary")), text
 
 
-def test_no_attack_makes_python_do_anything() -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_attack_makes_python_do_anything(every: int) -> None:
     """Under an audit hook, in a fresh process: nothing is opened, imported, compiled or executed."""
     code = """
 import sys
@@ -93,7 +94,7 @@ def attempt(text):
         except (PolicyError, InputError) as error:
             str(error)
 
-texts = attacks()
+texts = attacks()[:: int(sys.argv[1])]
 attempt("(fn [x] (square (slate-max x)))")
 attempt("(lambda (accs) (choice accs))")
 seen = []
@@ -103,5 +104,5 @@ for text in texts:
 loud = ("open", "exec", "compile", "import", "os.", "subprocess.", "socket.", "pickle.", "marshal.", "ctypes.")
 print([item for item in seen if item[0].startswith(loud)])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, str(every)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -30,10 +30,11 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return Session("tests", tmp_path_factory.mktemp("canary"))
 
 
-def test_three_thousand_inputs_find_nothing(session: Session) -> None:
-    tally = session.run(3000)
+@pytest.mark.parametrize("count", [1200, pytest.param(3000, marks=pytest.mark.slow)])
+def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
+    tally = session.run(count)
     assert [f"{f.what}: {f.detail}\n{f.text}" for f in tally.findings] == []
-    assert tally.inputs == tally.valid + sum(tally.errors.values()) == 3000
+    assert tally.inputs == tally.valid + sum(tally.errors.values()) == count
     assert tally.valid > 0.3 * tally.inputs
     assert set(tally.errors) == {"PolicySyntaxError", "PolicyTypeError", "PolicyNameError", "PolicyLimitError"}
     assert set(tally.kinds) == {"drawn", "mutated", "attack", "reached", "shipped", "pack"}

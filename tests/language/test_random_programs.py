@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import PolicyError
 from memlab.language import compile_policy
@@ -20,7 +21,7 @@ from tests.language.grammar import Program
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, policies, program, rows, slates
 
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 
 typed = st.sampled_from(["num", "bool", "str"])

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 from fsrs import Card, Scheduler
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.clock import DAY, from_micros, to_micros
@@ -136,7 +137,7 @@ class TestClosedForms:
         assert sorted(FORMULAS) == PACKS
 
     @pytest.mark.parametrize("name", PACKS)
-    @settings(max_examples=40)
+    @examples(40, quick=5)
     @given(after=st.floats(0, 400).map(lambda days: round(days * DAY)), span=spans, points=st.integers(2, 9))
     def test_the_curve_is_the_formula_at_any_time(self, life, name, after, span, points):
         lab, known = life
@@ -152,7 +153,7 @@ class TestClosedForms:
         assert frame["at"].min() == begin
         assert frame["at"].max() == begin + span
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 60))
     def test_a_single_memory_of_companion(self, trigrams, strength, feeling, days):
         lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion"))

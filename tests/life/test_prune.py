@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.clock import DAY, to_micros
@@ -94,7 +95,7 @@ POLICIES = [
 
 
 @pytest.mark.parametrize("spec", POLICIES)
-@settings(max_examples=25)
+@examples(25, quick=6)
 @given(graph=graphs(), block=st.sampled_from([1, 2, 1 << 18]))
 def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, block):
     lab, policy = joined(graph, spec), load_pack(spec).policies["prune"]

@@ -8,8 +8,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 from fsrs import Card, Rating, Scheduler
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.clock import DAY, from_micros
@@ -157,7 +158,7 @@ moments = st.lists(
 class TestFsrs:
     """Sequences of remember, recall and feedback: py-fsrs reviews each card at the recall that was judged."""
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @examples(25, quick=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(moments)
     def test_any_history_of_ratings(self, trigrams, history):
         reference = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
@@ -313,7 +314,7 @@ class TestElapsed:
             assert found == {11: 1.0, 5: 1.0, 4: 5.0, 2: 3.0}
 
     @given(st.data())
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @examples(40, quick=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_against_a_list_of_all_uses(self, trigrams, data):
         clock = memlab.ManualClock("1905-05-05")
         with memlab.open(embedder=trigrams, clock=clock) as lab:

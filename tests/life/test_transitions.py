@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.clock import DAY, to_micros
@@ -115,7 +116,7 @@ passes = st.floats(0, 200).map(lambda days: BEGIN + round(days * DAY))
 
 
 @pytest.mark.parametrize("name", [*map(alone, PACKS), TANGLED], ids=[*PACKS, "tangled"])
-@settings(max_examples=25)
+@examples(25, quick=5)
 @given(rows=memories(), uses=uses, now=passes)
 def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
     lab, pack = opened(name, rows, uses), load_pack(name)
@@ -133,7 +134,7 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
 
 
 @pytest.mark.parametrize("name", [*map(alone, PACKS), TANGLED], ids=[*PACKS, "tangled"])
-@settings(max_examples=25)
+@examples(25, quick=5)
 @given(rows=memories(), uses=uses, nows=st.lists(passes, min_size=1, max_size=5))
 def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, rows, uses, nows):
     lab = opened(name, rows, uses)
@@ -153,7 +154,7 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
     assert known(lab) == told
 
 
-@settings(max_examples=15)
+@examples(15, quick=5)
 @given(rows=memories(), now=passes, block=st.integers(1, 5), cut=st.integers(0, 4))
 def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, block, cut):
     whole, parts = opened(alone("companion"), rows), opened(alone("companion"), rows)

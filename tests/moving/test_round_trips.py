@@ -4,8 +4,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from labs import content, lived, lives
+from properties import examples
 
 import memlab
 from memlab.embedding import load_embedder
@@ -21,7 +22,7 @@ def exported(lab, kind, folder, **more):
 
 @pytest.mark.parametrize("kind", FORMATS)
 @given(life=lives())
-@settings(max_examples=15)
+@examples(15, quick=4)
 def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
     clock = memlab.ManualClock("2026-03-01")
     with lived(*life, embedder=trigrams, clock=clock) as lab, tempfile.TemporaryDirectory() as folder:
@@ -43,7 +44,7 @@ def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
 
 @pytest.mark.parametrize("kind", FORMATS)
 @given(life=lives())
-@settings(max_examples=10)
+@examples(10, quick=4)
 def test_a_bundle_is_what_was_written(kind, trigrams, life):
     """Without a lab in between: the tables of the file are those of the state."""
     clock = memlab.ManualClock("2026-03-01")
@@ -58,7 +59,7 @@ def test_a_bundle_is_what_was_written(kind, trigrams, life):
 
 
 @given(life=lives())
-@settings(max_examples=10)
+@examples(10, quick=4)
 def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
     clock = memlab.ManualClock("2026-03-01")
     with tempfile.TemporaryDirectory() as folder:

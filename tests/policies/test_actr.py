@@ -6,8 +6,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from properties import examples
 from pyactup import Memory
 
 import memlab
@@ -79,14 +80,14 @@ def pyactup_base_level(uses, *, decay=0.5, latest=LATEST, now=None):
 class TestBaseLevel:
     """B = ln(sum of age^-d)."""
 
-    @settings(max_examples=300)
+    @examples(300)
     @given(ages.filter(lambda uses: len(uses) <= LATEST), decays)
     def test_up_to_eight_uses_are_exact(self, uses, decay):
         assert base_level(uses, decay=decay) == pytest.approx(
             pyactup_base_level(uses, decay=decay, latest=False), rel=CLOSE, abs=CLOSE
         )
 
-    @settings(max_examples=300)
+    @examples(300)
     @given(ages, decays)
     def test_more_uses_are_pyactup_s_approximation(self, uses, decay):
         if len(uses) > LATEST:

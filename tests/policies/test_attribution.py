@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 from scipy.stats import beta
 
 from memlab.policies import Version, attributed
@@ -192,7 +193,7 @@ def slowly(since, live, asked, said):
     return counts, loose
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(logs())
 def test_the_same_as_counting_one_event_after_the_other(log):
     since, live, asked, said = log

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from fsrs import Card, Rating, Scheduler
 from fsrs.scheduler import DEFAULT_PARAMETERS, LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.clock import from_micros
@@ -76,7 +77,7 @@ class TestWeights:
 
 
 class TestAgainstThePackage:
-    @settings(max_examples=300)
+    @examples(300)
     @given(histories, weights)
     def test_any_history_under_any_weights(self, history, parameters):
         reference, card, now = scheduler(parameters), Card(), EPOCH

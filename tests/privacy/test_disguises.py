@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.privacy import screen
 from memlab.privacy._disguises import BYTES, VIEWS, views
@@ -88,7 +89,7 @@ def test_encoded_text_is_undone_up_to_a_limit() -> None:
     assert all(beyond in view.text or beyond[::-1] in view.text for view, _ in views(f"{TOKEN} {beyond}"))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.text(max_size=30), st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4), st.text(max_size=3)), max_size=4)
 )

@@ -7,8 +7,9 @@ from re import _parser
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import PrivacyError
 from memlab.privacy import KINDS, Kind, refuse, screen, screen_many
@@ -123,14 +124,14 @@ fragments = st.sampled_from([text for text, _, _ in SECRETS] + ORDINARY) | st.te
 texts = st.lists(fragments, max_size=6).map(" ".join)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(texts)
 def test_screening_twice_finds_nothing_more(text: str) -> None:
     once = screen(text)
     assert screen(once.text).findings == ()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(texts)
 def test_the_text_is_rebuilt_from_what_the_findings_leave(text: str) -> None:
     screening = screen(text)
@@ -142,7 +143,7 @@ def test_the_text_is_rebuilt_from_what_the_findings_leave(text: str) -> None:
     assert "".join([*parts, text[position:]]) == screening.text
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(texts, max_size=8))
 def test_many_texts_are_screened_as_one_by_one(many: list[str]) -> None:
     assert screen_many(many) == [screen(text) for text in many]

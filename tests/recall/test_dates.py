@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.clock import DAY
 from memlab.recall._dates import _NUMBERS, _SAY_WHEN, _UNITS, _spans, days_from, named_dates
@@ -164,7 +165,7 @@ def phrases(draw, today):
 
 
 @given(st.data(), st.dates(date(1950, 1, 1), date(2150, 1, 1)))
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_equal_to_trying_every_day(data, today):
     fillers = st.sampled_from(["what did we", "who, then,", "the plan", "he said", "it was 3 pm when they met", "東京"])
     parts = data.draw(st.lists(st.tuples(fillers, phrases(today)), max_size=3))

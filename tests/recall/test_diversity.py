@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.policies import load_pack
 from memlab.recall import _diversity, diversifies
@@ -64,7 +65,7 @@ def pools(draw):
 
 
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 10))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_the_array_code_is_the_definition(pool, trial, depth):
     scores, vectors = pool
     line = line_up(trial, scores, lambda: vectors, depth=depth)
@@ -74,7 +75,7 @@ def test_the_array_code_is_the_definition(pool, trial, depth):
 
 
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 10))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_many_candidates_are_lined_up_as_few_are(pool, trial, depth):
     scores, vectors = pool
     few = line_up(trial, scores, lambda: vectors, depth=depth)
@@ -86,7 +87,7 @@ def test_many_candidates_are_lined_up_as_few_are(pool, trial, depth):
 
 
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 5), st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_looking_deeper_leaves_the_ranks_above_as_they_are(pool, trial, depth, more):
     scores, vectors = pool
     near = line_up(trial, scores, lambda: vectors, depth=depth)
@@ -136,7 +137,7 @@ EXPLORES = "(setting probe-rate 0.5) (setting probe-depth 3) (setting probe-floo
 
 
 @given(pools(), st.sampled_from([0.3, 0.7, 1.0]), st.sampled_from([0.2, 0.9, 1.0]), st.integers(1, 4))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weight, above, limit):
     scores, vectors = pool
     trial = pack(weight, above, EXPLORES)

@@ -3,8 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.recall import Filters, Question
@@ -72,7 +73,7 @@ def admits(memory, arguments):
 
 
 @given(memories(), ARGUMENTS, st.sampled_from(memlab.packs()), st.sampled_from(WORDS))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(120, quick=15)
 def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pack, query):
     """The same memories in the same order with the same scores and features as in a lab that has only them."""
     clock = memlab.ManualClock("2026-03-01")

@@ -3,8 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.recall import Filters
@@ -73,7 +74,7 @@ def asked(populations, state, *, project=None, session=None, filters=None):
     return populations.get(state, project=project, session=session, filters=filters or Filters.of())
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(happenings, max_size=25))
 def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
     kept = Populations()

@@ -6,16 +6,17 @@ import re
 
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from properties import examples
 
 import memlab
 from memlab.errors import DatasetError, InputError, MemlabError, UnknownName
 from memlab.slates import FORMAT, Slates
 from tests.slates.logs import frames, logs
 
-quick = settings(deadline=None, max_examples=40)
+quick = examples(40, quick=10)
 
 
 def valid(**how):
@@ -108,7 +109,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("table", "column", "value", "why"), CELLS)
-@settings(deadline=None, max_examples=10)
+@examples(10, quick=3)
 @given(data=st.data())
 def test_a_corrupt_cell_is_refused_with_its_place(table, column, value, why, data):
     tables = frames(data.draw(valid()))
@@ -134,7 +135,7 @@ def without(frame, row):
     return frame.with_row_index("row").filter(pl.col("row") != row).drop("row")
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20, quick=8)
 @given(data=st.data(), table=st.sampled_from(["decisions", "candidates", "exposures", "feedback"]))
 def test_a_row_that_stands_twice_is_refused(data, table):
     tables = frames(data.draw(valid()))
@@ -147,7 +148,7 @@ def test_a_row_that_stands_twice_is_refused(data, table):
     assert str(caught.value).startswith(f"{table}, row {frame.height} (")
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20, quick=8)
 @given(data=st.data(), table=st.sampled_from(["decisions", "candidates"]))
 def test_a_row_that_was_lost_is_noticed(data, table):
     tables = frames(data.draw(valid()))
@@ -158,7 +159,7 @@ def test_a_row_that_was_lost_is_noticed(data, table):
         taken(tables)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20, quick=8)
 @given(data=st.data())
 def test_a_probability_that_did_not_let_it_happen_is_refused(data):
     """What a deterministic decision showed was certain, and what was certain was shown."""
@@ -399,7 +400,7 @@ class TestColumns:
             Slates.from_frames(pl.DataFrame({"decision": [1]}), pl.DataFrame({"decision": [1]}), {})
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25, quick=8)
 @given(data=st.data())
 def test_whatever_is_wrong_the_error_is_of_the_tree(data):
     """Any cell of any column may hold anything: the log is taken, or refused on purpose."""

@@ -4,15 +4,16 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from properties import examples
 
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.slates import WIDE, Slates
 from tests.slates.logs import frames, logs
 
-quick = settings(deadline=None, max_examples=40)
+quick = examples(40, quick=10)
 
 
 def log(**changes):

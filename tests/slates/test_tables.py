@@ -5,15 +5,16 @@ import time
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from properties import examples
 
 from memlab.errors import InputError, UnknownName
 from memlab.slates import TABLES, Slates
 from tests.slates.logs import frames, judged, logs, no_feedback, plain, recalls
 
-quick = settings(deadline=None, max_examples=40)
+quick = examples(40, quick=10)
 
 
 def slowly(logged):

@@ -4,8 +4,9 @@ import networkx
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.graph import Edges, Nodes, communities
@@ -29,7 +30,7 @@ def graph(joins, nodes=12):
     return edges, simple
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(JOINS)
 def test_every_measure_is_that_of_networkx(joins):
     edges, simple = graph(joins)
@@ -64,7 +65,7 @@ def test_every_measure_is_that_of_networkx(joins):
         assert [strength[one - 1] for one in row["central"]] == pytest.approx(sorted(strength.values())[::-1][:3])
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(JOINS)
 def test_bridges_name_their_strongest_edge(joins):
     edges, simple = graph(joins)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError, UnknownName
 from memlab.language import Input, Policy, Signature, compile_policy, read_pack
@@ -17,7 +18,7 @@ from memlab.language.edits._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.policies import load_pack
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 typed = st.sampled_from(["num", "bool", "str"])
 parents = typed.flatmap(lambda t: st.tuples(st.just(t), program(t, 2, inexact=True), program(t, 2, inexact=True)))

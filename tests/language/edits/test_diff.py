@@ -7,8 +7,9 @@ import re
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.language import Input, Policy, Signature, compile_policy, read_pack
 from memlab.language.edits._diff import FormDiff, diff_packs, diff_policies
@@ -17,7 +18,7 @@ from memlab.policies import load_pack
 from tests.language.programs import ARGUMENTS, NUM, program
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
 
 
 def policy(source: str, signature: Signature = SLOT, **options) -> Policy:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicySyntaxError, PolicyTypeError, UnknownName
 from memlab.language import Input, Policy, Signature, compile_policy, read_pack
@@ -15,7 +16,7 @@ INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("ki
 SLOT = Signature("recall-score", INPUTS, aggregates=True)
 RECORD = Signature("reinforce", INPUTS, returns="record", fields=["x", "y"])
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
 
 
 def policy(source: str, signature: Signature = SLOT, **options) -> Policy:

@@ -6,8 +6,9 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.language import Input, Policy, Signature, compile_policy
@@ -25,7 +26,7 @@ INPUTS = [
 SLOT = Signature("score", INPUTS, aggregates=True)
 YES = Signature("eligible", INPUTS, "bool")
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
 AGE = r"\mathrm{age\text{-}days}"
 
 

@@ -8,8 +8,9 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError, UnknownName
 from memlab.language import Input, Policy, Signature, compile_policy
@@ -26,7 +27,7 @@ INPUTS = [
 ]
 SLOT = Signature("score", INPUTS, aggregates=True)
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(50, quick=15, suppress_health_check=list(HealthCheck))
 
 
 def policy(body: str, slot: Signature = SLOT) -> Policy:

@@ -6,8 +6,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.language import Input, Policy, Signature, compile_policy
 from memlab.language.insight._tree import Tree
@@ -16,7 +17,7 @@ from tests.language.programs import ARGUMENTS, BOOL, INPUTS, NUM, STR, bits, pro
 SLOT = Signature("score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")])
 ROW = {"x": 2.0, "y": 3.0, "z": 5.0, "pinned": False, "kind": "fact"}
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
 anything = st.sampled_from(["num", "bool", "str"]).flatmap(lambda t: st.tuples(st.just(t), program(t, 3, inexact=True)))
 
 

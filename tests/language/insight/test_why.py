@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.language import Input, Signature, compile_policy
@@ -20,7 +21,7 @@ SLOT = Signature(
     aggregates=True,
 )
 A = {"x": 2.0, "y": 3.0, "z": 5.0, "pinned": False, "kind": "fact"}
-QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
 
 
 def asked(body: str, **b: object) -> Why:
