@@ -25,6 +25,7 @@ from memlab.state import Seen, State, seen_rows
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
 from memlab.subjects.agents.agents import LabAgents
+from memlab.subjects.agents.turns import Turns
 from memlab.subjects.backups.backups import back_up_if_due
 from memlab.subjects.clusters.clusters import LabClusters
 from memlab.subjects.consolidation.consolidation import LabConsolidation
@@ -177,39 +178,81 @@ class Lab:
     def _compose(self, store: Store, seed: int) -> None:
         """Put the lab together on ``store``."""
         core = self._core = Core(store, seed)
-        self._watches, self._scheduler, self._linker = Watches(store), Scheduler(store), Linker(core)
+        self._watches = Watches(store, LabPolicies(core))
+        self._scheduler, self._linker = Scheduler(store), Linker(core)
         for worker in (self._watches, self._scheduler, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
-        self.policies = LabPolicies(store, self._watches)
-        """Install, roll back, pin, compare, watch and attribute policies."""
-        self.facts = LabFacts(core, self._remembering, self._questions)
-        """Facts as rows and in words."""
-        self.entities = LabEntities(core)
-        """Who and what facts are about."""
-        self.graph = LabGraph(core, self._linker)
-        """Link, activate, trace, and the structure of all."""
-        self.clusters = LabClusters(core)
-        """Find and refine clusters."""
-        self.consolidation = LabConsolidation(core)
-        """Summaries in the place of many old memories."""
-        self.upkeep = LabUpkeep(core, self._scheduler)
-        """What time does: maintain, schedule, forecast."""
-        self.review = LabReview(core, self._corrections)
-        """Deprecate, quarantine and release; what was related to that, and gaps."""
-        self.agents = LabAgents(core, self._remembering, self._questions, self._judgements)
-        """Turns, admission and relationships."""
-        self.io = LabIO(core, self.policies)
-        """Export, load, mirror, back up, check."""
-        self.index = LabIndex(store)
-        """The search for neighbours, and how good it is."""
+        self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
         self._linker.wake()
+
+    # -- subjects ---------------------------------------------------------------------------------------------
+
+    @property
+    def policies(self) -> LabPolicies:
+        """Install, roll back, pin, compare, watch and attribute policies."""
+        return LabPolicies(self._held, self._watches)
+
+    @property
+    def facts(self) -> LabFacts:
+        """Facts as rows and in words."""
+        return LabFacts(self._held, self._remembering, self._questions)
+
+    @property
+    def entities(self) -> LabEntities:
+        """Who and what facts are about: declare, list, merge, split."""
+        return LabEntities(self._held)
+
+    @property
+    def graph(self) -> LabGraph:
+        """Link, activate, trace, and the structure of it all."""
+        return LabGraph(self._held, self._linker)
+
+    @property
+    def clusters(self) -> LabClusters:
+        """Find, refine and list clusters."""
+        return LabClusters(self._held)
+
+    @property
+    def consolidation(self) -> LabConsolidation:
+        """Summaries in the place of many old memories: run, undo, list."""
+        return LabConsolidation(self._held)
+
+    @property
+    def upkeep(self) -> LabUpkeep:
+        """What time does: maintain, schedule, forecast."""
+        return LabUpkeep(self._held, self._scheduler)
+
+    @property
+    def review(self) -> LabReview:
+        """Deprecate, quarantine and release; what is related to that, and gaps."""
+        return LabReview(self._held, self._corrections)
+
+    @property
+    def agents(self) -> LabAgents:
+        """Turns, admission and relationships of agents."""
+        return LabAgents(self._held, self._remembering, self._questions, self._judgements, self._turns)
 
     @property
     def operations(self) -> LabOperations:
-        """Run operations written as S-expressions."""
+        """Run operations written as S-expressions, and see what memories propose."""
         return LabOperations(self, self._core)
+
+    @property
+    def io(self) -> LabIO:
+        """Export, load, mirror, back up, check."""
+        return LabIO(self._held, self.policies)
+
+    @property
+    def index(self) -> LabIndex:
+        """The search for neighbours, and how good it is."""
+        return LabIndex(self.store)
+
+    @property
+    def _held(self) -> Core:
+        """For accessors: ``lab.upkeep`` keeps the lab alive, and the lab does not keep its accessors."""
+        return self._core.held_by(self)
 
     # -- remembering ------------------------------------------------------------------------------------------
 
@@ -632,7 +675,8 @@ class Lab:
         self._watches.stop()
         self._scheduler.stop()
         self._linker.stop()
-        self.agents.close()
+        for turns in list(self._turns):
+            turns.close()
         try:
             if self._backs_up and not self.store.journal.closed:
                 back_up_if_due(self.store, closing=True)

@@ -75,8 +75,8 @@ class TestMaintain:
         with disk(pack=QUIET) as one, disk() as other:
             one.remember_many([f"memory {n}" for n in range(4)])
             clock.advance(days=30)
-            assert one.maintain().counts.rows() == [("status", "active", "deleted", 4)]
-            assert not other.maintain()
+            assert one.upkeep.maintain().counts.rows() == [("status", "active", "deleted", 4)]
+            assert not other.upkeep.maintain()
             assert other.memories.equals(one.memories)
 
     def test_what_came_between_the_decision_and_the_lock_is_seen(self, disk, clock, monkeypatch):
@@ -91,12 +91,12 @@ class TestMaintain:
                 found = decided(state, pack, rows, now)
                 calls.append(len(rows))
                 if calls == [0, 2]:
-                    with other._store.writing() as tx:
+                    with other.store.writing() as tx:
                         tx.event("recall", {"ids": [1]}, at=now)
                 return found
 
             monkeypatch.setattr(_upkeep, "transitions", once)
-            one.maintain()
+            one.upkeep.maintain()
             assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
 

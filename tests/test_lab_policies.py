@@ -203,7 +203,7 @@ class TestEvents:
 def test_a_policy_that_this_version_cannot_read_is_not_passed_over(disk):
     """As when another process, of a later version, installs what this one does not know."""
     with disk() as lab, disk() as later:
-        with later._store.journal.write() as tx:
+        with later.store.journal.write() as tx:
             tx.source("later", "(fn [telepathy] telepathy)")
             tx.event("install", {"slot": SLOT, "source": "later", "helpers": [], "reason": ""}, at=0)
         for _ in range(2):

@@ -199,11 +199,11 @@ def test_a_recall_of_the_past_knows_it_no_more(lab):
     pack = memlab.load_pack("cascade")
     asked = lab.slates().decisions.collect().to_dicts()
     assert lab.recall_again(asked[1], pack) is not None
-    assert "xylophon" in str(lab._recalls._past._state.memories().to_dicts()).lower()
+    assert "xylophon" in str(lab._questions._past._state.memories().to_dicts()).lower()
     lab.purge([1, 4])
     assert lab.recall_again(asked[0], pack) is None  # the question itself was the text
     assert lab.recall_again(asked[1], pack) is not None
-    past = lab._recalls._past._state
+    past = lab._questions._past._state
     assert "xylophon" not in str(past.memories().to_dicts()).lower()
 
 
@@ -622,7 +622,7 @@ def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
     monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")
-        with other._store.derived.held(1), pytest.raises(LabBusy):
+        with other.store.derived.held(1), pytest.raises(LabBusy):
             lab.purge(1)
         assert lab[1].status == "active"
         assert lab.purge(1).ids == (1,)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.recall import Filters
+from memlab.recall import Filters, Recaller
 from memlab.slates import TABLES, decode, encode
 from memlab.subjects.recalling.past import Past
 
@@ -37,7 +37,7 @@ def noted(lab):
 
 
 def past(lab):
-    return Past(lab.store.journal, lab._recalls.recaller)
+    return Past(lab.store.journal, Recaller(lab.embedder))
 
 
 class TestFilters:

@@ -29,10 +29,11 @@ def taken(turns, *contexts):
 
 
 def test_results_of_a_turn_are_ready_at_the_next(cascade):
-    first = cascade.turn("when does the bakery open?")
+    turns = cascade.agents.turns()
+    first = turns.turn("when does the bakery open?")
     assert (len(first), first.contexts) == (0, ())
-    assert cascade._own_turns.wait(30)
-    second = cascade.turn("and when does it close?")
+    assert turns.wait(30)
+    second = turns.turn("and when does it close?")
     assert second.contexts == ("when does the bakery open?",)
     assert {hit.id for hit in second} == {1, 2}
     assert [hit.score for hit in second] == sorted((hit.score for hit in second), reverse=True)
@@ -159,7 +160,7 @@ def test_with_ends_them_too(cascade):
 
 def test_a_context_has_a_text(cascade):
     with pytest.raises(memlab.InputError, match="empty"):
-        cascade.turn(" ")
+        cascade.agents.turns().turn(" ")
 
 
 def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):

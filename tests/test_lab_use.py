@@ -7,6 +7,7 @@ import pytest
 
 import memlab
 from memlab import verifiers
+from memlab.recall import Recaller
 from memlab.subjects.clusters.due import refine_due
 from memlab.subjects.feedback.feedback import Verified
 from memlab.subjects.recalling.past import Past
@@ -203,7 +204,7 @@ class TestSeasons:
         seasonal.recall("the bakery")
         named, none = map(json.loads, seasonal.slates().decisions.collect()["filters"])
         assert (named, none) == ({"season": ["release-week"]}, {})
-        again = Past(seasonal.store.journal, seasonal._recalls.recaller).recall(hits.decision, seasonal.pack)
+        again = Past(seasonal.store.journal, Recaller(seasonal.embedder)).recall(hits.decision, seasonal.pack)
         assert again.ids.tolist() == hits.slate.ids.tolist()
 
     @pytest.mark.parametrize("bad", ["", [], 7, [None]])

@@ -224,7 +224,7 @@ class TestLooking:
         ):
             lab.store.journal._timeout = 0.01
             file.write_text(SHORT)
-            with other._store.writing():
+            with other.store.writing():
                 assert isinstance(settled(watch).error, LabError)
                 assert watch.look() is None
                 assert lab.policies[SLOT].source == LONG

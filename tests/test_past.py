@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import memlab
+from memlab.recall import Recaller
 from memlab.subjects.recalling.past import Past
 
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]
@@ -31,7 +32,7 @@ def lived(lab, clock):
 
 
 def past(lab):
-    return Past(lab.store.journal, lab._recalls.recaller)
+    return Past(lab.store.journal, Recaller(lab.embedder))
 
 
 def test_the_pack_that_logged_gives_what_was_logged(lived):

@@ -136,7 +136,7 @@ def latest_snapshot(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
-def load_snapshot(path: Path, projections: Sequence[type[Projection]] = ()) -> Snapshot:
+def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
     """What was written down; DamagedLab if any file is missing, changed or of another format."""
     try:
         if (path / "manifest.json").read_bytes()[:1] == b"{":

@@ -35,9 +35,15 @@ class Core:
     ``row`` and ``rows`` need the state to be held: within ``reading`` or ``store.writing``.
     """
 
-    def __init__(self, store: Store, seed: int) -> None:
+    def __init__(self, store: Store, seed: int, recaller: Recaller | None = None, *, owner: object = None) -> None:
         self.store, self.seed = store, seed
-        self.recaller = Recaller(store.embedder)
+        self.recaller = Recaller(store.embedder) if recaller is None else recaller
+        self.owner = owner
+        """The lab, for an accessor: what it is used for is not ended while the accessor is at hand."""
+
+    def held_by(self, owner: object) -> Core:
+        """The same, which keeps ``owner`` alive."""
+        return Core(self.store, self.seed, self.recaller, owner=owner)
 
     def reading(self) -> AbstractContextManager[State]:
         """The state as it is now, which nobody changes within the block."""

@@ -15,7 +15,7 @@ from memlab.policies import load_pack
 from memlab.state import latest_snapshot, load_snapshot, save_snapshot
 from memlab.subjects.consolidation.decisions import candidates, groups, summaries_of
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
-from memlab.subjects.projections import new_state
+from memlab.subjects.projections import PROJECTIONS, new_state
 
 DAY = 86_400_000_000
 HERD = {
@@ -514,7 +514,7 @@ def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path)
     for cut_at in range(1, len(events)):
         state = folded(new_state(), events[:cut_at], journal)
         save_snapshot(state, tmp_path)
-        state = folded(load_snapshot(latest_snapshot(tmp_path)).state, events[cut_at:], journal)
+        state = folded(load_snapshot(latest_snapshot(tmp_path), PROJECTIONS).state, events[cut_at:], journal)
         assert state.memories().equals(whole.memories())
         assert state.edge_frame().equals(whole.edge_frame())
         for name in ("clusters", "summaries"):

@@ -15,6 +15,7 @@ from memlab.embedding import load_embedder
 from memlab.language import compile_policy
 from memlab.policies import SLOTS
 from memlab.schema import RECALLABLE
+from memlab.subjects.core import Core
 from memlab.subjects.linking.candidates import Candidates, Places, candidates
 from memlab.subjects.linking.comparing import Comparing, _fresh
 from memlab.subjects.linking.negation import Said
@@ -47,7 +48,7 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[Joint, np.ndarr
 
 def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candidates:
     joint, new = joined(lab, rows)
-    return candidates(joint, new, Places(joint, new), Comparing(lab.store, lab._recalls)._populate, count=count)
+    return candidates(joint, new, Places(joint, new), Comparing(Core(lab.store, 0))._populate, count=count)
 
 
 def ids(found: Candidates, row: int) -> list[int]:

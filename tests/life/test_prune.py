@@ -127,7 +127,7 @@ def test_a_chain_goes_from_its_ends(joined):
     chain = (5, [None] * 5, [((n, n + 1), "next", 1.0, 10, False) for n in range(1, 5)])
     ring = (4, [None] * 4, [((n, n % 4 + 1), "next", 1.0, 10, False) for n in range(1, 5)])
     leaves = pack("(<= (min source-degree target-degree) 2)", ["source-degree", "target-degree"])
-    assert joined(chain, leaves).maintain(BEGIN).pruned.height == 4
+    assert joined(chain, leaves).upkeep.maintain(BEGIN).pruned.height == 4
     lab = joined(ring, leaves)
     assert lab.upkeep.maintain(BEGIN).pruned.is_empty(), "each has two neighbours and its tag"
 

@@ -158,13 +158,13 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
 @given(rows=memories(), now=passes, block=st.integers(1, 5), cut=st.integers(0, 4))
 def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, block, cut):
     whole, parts = opened(alone("companion"), rows), opened(alone("companion"), rows)
-    whole.maintain(now)
+    whole.upkeep.maintain(now)
     looks = iter(range(100))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_upkeep, "_BLOCK", block)
-        begun = upkept(parts._store, now, stopped=lambda: next(looks) >= cut)
+        begun = upkept(parts.store, now, stopped=lambda: next(looks) >= cut)
         assert begun.complete == (cut >= -(-len(rows) // block))
-        rest = parts.maintain(now)
+        rest = parts.upkeep.maintain(now)
     assert rest.complete
     assert known(parts) == known(whole)
     assert len(begun.events) + len(rest.events) <= -(-len(rows) // block), "one event a block, and none for nothing"

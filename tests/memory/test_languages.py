@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memlab.state import load_snapshot, save_snapshot
 from memlab.state import state as module
-from memlab.subjects.projections import new_state
+from memlab.subjects.projections import PROJECTIONS, new_state
 
 SAID = ["die Häuser am Meer", "das Haus", "ein Flugzeug", "東京都に住む", "the houses", ""]
 QUESTIONS = ("Haus", "wer lebt am Meer?", "東京", "house")
@@ -90,7 +90,7 @@ def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
     before.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
     before.words_in("german")
     with tempfile.TemporaryDirectory() as folder:
-        restored = load_snapshot(save_snapshot(before, Path(folder))).state
+        restored = load_snapshot(save_snapshot(before, Path(folder)), PROJECTIONS).state
     assert list(restored.other_words) == ["german"]
     restored.fold(events[cut:], shelf)
     same(restored.words_in("german"), whole.words_in("german"))

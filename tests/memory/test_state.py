@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memlab.errors import NewerLab
 from memlab.schema import KINDS, RELATIONS
 from memlab.state import load_snapshot, save_snapshot
-from memlab.subjects.projections import new_state
+from memlab.subjects.projections import PROJECTIONS, new_state
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])
@@ -160,7 +160,7 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
     whole.fold(events, shelf)
     before.fold(events[:cut], shelf)
     with tempfile.TemporaryDirectory() as folder:
-        restored = load_snapshot(save_snapshot(before, Path(folder))).state
+        restored = load_snapshot(save_snapshot(before, Path(folder)), PROJECTIONS).state
         restored.fold(events[cut:], shelf)
         same(whole, restored)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.recall import Filters, Question
+from memlab.recall import Filters, Question, Recaller
 from memlab.schema import SCOPES, STATUSES, VISIBILITIES
 
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village"]
@@ -167,7 +167,7 @@ def test_a_log_gives_back_what_it_was_given():
 class TestPopulationsAreKept:
     @pytest.fixture
     def population(self, stages):
-        recaller = stages._recalls.recaller
+        recaller = Recaller(stages.embedder)
 
         def of(**arguments):
             question = Question("goat", at=0, filters=Filters.of(**arguments))

@@ -31,9 +31,16 @@ __all__ = ["LabAgents"]
 class LabAgents:
     """``lab.agents``: turns that recall in the background, admission, and relationships with agents."""
 
-    def __init__(self, core: Core, remembering: Remembering, questions: Questions, judgements: Judgements) -> None:
+    def __init__(
+        self,
+        core: Core,
+        remembering: Remembering,
+        questions: Questions,
+        judgements: Judgements,
+        begun: weakref.WeakSet[Turns],
+    ) -> None:
         self._core, self._remembering, self._questions, self._judgements = core, remembering, questions, judgements
-        self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
+        self._begun = begun
 
     @checked
     def turns(
@@ -63,13 +70,8 @@ class LabAgents:
             )
 
         begun = Turns(ask, self._judgements, verifier, self._core.store.embedder.closeness)
-        self._turns.add(begun)
+        self._begun.add(begun)
         return begun
-
-    def close(self) -> None:
-        """End all turns that were begun."""
-        for begun in list(self._turns):
-            begun.close()
 
     @checked
     def admit(self, text: str, *, role: str = "user", project: str | None = None) -> Admission:

@@ -134,8 +134,8 @@ class LabIO:
         """
         from memlab.moving import Mirror
 
-        kept = weakref.ref(self._core)
-        return Mirror(Path(folder).expanduser(), self._core.store, alive=lambda: kept() is not None, every=every)
+        lab = weakref.ref(self._core.owner)
+        return Mirror(Path(folder).expanduser(), self._core.store, alive=lambda: lab() is not None, every=every)
 
     @checked
     def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import AnyNumber, Within, checked
-from memlab.errors import InputError
+from memlab.errors import InputError, LabError
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
     SLOTS,
@@ -32,6 +32,7 @@ from memlab.printable import printable
 from memlab.privacy import refuse
 from memlab.slates import decode
 from memlab.storage.store import Store
+from memlab.subjects.core import Core
 from memlab.subjects.policies.watch import OnChange, Watch, Watches
 
 __all__ = ["LabPolicies"]
@@ -53,8 +54,8 @@ class LabPolicies:
     >>> lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity recency))")  # doctest: +SKIP
     """
 
-    def __init__(self, store: Store, watches: Watches) -> None:
-        self._store, self._watches = store, watches
+    def __init__(self, core: Core, watches: Watches | None = None) -> None:
+        self._core, self._store, self._watches = core, core.store, watches
 
     @checked
     def watch(
@@ -72,7 +73,9 @@ class LabPolicies:
 
         >>> watch = lab.policies.watch("mine.hy")                                          # doctest: +SKIP
         """
-        return self._watches.start(self, path, slot, every=every, on_change=on_change)
+        if self._watches is None:
+            raise LabError("Policies of a watch cannot be watched themselves: use lab.policies.watch.")
+        return self._watches.start(path, slot, every=every, on_change=on_change)
 
     # -- changing ---------------------------------------------------------------------------------------------
 

@@ -266,20 +266,18 @@ class Watch:
 class Watches:
     """The watches of one lab: one for each file and slot."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, policies: Policies) -> None:
+        self._store, self._policies = store, policies
         self._watches: dict[tuple[str, str | None], Watch] = {}
 
-    def start(
-        self, policies: Policies, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None
-    ) -> Watch:
+    def start(self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None) -> Watch:
         """Watch a file; a watch of the same file for the same slot ends."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(f"{self._store.where} was opened with read_only=True: a save could not be used.")
         key = str(Path(path).expanduser().absolute()), slot
         if key in self._watches:
             self._watches.pop(key).stop()
-        watch = Watch(policies, path, slot, clock=self._store.clock, every=every, on_change=on_change)
+        watch = Watch(self._policies, path, slot, clock=self._store.clock, every=every, on_change=on_change)
         self._watches[key] = watch
         return watch
 

@@ -18,9 +18,9 @@ from memlab.printable import printable
 from memlab.progress import bar
 from memlab.schema import RECALLABLE
 from memlab.state import State, seen_rows
-from memlab.structure.labels import labels
-from memlab.structure.layers import LAYERS, layers
-from memlab.structure.topology import Topology, key_scores, newest_edges, topology
+from memlab.structure._labels import labels
+from memlab.structure._layers import LAYERS, layers
+from memlab.structure._topology import Topology, key_scores, newest_edges, topology
 from memlab.subjects.clusters.directions import directions
 from memlab.subjects.clusters.keywords import keywords
 from memlab.subjects.clusters.searching import Clusters, clusters
@@ -70,17 +70,17 @@ class Stats:
 
         Without edges the clusters stand in for communities, without clusters the kinds.
         """
-        from memlab.structure.figure import figure
+        from memlab.structure._figure import figure
 
         return figure(self)
 
     def __repr__(self) -> str:
-        from memlab.structure.render import as_text
+        from memlab.structure._render import as_text
 
         return printable(as_text(self))
 
     def _repr_html_(self) -> str:
-        from memlab.structure.render import as_html
+        from memlab.structure._render import as_html
 
         return as_html(self)
 

@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.drawing import BLUE, GREY, ORANGE, drawn
-from memlab.structure.layers import LAYERS
-from memlab.structure.packing import packed
+from memlab.structure._layers import LAYERS
+from memlab.structure._packing import packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from memlab.structure.stats import Stats
+    from memlab.structure._stats import Stats
 
 __all__ = ["figure", "height", "width"]
 

@@ -12,7 +12,7 @@ import polars as pl
 from memlab.drawing import element
 
 if TYPE_CHECKING:
-    from memlab.structure.stats import Stats
+    from memlab.structure._stats import Stats
 
 __all__ = ["as_html", "as_text"]
 
