@@ -23,6 +23,7 @@ def checked(call: _Callable) -> _Callable:
 
     Annotations are read at the first call, so that importing costs nothing. Defaults are not checked.
 
+    >>> from memlab.arguments import Count
     >>> @checked
     ... def power(base: float, exponent: Count = 2) -> float:
     ...     return base**exponent

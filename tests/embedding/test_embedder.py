@@ -1,14 +1,12 @@
 """Embedders: whatever computes the vectors, they come out as integers, and what is wrong is named."""
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from memlab.embedding import Embedder, _embedder, load_embedder
+from memlab.embedding import Embedder, load_embedder
 from memlab.errors import InputError
 
 
@@ -154,7 +152,3 @@ class TestRefusals:
     def test_what_is_no_embedder(self, spec):
         with pytest.raises(InputError, match="An embedder is"):
             load_embedder(spec)
-
-
-def test_examples():
-    assert doctest.testmod(_embedder).failed == 0

@@ -1,14 +1,12 @@
 """Edges: crossings and steps equal to a list of tuples, whatever was appended when."""
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.graph import Edges, _adjacency, _edges
+from memlab.graph import Edges, _adjacency
 
 NODES = 8
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
@@ -152,7 +150,3 @@ def test_no_edges_at_all():
     assert len(edges.crossings([0, 5])) == 0
     assert edges.step([0, 5], 0).tolist() == [-1, -1]
     assert edges.degree([]).tolist() == []
-
-
-def test_examples():
-    assert doctest.testmod(_edges, extraglobs={"np": np}).failed == 0

@@ -1,7 +1,5 @@
 """The shape of a graph, against networkx."""
 
-import doctest
-
 import networkx
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.graph import Edges, _communities, _measures, bridges, clustering, communities, density
+from memlab.graph import Edges, bridges, clustering, communities, density
 
 NODES = 9
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
@@ -140,8 +138,3 @@ class TestCommunities:
         edges = made([((0, 1), 0.0)], nodes=2)
         assert len(communities(edges)) == 0
         assert communities(edges).frame.is_empty()
-
-
-def test_examples():
-    for module in (_measures, _communities):
-        assert doctest.testmod(module).failed == 0

@@ -1,6 +1,5 @@
 """Nodes: codes that carry their kind, and names that keep their codes."""
 
-import doctest
 import json
 
 import numpy as np
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.graph import NODE_KINDS, Nodes, _nodes, kind_of, node_codes
+from memlab.graph import NODE_KINDS, Nodes, kind_of, node_codes
 from memlab.graph._nodes import Layout
 
 names = st.lists(st.text(min_size=1, max_size=3), max_size=8)
@@ -73,7 +72,3 @@ def test_what_cannot_be_is_refused():
         nodes.grow(1)
     with pytest.raises(InputError, match="share a name"):
         Nodes({"tag": ["rust", "rust"]})
-
-
-def test_examples():
-    assert doctest.testmod(_nodes).failed == 0

@@ -1,7 +1,5 @@
 """Spreading activation: equal to loops over dictionaries, and to what can be worked out by hand."""
 
-import doctest
-
 import networkx
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from properties import examples
 from scipy.sparse import csr_array
 
 from memlab.errors import InputError
-from memlab.graph import SPREAD_MODES, Edges, Nodes, _spread, _wave, activate, spread
+from memlab.graph import SPREAD_MODES, Edges, Nodes, _wave, activate, spread
 
 NODES = 7
 WAVES = ("cascade", "energy", "hops")
@@ -394,7 +392,3 @@ def test_what_cannot_be_is_refused(change, message):
     call = {"rows": [0], "energy": [1.0], "pass_on": damped, "steps": 1, "nodes": 3, **change}
     with pytest.raises(InputError, match=message):
         spread(chain(3), **call)
-
-
-def test_examples():
-    assert doctest.testmod(_spread).failed == 0

@@ -1,14 +1,12 @@
 """Paths: the strongest of all simple ones, in order."""
 
-import doctest
-
 import networkx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.graph import Edges, _trace, trace
+from memlab.graph import Edges, trace
 
 NODES = 6
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
@@ -78,7 +76,3 @@ def test_what_cannot_be_is_refused():
         trace(edges, -1, 1)
     with pytest.raises(InputError, match="Edge 0 has relation 1; 1 have names"):
         trace(edges, 0, 1, relations=("next",))
-
-
-def test_examples():
-    assert doctest.testmod(_trace).failed == 0

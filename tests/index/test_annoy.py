@@ -1,6 +1,5 @@
 """Kinds of index: the same bytes each time, more effort finds more, and nothing that an index says is a score."""
 
-import doctest
 import math
 import sys
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import MissingExtra, UnknownName
-from memlab.index import Neighbours, Vectors, _annoy, _stored
+from memlab.index import Neighbours, Vectors
 from memlab.index._annoy import search_k
 from memlab.index._base import KINDS, Base, build_base, found_bases
 from memlab.index._projection import Projection
@@ -130,8 +129,3 @@ class TestProjection:
         empty.append(np.zeros((rows, 40), dtype=np.int8))
         assert np.isfinite(Projection.of(empty)(empty.take())).all()
         assert math.isclose(float(Projection.of(empty)(empty.take()).sum()), 0.0)
-
-
-@pytest.mark.parametrize("module", [_annoy, _stored], ids=lambda module: module.__name__)
-def test_examples(module):
-    assert doctest.testmod(module, extraglobs={"np": np}).failed == 0

@@ -71,5 +71,5 @@ def cut(text: str, budget: int) -> str:
         return text
     room = max(budget * _BYTES_A_TOKEN - len("\u2026".encode()), 1)
     begun = text.encode()[:room].decode(errors="ignore")
-    word = begun.rsplit(None, 1)[0] if len(begun.split()) > 1 else begun
-    return f"{word}\u2026"
+    whole = text[len(begun) : len(begun) + 1].isspace() or len(begun.split()) <= 1
+    return f"{begun.rstrip() if whole else begun.rsplit(None, 1)[0]}\u2026"
