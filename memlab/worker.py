@@ -6,15 +6,19 @@ import sys
 import threading
 from collections.abc import Callable
 
-__all__ = ["Worker"]
+__all__ = ["Finished", "Worker"]
+
+
+class Finished(Exception):
+    """Raised by a step after which there is nothing to do for ever."""
 
 
 class Worker:
     """A thread that calls ``step`` until it is stopped. ``step`` gives the seconds until its next call; None: until
-    ``wake``.
+    ``wake``. It ends the thread by raising ``Finished``.
 
     What ``step`` raises is shown as the error of any thread is, and the work goes on ``after_error`` seconds later. The
-    thread begins with ``start`` or the first ``wake``.
+    thread begins with ``start`` or the first ``wake``, and waits for ``delay`` seconds before its first step.
 
     >>> import threading
     >>> done = threading.Event()
@@ -24,8 +28,10 @@ class Worker:
     (True, None)
     """
 
-    def __init__(self, name: str, step: Callable[[], float | None], *, after_error: float = 1.0) -> None:
-        self._name, self._step, self._after_error = name, step, after_error
+    def __init__(
+        self, name: str, step: Callable[[], float | None], *, delay: float = 0.0, after_error: float = 1.0
+    ) -> None:
+        self._name, self._step, self._delay, self._after_error = name, step, delay, after_error
         self._work, self._stopping = threading.Event(), threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -68,10 +74,13 @@ class Worker:
             self._thread.join()
 
     def _run(self) -> None:
+        self._work.wait(self._delay)
         while not self._stopping.is_set():
             self._work.clear()
             try:
                 seconds = self._step()
+            except Finished:
+                return
             except Exception:  # noqa: BLE001  a caller's own: shown as any thread's is, and the work goes on
                 threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
                 seconds = self._after_error

@@ -3,9 +3,11 @@
 import gc
 import queue
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from waiting import until
 
 import memlab
 from memlab.errors import InputError, LabError, ReadOnlyLab
@@ -179,21 +181,21 @@ class TestSchedule:
 
         schedule = lab.upkeep.schedule(every=SOON, on_upkeep=close)
         assert closed.wait(30)
-        schedule._thread.join(30)
+        assert until(lambda: not schedule.active)
         assert not schedule.active
 
     def test_a_journal_that_was_closed_ends_it(self, disk):
         lab = disk(pack=QUIET)
         schedule = lab.upkeep.schedule(every=SOON)
         lab.store.close()
-        schedule._thread.join(30)
+        assert until(lambda: not schedule.active)
         assert not schedule.active
         assert schedule.error is None
 
     def test_a_lab_that_nobody_has_any_more_is_let_go(self, trigrams, clock):
         schedule = memlab.open(embedder=trigrams, clock=clock).upkeep.schedule(every=SOON)
         gc.collect()
-        schedule._thread.join(30)
+        assert until(lambda: not schedule.active)
         assert not schedule.active
 
     def test_a_pass_that_fails_is_told_once_and_mended_by_one_that_succeeds(self, lab, capfd):
@@ -202,7 +204,7 @@ class TestSchedule:
         passes = queue.Queue()
         schedule = lab.upkeep.schedule(every=SOON, on_upkeep=passes.put)
         while schedule.passes < 5:
-            schedule._stopping.wait(0.001)
+            time.sleep(0.001)
         assert "never settles" in str(schedule.error)
         assert "never settles" in repr(schedule)
         assert "never settles" in schedule._repr_html_()

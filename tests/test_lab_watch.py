@@ -7,6 +7,7 @@ import queue
 import threading
 
 import pytest
+from waiting import until
 
 from memlab.errors import InputError, LabError, PolicyError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.policies import load_pack
@@ -315,7 +316,7 @@ class TestStopping:
 
         watch = memlab.open(embedder=trigrams, clock=clock).policies.watch(file, SLOT, every=0.01)
         gc.collect()
-        watch._thread.join(30)
+        assert until(lambda: not watch.active)
         assert not watch.active
 
 

@@ -6,14 +6,13 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 import pytest
 from embedders import letters
+from waiting import until
 
 import memlab
 from memlab.embedding import load_embedder
@@ -32,16 +31,6 @@ LATER = """
 
 def joined(lab: memlab.Lab) -> list[tuple[int, int, str]]:
     return lab.edges.select("source", "target", "relation").rows()
-
-
-def until(happened: Callable[[], bool], *, seconds: float = 60) -> bool:
-    """Whether it happened within so many seconds."""
-    stop = time.monotonic() + seconds
-    while time.monotonic() < stop:
-        if happened():
-            return True
-        time.sleep(0.01)
-    return happened()
 
 
 class TestAdmit:

@@ -29,6 +29,7 @@ from memlab.moving._records import records_of, time_text
 from memlab.printable import printable
 from memlab.storage.copies import note_copy, unreached, written
 from memlab.storage.store import Store
+from memlab.worker import Finished, Worker
 
 __all__ = ["INDEX", "Mirror", "file_name", "reach_mirrors"]
 
@@ -74,21 +75,17 @@ class Mirror:
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
         self._turn = threading.Lock()
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._worker = Worker("mirror", _keeping(weakref.ref(self), every or 0.0), delay=every or 0.0)
         self.update()
         if every is not None:
-            self._thread = threading.Thread(
-                target=_keep, args=(weakref.ref(self), self._ended, every), name="memlab mirror", daemon=True
-            )
-            self._thread.start()
+            self._worker.start()
 
     # -- what a person calls ------------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
         """Whether a thread keeps it in step."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._worker.active
 
     def update(self) -> int:
         """Write what has changed and remove what is gone; how many files that were. Nothing, if nothing happened."""
@@ -103,7 +100,7 @@ class Mirror:
     @checked
     def wait(self, seconds: Seconds) -> bool:
         """Wait so long, or until it is stopped; whether it was."""
-        return self._ended.wait(seconds)
+        return self._worker.pause(seconds)
 
     def __len__(self) -> int:
         """How many memories the folder holds."""
@@ -111,9 +108,7 @@ class Mirror:
 
     def stop(self) -> None:
         """End the thread. The files stay. Raises what the last update raised, if it failed."""
-        self._ended.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        self._worker.stop()
         if self.problem is not None:
             raise self.problem
 
@@ -124,7 +119,7 @@ class Mirror:
         self.stop()
 
     def __repr__(self) -> str:
-        state = "running" if self.running else "stopped" if self._ended.is_set() else "on demand"
+        state = "running" if self.running else "stopped" if self._worker.stopping else "on demand"
         trouble = f", {self.problem}" if self.problem is not None else ""
         return printable(f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>")
 
@@ -257,18 +252,21 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
     return told
 
 
-def _keep(mirror: weakref.ref[Mirror], ended: threading.Event, every: float) -> None:
-    """Until it is stopped, or nobody has the mirror or the lab any more."""
-    while not ended.wait(every):
+def _keeping(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
+    """The step of a mirror's worker, which ends when nobody has the mirror or the lab any more."""
+
+    def step() -> float:
         kept = mirror()
         if kept is None or kept._head() is None:
-            return
+            raise Finished
         try:
             kept.update()
             kept.problem = None
         except MemlabError as error:
             kept.problem = error
-        del kept
+        return every
+
+    return step
 
 
 def _is_ours(name: str) -> bool:

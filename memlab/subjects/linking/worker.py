@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 from memlab.errors import LabBusy, MemlabError
 from memlab.subjects.core import Core
 from memlab.subjects.linking.comparing import link_waiting, waiting_of
+from memlab.worker import Worker
 
 __all__ = ["Linker"]
 
@@ -23,31 +23,25 @@ _RETRY = 1.0
 
 
 class Linker:
-    """One daemon thread a lab, started when something waits for the first time.
+    """One worker a lab, which begins when something waits for the first time.
 
-    What waits is in the journal, so nothing is handed to the thread: it is woken, and asks. What is left when the lab
+    What waits is in the journal, so nothing is handed to the worker: it is woken, and asks. What is left when the lab
     is closed or the process dies is linked after the next opening.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._work = threading.Event()
-        self._stopping = threading.Event()
-        self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._worker = Worker(f"links {core.store.where}", self._step)
         self._error: MemlabError | None = None
+        self._gathers = True
+        """Nothing waited after the last block: what comes is given time to become more."""
+        self.stop, self.stop_soon = self._worker.stop, self._worker.stop_soon
 
     def wake(self) -> None:
         """Link what waits, soon; nothing happens where nothing waits or the lab cannot be written."""
-        if self._core.store.journal.read_only or self._stopping.is_set() or not waiting_of(self._core.store.state):
-            return
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name=f"memlab links {self._core.store.where}", daemon=True
-                )
-                self._thread.start()
-        self._work.set()
+        store = self._core.store
+        if not store.journal.read_only and waiting_of(store.state):
+            self._worker.wake()
 
     def link_all(self, timeout: float | None) -> bool:
         """Link here and now until nothing waits, for at most ``timeout`` seconds; whether nothing does."""
@@ -66,32 +60,20 @@ class Linker:
         """Why the last block could not be linked in the background, None if it was."""
         return self._error
 
-    def stop_soon(self) -> None:
-        """End without waiting."""
-        self._stopping.set()
-        self._work.set()
-
-    def stop(self) -> None:
-        """End after the block that is at hand."""
-        self.stop_soon()
-        if self._thread is not None and threading.current_thread() is not self._thread:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._work.wait()
-            self._stopping.wait(_GATHER)
-            self._work.clear()
-            try:
-                began = time.monotonic()
-                while not self._stopping.is_set() and link_waiting(self._core):
-                    self._error = None
-                    self._stopping.wait(max(_BREATH, time.monotonic() - began))
-                    began = time.monotonic()
-            except LabBusy as error:
-                self._error = error
-                self._stopping.wait(_RETRY)
-                self._work.set()
-            except MemlabError as error:
-                # a policy that cannot be asked, a full disk: it stays waiting, and link_all() raises the same
-                self._error = error
+    def _step(self) -> float | None:
+        """One block, if anything waits; the seconds until the next."""
+        self._worker.pause(_GATHER if self._gathers else 0.0)
+        began = time.monotonic()
+        try:
+            more = not self._worker.stopping and link_waiting(self._core)
+        except LabBusy as error:
+            self._error = error
+            return _RETRY
+        except MemlabError as error:
+            # a policy that cannot be asked, a full disk: it stays waiting, and link_all() raises the same
+            self._error = error
+            more = False
+        else:
+            self._error = None
+        self._gathers = not more
+        return max(_BREATH, time.monotonic() - began) if more else None

@@ -21,6 +21,7 @@ from memlab.language import compile_policy
 from memlab.policies import Pack, VersionLog, pack_from_sources, slot_named
 from memlab.printable import printable
 from memlab.storage.store import Store
+from memlab.worker import Worker
 
 __all__ = ["Change", "OnChange", "Watch", "Watches"]
 
@@ -115,15 +116,15 @@ class Watch:
         self._good: str | None = None
         self._error: MemlabError | None = None
         self._looking = threading.RLock()
-        self._stopping = threading.Event()
         self._settled = self._before = _look(self.path)
         if self._settled.content is None:
             near = [item.name for item in self.path.parent.glob("*.hy")]
             raise InputError(f"{path} {self._settled.trouble}. {did_you_mean(self.path.name, near)}")
         self._changes.append(self._applied(self._settled.content, f"watching {self.path.name}"))
         self._every = float(every)
-        self._thread = threading.Thread(target=self._run, name=f"memlab watches {self.path.name}", daemon=True)
-        self._thread.start()
+        self._worker = Worker(f"watches {self.path.name}", self._step, delay=self._every, after_error=self._every)
+        self.stop_soon = self._worker.stop_soon
+        self._worker.start()
 
     # -- what has been seen -----------------------------------------------------------------------------------
 
@@ -161,14 +162,14 @@ class Watch:
     @property
     def active(self) -> bool:
         """Whether it still watches."""
-        return self._thread.is_alive() and not self._stopping.is_set()
+        return self._worker.active
 
     # -- watching ---------------------------------------------------------------------------------------------
 
     def look(self) -> Change | None:
         """Read the file now: what the thread does time and again. Returns the change, if this reading settled one."""
         with self._looking:
-            if self._stopping.is_set():
+            if self._worker.stopping:
                 return None
             found = _look(self.path)
             if found != self._before:
@@ -189,15 +190,9 @@ class Watch:
         self._on_change(change)
         return change
 
-    def stop_soon(self) -> None:
-        """End without waiting."""
-        self._stopping.set()
-
     def stop(self) -> None:
         """Watch no longer; what is live stays so. A swap that has begun is finished first."""
-        self._stopping.set()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._worker.stop()
 
     def __enter__(self) -> Watch:
         return self
@@ -218,12 +213,9 @@ class Watch:
 
     # -- within -----------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        while not self._stopping.wait(self._every):
-            try:
-                self.look()
-            except Exception:  # noqa: BLE001  the caller's own: told as any thread's is, and the watch goes on
-                threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
+    def _step(self) -> float:
+        self.look()
+        return self._every
 
     def _taken(self, found: _Look) -> Change:
         try:

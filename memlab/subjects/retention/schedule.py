@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import sys
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.printable import printable
 from memlab.storage.store import Store
 from memlab.subjects.retention.upkeep import Upkeep, upkept
+from memlab.worker import Worker
 
 __all__ = ["OnUpkeep", "Schedule", "Scheduler"]
 
@@ -56,10 +56,10 @@ class Schedule:
         self._last: Upkeep | None = None
         self._error: MemlabError | None = None
         self._passes = 0
-        self._pace = Pace(time.time(), time.monotonic())
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"memlab upkeep of {store.where}", daemon=True)
-        self._thread.start()
+        self._pace: Pace | None = None
+        self._worker = Worker(f"upkeep of {store.where}", self._step)
+        self.stop_soon = self._worker.stop_soon
+        self._worker.start()
 
     @property
     def every(self) -> timedelta:
@@ -78,7 +78,7 @@ class Schedule:
         """When the next pass is due, in real time; None if it is stopped."""
         if not self.active:
             return None
-        left = self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
+        left = self._left()
         return datetime.now(UTC) + timedelta(seconds=max(left, 0.0))
 
     @property
@@ -94,17 +94,11 @@ class Schedule:
     @property
     def active(self) -> bool:
         """Whether it goes on."""
-        return self._thread.is_alive() and not self._stopping.is_set()
-
-    def stop_soon(self) -> None:
-        """End without waiting."""
-        self._stopping.set()
+        return self._worker.active
 
     def stop(self) -> None:
         """End. A pass that has begun writes the block that it is at, and the next pass of anyone does the rest."""
-        self._stopping.set()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._worker.stop()
 
     def __enter__(self) -> Schedule:
         return self
@@ -128,21 +122,25 @@ class Schedule:
         failed = "" if self._error is None else f"<p style='color:#cf222e'>{html.escape(rest[-1])}</p>"
         return f"<div>{html.escape(head[1:-1])}{last}{failed}</div>"
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
+    def _step(self) -> float:
+        """A pass if one is due; the seconds until the next look at the clocks.
+
+        ``every`` is asked at each look, since another pack may say another.
+        """
+        if self._pace is None or self._left() <= 0:
             self._pace = Pace(time.time(), time.monotonic())
-            try:
-                self._pass()
-            except Exception:  # noqa: BLE001  the caller's own: told as any thread's is, and the schedule goes on
-                threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
-            self._wait()
+            self._pass()
+        return max(0.0, min(self._left(), _LOOK))
+
+    def _left(self) -> float:
+        return 0.0 if self._pace is None else self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
 
     def _pass(self) -> None:
         try:
-            found = upkept(self._store, self._store.clock(), stopped=self._stopping.is_set)
+            found = upkept(self._store, self._store.clock(), stopped=lambda: self._worker.stopping)
         except MemlabError as error:
             if self._store.journal.closed:
-                self._stopping.set()
+                self._worker.stop_soon()
                 return
             # the same trouble, as when another process holds the lab for long, is told once
             if str(error) != str(self._error):
@@ -155,13 +153,6 @@ class Schedule:
         self._passes += 1
         if self._on_upkeep is not None:
             self._on_upkeep(found)
-
-    def _wait(self) -> None:
-        """Until the next pass is due. ``every`` is asked at each look, since another pack may say another."""
-        while True:
-            left = self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
-            if left <= 0 or self._stopping.wait(min(left, _LOOK)):
-                return
 
 
 class Scheduler:

@@ -1,0 +1,14 @@
+"""Waiting in tests: for what happens, never for a time."""
+
+import time
+from collections.abc import Callable
+
+
+def until(happened: Callable[[], bool], *, seconds: float = 60) -> bool:
+    """Whether it happened within so many seconds."""
+    stop = time.monotonic() + seconds
+    while time.monotonic() < stop:
+        if happened():
+            return True
+        time.sleep(0.01)
+    return happened()
