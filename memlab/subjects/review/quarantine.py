@@ -160,8 +160,11 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
     for row in sorted(same):
         status = was[row]["status"]
         by = was[row].get("superseded_by")
-        if by is not None and int(by) - 1 not in returning and state.names["status"].at(int(by) - 1) not in RECALLABLE:
-            continue
+        if by is not None and int(by) - 1 not in returning:
+            other = state.names["status"].at(int(by) - 1)
+            # what was out of use before the quarantine already is no reason: it was so when this was superseded by it
+            if other not in RECALLABLE and (int(by) - 1 in given or other == "quarantined"):
+                continue
         if status == "consolidated":
             of = [id for id, one in stands.items() if row + 1 in one.members]
             if not any(id - 1 in returning or state.names["status"].at(id - 1) in RECALLABLE for id in of):
