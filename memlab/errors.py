@@ -124,7 +124,7 @@ class PolicyError(MemlabError):
         hash: str | None = None,
         file: str | None = None,
     ) -> None:
-        # A name in a stranger's text may be as long as the text.
+        # A name in an untrusted text may be as long as the text.
         message = message if len(message) <= _MOST_SAID else f"{message[: _MOST_SAID - 4]} ..."
         self.message = message
         self.source, self.line, self.column, self.end_column = source, line, column, end_column
