@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from memlab.demo._quarter import Quarter
+    from memlab.demo.quarter import Quarter
     from memlab.evaluation import BenchResult
     from memlab.recall import Hit, Hits, ScoreExplanation
 
