@@ -23,7 +23,7 @@ from memlab.seen import SeenStore
 if TYPE_CHECKING:
     from memlab.lab._lab import Lab
     from memlab.moving import Loaded, Mirror
-    from memlab.operations import Ran
+    from memlab.operations import Program, Ran
 
 __all__ = ["LabMoving", "load_lab"]
 
@@ -187,18 +187,16 @@ class LabMoving(LabBase):
 
         >>> lab.run('(recall "how should I indent?" 3) (stats)')                           # doctest: +SKIP
         """
-        from memlab.operations import read_program, run_program
+        from memlab.operations import read_program
 
-        lab = cast("Lab", self)
-        fuel = Fuel() if fuel is None else fuel
         if isinstance(operations, str):
-            return run_program(lab, read_program(operations), fuel=fuel)
+            return self._run(read_program(operations), fuel)
         if isinstance(operations, Path):
             try:
                 source = operations.expanduser().read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"Cannot read the operations in {operations}: {error}.") from None
-            return run_program(lab, read_program(source, file=str(operations)), fuel=fuel)
+            return self._run(read_program(source, file=str(operations)), fuel)
         if isinstance(operations, Proposal):
             proposal = operations
         else:
@@ -210,7 +208,19 @@ class LabMoving(LabBase):
             raise InputError(f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}")
         if consent is not True:
             raise InputError(f"{proposal}\nTo run this, consent: lab.run({proposal.memory}, consent=True).")
-        return run_program(lab, proposal.program, fuel=fuel, memory=proposal.memory)
+        return self._run(proposal.program, fuel, proposal.memory)
+
+    def _run(self, program: Program, fuel: Fuel | None, memory: int | None = None) -> Ran:
+        from memlab.operations import run_program
+
+        def record() -> int:
+            body = {"memory": memory, "operations": [call.name for call in program.calls], "hash": program.hash}
+            with self._store.writing() as tx:
+                program.check_ids(len(self._store.state))
+                return tx.event("run", body, at=self._store.clock())
+
+        lab = cast("Lab", self)
+        return run_program(lab, program, fuel=fuel or Fuel(), record=record, memory=memory)
 
     @checked
     def proposals(self, memories: MemoryLike | Iterable[MemoryLike]) -> tuple[Proposal, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,12 +14,12 @@ from memlab.errors import (
     PolicyNameError,
     PolicySyntaxError,
     PolicyTypeError,
-    UnknownName,
     did_you_mean,
 )
 from memlab.language import compile_policy, slot_of
 from memlab.language._reader import Form, Text, read_forms
-from memlab.operations._declared import OPERATIONS, SLOT_OF, Operation, Parameter
+from memlab.operations import _arguments as read
+from memlab.operations._table import OPERATIONS, Operation
 
 __all__ = ["MOST_CHARACTERS", "MOST_OPERATIONS", "Call", "Program", "checked_operations", "read_program"]
 
@@ -29,8 +28,6 @@ MOST_OPERATIONS = 1_000
 _MOST_OF_A_MEMORY = 100
 _CHARACTERS_OF_A_MEMORY = 20_000
 _FORMS = 100_000
-_TTL = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdwmy])")
-_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _NOTHING = ("nil", "None")
 
 
@@ -74,7 +71,7 @@ class Program:
         for call in self.calls:
             for parameter in call.operation.parameters:
                 value = call.arguments[parameter.name]
-                if parameter.sort in ("id", "ids") and value is not None:
+                if parameter.read in (read.memory_id, read.ids) and value is not None:
                     wrong = next((id for id in (value if isinstance(value, list) else [value]) if id > count), None)
                     if wrong is not None:
                         known = f"There are {count}" if count else "There is none yet"
@@ -128,14 +125,14 @@ def _call(form: Form, text: Text) -> Call:
     if len(given) > len(parameters):
         message = f"{operation.name} takes {_count(operation)}: {operation.shape}."
         raise text.error(PolicyTypeError, message, given[len(parameters)])
-    if len(given) < operation.least:
+    if len(given) < operation.required:
         missing = parameters[len(given)].name
         raise text.error(PolicyTypeError, f"{missing} is missing: {operation.shape}.", form)
     arguments: dict[str, Any] = {parameter.name: None for parameter in parameters}
     for parameter, item in zip(parameters, given, strict=False):
         if parameter.optional and item.kind == "symbol" and item.text in _NOTHING:
             continue
-        arguments[parameter.name] = _READ[parameter.sort](parameter, item, text)
+        arguments[parameter.name] = parameter.read(parameter.name, item, text)
     if operation.name == "set-policy-fn":
         _check_policy(arguments, given[1], text)
     if operation.name == "associate" and arguments["from"] == arguments["to"]:
@@ -144,114 +141,10 @@ def _call(form: Form, text: Text) -> Call:
 
 
 def _count(operation: Operation) -> str:
-    most, least = len(operation.parameters), operation.least
+    most, least = len(operation.parameters), operation.required
     if not most:
         return "nothing"
     return f"{most}" if most == least else f"{least} to {most}"
-
-
-# -- one reader a sort of argument ------------------------------------------------------------------------------------
-
-
-def _text(parameter: Parameter, form: Form, text: Text) -> str:
-    from memlab.memory import checked_text
-
-    if form.kind != "str":
-        raise _wrong(parameter, 'a text in quotes, such as "tabs"', form, text)
-    try:
-        return checked_text(form.text)
-    except InputError as error:
-        raise text.error(PolicyTypeError, str(error), form) from None
-
-
-def _word(parameter: Parameter, form: Form, text: Text) -> str:
-    if form.kind not in ("str", "symbol", "keyword"):
-        raise _wrong(parameter, f"one of {', '.join(parameter.words[:8])}", form, text)
-    if form.text not in parameter.words:
-        raise text.error(PolicyNameError, str(UnknownName(parameter.name, form.text[:60], parameter.words)), form)
-    return form.text
-
-
-def _number(parameter: Parameter, form: Form, text: Text) -> float:
-    if form.kind not in ("int", "float"):
-        raise _wrong(parameter, "a number", form, text)
-    if not parameter.low <= form.number <= parameter.high:
-        bounds = (
-            f"in {parameter.low:g}..{parameter.high:g}"
-            if parameter.high < float("inf")
-            else f"at {parameter.low:g} or above"
-        )
-        raise text.error(PolicyTypeError, f"{parameter.name} lies {bounds}, not at {form.number:g}.", form)
-    return form.number
-
-
-def _whole(parameter: Parameter, form: Form, text: Text) -> int:
-    if form.kind != "int":
-        raise _wrong(parameter, "a whole number", form, text)
-    return int(_number(parameter, form, text))
-
-
-def _id(parameter: Parameter, form: Form, text: Text) -> int:
-    if form.kind != "int" or form.number < 1:
-        raise _wrong(parameter, "the id of a memory, a whole number from 1 on", form, text)
-    return int(form.number)
-
-
-def _ids(parameter: Parameter, form: Form, text: Text) -> list[int]:
-    items = form.items if form.kind == "list" else (form,)
-    if not items:
-        raise _wrong(parameter, "an id or a list such as [1 2]", form, text)
-    return [_id(parameter, item, text) for item in items]
-
-
-def _texts(parameter: Parameter, form: Form, text: Text) -> list[str]:
-    if form.kind == "call" and form.head == "quote" and len(form.items) == 2 and form.items[1].kind == "call":
-        items = form.items[1].items
-    elif form.kind == "call" and form.head == "list":
-        items = form.items[1:]
-    elif form.kind == "list":
-        items = form.items
-    else:
-        raise _wrong(parameter, 'a list such as ["ci" "release"]', form, text)
-    for item in items:
-        if item.kind not in ("str", "symbol", "keyword") or not 0 < len(item.text) <= 1000:
-            raise _wrong(parameter, 'a list of texts such as ["ci" "release"]', item, text)
-    return [item.text for item in items]
-
-
-def _ttl(parameter: Parameter, form: Form, text: Text) -> float | None:
-    if form.kind in ("str", "symbol", "keyword") and form.text == "perpetual":
-        return None
-    found = _TTL.fullmatch(form.text) if form.kind == "str" else None
-    days = float(found[1]) * _DAYS[found[2]] if found else 0.0
-    if not days:
-        raise _wrong(parameter, '"30d" (h, d, w, m or y) or "perpetual"', form, text)
-    return days
-
-
-def _slot(parameter: Parameter, form: Form, text: Text) -> str:
-    from memlab.policies import SLOTS
-
-    if form.kind not in ("str", "symbol", "keyword"):
-        raise _wrong(parameter, "the name of a policy, such as recall-score", form, text)
-    name = SLOT_OF.get(form.text, form.text)
-    if name not in SLOTS:
-        raise text.error(PolicyNameError, str(UnknownName("policy slot", form.text[:60], (*SLOTS, *SLOT_OF))), form)
-    return name
-
-
-def _code(parameter: Parameter, form: Form, text: Text) -> str:
-    if form.kind == "str":
-        return form.text
-    if form.kind == "call" and form.head == "quote" and len(form.items) == 2:
-        form = form.items[1]
-    if form.kind != "call":
-        raise _wrong(parameter, "a policy such as (fn [similarity] similarity)", form, text)
-    return text.source[form.start : form.stop]
-
-
-def _wrong(parameter: Parameter, wanted: str, form: Form, text: Text) -> PolicyError:
-    return text.error(PolicyTypeError, f"{parameter.name} is {wanted}.", form)
 
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
@@ -265,19 +158,3 @@ def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
         raise text.error(type(error), f"The policy {slot} does not hold. {error.message}", form) from None
     if named not in ("", slot):
         raise text.error(PolicyNameError, f"This is a policy of {named}, and {slot} is to be filled.", form)
-
-
-_READ = {
-    "text": _text,
-    "word": _word,
-    "share": _number,
-    "number": _number,
-    "days": _number,
-    "count": _whole,
-    "id": _id,
-    "ids": _ids,
-    "texts": _texts,
-    "ttl": _ttl,
-    "slot": _slot,
-    "code": _code,
-}
