@@ -31,7 +31,6 @@ MADE_BY_MEMLAB = {
     "Memory.of": "from a state",
     "Node": "a node of the language's graph",
     "Pack": "what load_pack returns",
-    "Pools": "what Pools.of returns",
     "Program": "what was read of a text",
     "Reactions": "what User.react returns",
     "Script": "a protocol",

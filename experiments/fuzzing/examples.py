@@ -21,7 +21,7 @@ import polars as pl
 import memlab
 from memlab.embedding import load_embedder
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
-from memlab.simulation import Asked, Phase, Pools, Said, Transcript, User, World, from_conversations, live
+from memlab.simulation import Asked, Phase, Said, Transcript, User, World, from_conversations, live
 from memlab.slates import WIDE
 from memlab.structure import Clusters
 from memlab.verifiers import Verdict, overlap
@@ -360,6 +360,4 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "live": lambda d: (live, {"world": World("tiny", days=1, projects=1, said_per_day=2), "embedder": EMBEDDER}),
     "Life.truth": lambda d: (d.life.truth, {"policy": "memlab", "how": "rescore"}),
-    "Pools.of": lambda d: (Pools.of, {"life": d.life}),
-    "Pools.redraw": lambda d: (Pools.of(d.life).redraw, {"seed": 1}),
 }

@@ -6,7 +6,7 @@ so. No feature of a policy, no score and no vector takes part in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -24,12 +24,6 @@ __all__ = ["Phase", "World"]
 _SECOND = HOUR // 3600
 _USER, _AGENT = "Robin", "assistant"
 _ABOUT = ("now", "before", "why")
-_TONGUE = {
-    "project": (words.PLAIN, words.UPDATES, words.QUESTIONS),
-    "taste": (words.TASTE_PLAIN, words.TASTE_UPDATES, words.TASTE_QUESTIONS),
-    "duty": (words.DUTY_PLAIN, words.DUTY_UPDATES, words.DUTY_QUESTIONS),
-}
-"""How each sort of fact is first stated, changed and asked about."""
 
 
 @checked
@@ -159,8 +153,8 @@ class _Telling:
         self.world = world
         self.start = to_micros(world.start)
         self.end = self.start + world.days * DAY
-        self.projects = words.named(words.PROJECTS, world.projects, "project")
-        self.people = words.named(words.PEOPLE, max(world.people, 1) * 2, "person")
+        self.projects = words.named(words.NAMES["projects"], world.projects, "project")
+        self.people = words.named(words.NAMES["people"], max(world.people, 1) * 2, "person")
         self.drafts: list[_Draft] = []
         self.facts = self._facts()
         self._state_facts()
@@ -205,21 +199,21 @@ class _Telling:
 
     def _state_facts(self) -> None:
         world, dice = self.world, chance(self.world.seed, "wording")
+        forms = words.FORMS["project"]
         for fact in self.facts:
             for version in fact.versions:
                 at = version.at
                 if fact.sort == "project" and dice.random() < world.replies:
-                    self._utter(fact, version, at, words.ASKED_BACK, dice, speaker=_AGENT)
-                    stated = self._utter(fact, version, at + 20 * _SECOND, words.ANSWERS, dice, speaker=fact.person)
+                    self._utter(fact, version, at, forms["asked-back"], dice, speaker=_AGENT)
+                    stated = self._utter(fact, version, at + 20 * _SECOND, forms["answers"], dice, speaker=fact.person)
                 else:
-                    plain, updates, _ = _TONGUE[fact.sort]
-                    forms = plain if version.old is None or dice.random() < 0.3 else updates
-                    stated = self._utter(fact, version, at, forms, dice, speaker=fact.person)
+                    said_first = version.old is None or dice.random() < 0.3
+                    stating = words.FORMS[fact.sort]["plain" if said_first else "updates"]
+                    stated = self._utter(fact, version, at, stating, dice, speaker=fact.person)
                 version.statements.append(stated)
                 if fact.sort != "duty" and dice.random() < world.reasons:
-                    version.reasons.append(
-                        self._utter(fact, version, at + 45 * _SECOND, words.REASONS, dice, speaker=fact.person)
-                    )
+                    why = self._utter(fact, version, at + 45 * _SECOND, forms["reasons"], dice, speaker=fact.person)
+                    version.reasons.append(why)
                 self._repeat(fact, version, dice)
 
     def _repeat(self, fact: _Fact, version: _Version, dice: np.random.Generator) -> None:
@@ -233,7 +227,7 @@ class _Telling:
             at = self._moment(day, dice)
             if not version.at < at < version.until:
                 continue
-            again = self._utter(fact, version, at, _TONGUE[fact.sort][0], dice, speaker=fact.person)
+            again = self._utter(fact, version, at, words.FORMS[fact.sort]["plain"], dice, speaker=fact.person)
             if dice.random() < 0.4:
                 self.drafts[again].text = self.drafts[version.statements[0]].text
             version.statements.append(again)
@@ -243,7 +237,7 @@ class _Telling:
         fact: _Fact,
         version: _Version,
         at: Micros,
-        forms: tuple[str, ...],
+        forms: Sequence[str],
         dice: np.random.Generator,
         *,
         speaker: str,
@@ -264,7 +258,7 @@ class _Telling:
             "value": version.value,
             "old": version.old or "before",
             "person": fact.person,
-            "why": str(dice.choice(words.WHYS)),
+            "why": str(dice.choice(words.NAMES["whys"])),
         }
 
     def _noise(self) -> None:
@@ -277,12 +271,12 @@ class _Telling:
         for day in dice.choice(world.days, size=count, p=share / share.sum()):
             fact = self.facts[int(dice.integers(len(self.facts)))]
             sort = dice.random()
-            forms = words.MENTIONS if sort < 0.4 else words.WONDERS if sort < 0.55 else words.ASIDES
+            forms = words.FORMS["talk"]["mentions" if sort < 0.4 else "wonders" if sort < 0.55 else "asides"]
             text = str(dice.choice(forms)).format(
                 project=fact.project,
                 name=str(dice.choice(fact.aspect.names)),
                 person=str(dice.choice(self.people)),
-                place=str(dice.choice(words.PLACES)),
+                place=str(dice.choice(words.NAMES["places"])),
                 value=str(dice.choice(fact.aspect.values)),
             )
             kind = "decision" if dice.random() < world.mislabelled else "turn"
@@ -357,7 +351,7 @@ class _Telling:
         name = fact.aspect.names[0]
         if dice.random() < self.world.synonyms:
             name = str(dice.choice(fact.aspect.names[1:]))
-        form = str(dice.choice(_TONGUE[fact.sort][2][about]))
+        form = str(dice.choice(words.FORMS[fact.sort][about]))
         meant = known[-2] if about == "before" else known[-1]
         filling = self._filling(fact, meant, name, dice) | {"project": project}
         return form.format(**filling), self._useful(known, about, at)

@@ -1,10 +1,11 @@
-"""Many logs from one life: its pools as they were recalled, with the probes and the feedback drawn anew.
+"""Draw many logs from one simulated life: its pools as they were recalled, with other probes and other feedback.
 
 For studies of estimators: the truth stays what it is, and a log costs milliseconds.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import Seed, checked
 from memlab.errors import InputError
-from memlab.simulation._events import chance
-from memlab.simulation._life import Life
+from memlab.simulation import Life
 from memlab.slates import Slates
 
 __all__ = ["Pools"]
@@ -43,7 +42,6 @@ class Pools:
     cluster: Ints
 
     @classmethod
-    @checked
     def of(
         cls,
         life: Life,
@@ -94,18 +92,19 @@ class Pools:
                 sampler=pl.lit("probe" if rate else "deterministic"), kappa=pl.lit(None, dtype=pl.Float64)
             )
         propensity = candidates["propensity"].to_numpy()
-        utility = life._utility(candidates["decision"].to_numpy(), candidates["memory_id"].to_numpy())
+        key = ["decision", "memory_id"]
+        known = candidates.select(key).join(life.worth, on=key, how="left", maintain_order="left")
+        utility = known["utility"].to_numpy()
         cluster = decisions["cluster"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
-    @checked
-    def redraw(self, seed: Seed, *, clusters: int | None = None) -> Slates:
+    def redraw(self, seed: int, *, clusters: int | None = None) -> Slates:
         """Another log of the same life: other probes, other feedback.
 
         With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and
         told apart: the truth that an interval should cover is then the life's. The same seed gives the same log.
         """
-        dice = chance(seed, "redraw")
+        dice = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(b"redraw")])))
         decisions, candidates = self.decisions, self.candidates.lazy()
         rows = np.arange(len(self.start))
         if clusters is not None:
