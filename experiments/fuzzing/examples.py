@@ -348,7 +348,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "World": lambda d: (World, {"name": "tiny", "days": 1, "projects": 1}),
     "World.phase": lambda d: (World("tiny", days=2).phase, {"day": 0}),
     "User": lambda d: (User, {}),
-    "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "dice": np.random.default_rng(1)}),
+    "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "rng": np.random.default_rng(1)}),
     "User.reward": lambda d: (User().reward, {"utility": np.array([0.5])}),
     "Transcript": lambda d: (Transcript, {"name": "t", "told": (Said(0, "r", "tabs"),)}),
     "from_conversations": lambda d: (

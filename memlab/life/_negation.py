@@ -116,7 +116,7 @@ def difference(old: str, new: str) -> str:
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
     """
-    before, after = _told(old), _told(new)
+    before, after = _kept_words(old), _kept_words(new)
     first, second = [_stem(word.lower()) for word in before], [_stem(word.lower()) for word in after]
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
@@ -130,7 +130,7 @@ def difference(old: str, new: str) -> str:
     return f"{_short(' '.join(gone))} -> {_short(' '.join(come))}"
 
 
-def _told(text: str) -> list[str]:
+def _kept_words(text: str) -> list[str]:
     """Its words without those that only say that something changed, and without marks around them."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     kept: list[str] = []

@@ -1,4 +1,4 @@
-"""What someone says about themselves, told by another: "I like Python" becomes "likes Python". English alone.
+"""What someone says about themselves, as another says it: "I like Python" becomes "likes Python". English alone.
 
 Only beginnings that leave no doubt are turned; any other text stays a quotation.
 """
@@ -21,7 +21,7 @@ def of_oneself(text: str) -> bool:
 
 
 def third_person(text: str) -> str | None:
-    """What follows the name when another tells it; None where that is not certain.
+    """What follows the name when another says it; None where that is not certain.
 
     >>> [third_person(text) for text in ("I am a baker.", "My name is Ann", "I study bees", "I ran", "I like my bike")]
     ['is a baker', 'is called Ann', 'studies bees', None, None]

@@ -2,7 +2,7 @@
 
 Each detector is a table of phrases (``english.toml``) or a look at how a sentence begins; none was fitted to a data
 set. A question tells nothing of its speaker, so the detectors of what someone says of themselves leave questions out,
-but for what is told before the asking begins. All take time in proportion to the text.
+but for what is stated before the question begins. All take time in proportion to the text.
 
 The idea of reasons to extract and reasons to skip comes from assistants that keep a profile of their user; which of
 them wins is the policy's to say.
@@ -83,14 +83,14 @@ def utterance(text: str) -> Utterance:
     words = words_of(text)
     parts = [(sentence, padded(words_of(sentence))) for sentence in sentences(text)]
     parts = [(sentence, said) for sentence, said in parts if said.strip()]
-    told = [said for sentence, said in parts if not _asks(sentence, said)]
-    told += [said for sentence, said in parts if _asks(sentence, said) for said in _told_before(sentence)]
+    stated = [said for sentence, said in parts if not _asks(sentence, said)]
+    stated += [said for sentence, said in parts if _asks(sentence, said) for said in _stated_before(sentence)]
     fired = {
-        "tells-identity": any(map(_tells_identity, told)),
-        "tells-preference": any(map(_tells_preference, told)),
-        "tells-goal": any(holds(said, _phrases("goal")) for said in told),
-        "tells-event": any(map(_tells_event, told)),
-        "corrects": any(map(_corrects, told)),
+        "tells-identity": any(map(_tells_identity, stated)),
+        "tells-preference": any(map(_tells_preference, stated)),
+        "tells-goal": any(holds(said, _phrases("goal")) for said in stated),
+        "tells-event": any(map(_tells_event, stated)),
+        "corrects": any(map(_corrects, stated)),
         "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
         "commands": any(_commands(said) for _, said in parts),
         "holds-code": any(_CODE_LINE.match(line) for line in text.splitlines()),
@@ -109,13 +109,12 @@ def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
     return "user-corrected" if role == "user" and "corrects" in reasons else _PROVENANCES[role]
 
 
-def _told_before(question: str) -> list[str]:
-    """What a question tells before it asks: "I am a nurse, how do I ...?". A condition tells nothing."""
+def _stated_before(question: str) -> list[str]:
+    """What a question states before it asks: "I am a nurse, how do I ...?". A condition states nothing."""
     *before, _ = _CLAUSE.split(question)
-    told = [padded(words_of(clause)) for clause in before]
-    return [
-        said for said in told if said.strip() and not _asks("", said) and not said.startswith(_phrases("conditions"))
-    ]
+    clauses = [padded(words_of(clause)) for clause in before]
+    stated = [said for said in clauses if said.strip() and not _asks("", said)]
+    return [said for said in stated if not said.startswith(_phrases("conditions"))]
 
 
 def _asks(sentence: str, said: str) -> bool:

@@ -3,7 +3,7 @@
 First back: a slot whose live version was judged worse than an earlier one returns to it, where the central 95% of
 the two posteriors (Jeffreys' prior) do not overlap. Else forward: the numbers of the live recall-score become
 parameters and are searched on the log, and what is found is installed only if it does better on recalls that the
-search has not seen, with the whole interval above zero. Else nothing, and the reason is told: a log of a few
+search has not seen, with the whole interval above zero. Else nothing is changed, with the reason: a log of a few
 judgements supports no change.
 """
 
