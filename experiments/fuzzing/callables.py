@@ -86,7 +86,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: one for name, one in given.items() if name not in ("self", "cls")}
 
 
-_INTERNAL = {"Call", "Derived", "Node", "Program", "Signature", "VersionLog"}
+_INTERNAL = {"Call", "Derived", "Node", "Operation", "Program", "Signature", "VersionLog"}
 """Classes of which no method is asked by a caller either."""
 
 

@@ -350,7 +350,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "User": lambda d: (User, {}),
     "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "rng": np.random.default_rng(1)}),
     "User.reward": lambda d: (User().reward, {"utility": np.array([0.5])}),
-    "Transcript": lambda d: (Transcript, {"name": "t", "told": (Said(0, "r", "tabs"),)}),
+    "Transcript": lambda d: (Transcript, {"name": "t", "script": (Said(0, "r", "tabs"),)}),
     "from_conversations": lambda d: (
         from_conversations,
         {

@@ -9,7 +9,7 @@ from memlab.operations._lab import OperableLab
 from memlab.operations._program import Call, Program, checked_operations, read_program
 from memlab.operations._ran import Fuel, Proposal, Ran, Step
 from memlab.operations._run import run_program
-from memlab.operations._table import OPERATIONS, Operation, Parameter
+from memlab.operations._table import OPERATIONS, Operation
 
 __all__ = [
     "OPERATIONS",
@@ -18,7 +18,6 @@ __all__ = [
     "Fuel",
     "OperableLab",
     "Operation",
-    "Parameter",
     "Program",
     "Proposal",
     "Ran",

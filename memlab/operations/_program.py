@@ -21,11 +21,11 @@ from memlab.language._reader import Form, Text, read_forms
 from memlab.operations import _arguments as read
 from memlab.operations._table import OPERATIONS, Operation
 
-__all__ = ["MOST_CHARACTERS", "MOST_OPERATIONS", "Call", "Program", "checked_operations", "read_program"]
+__all__ = ["MAX_CHARACTERS", "MAX_OPERATIONS", "Call", "Program", "checked_operations", "read_program"]
 
-MOST_CHARACTERS = 1_000_000
-MOST_OPERATIONS = 1_000
-_MOST_OF_A_MEMORY = 100
+MAX_CHARACTERS = 1_000_000
+MAX_OPERATIONS = 1_000
+_MAX_OF_A_MEMORY = 100
 _CHARACTERS_OF_A_MEMORY = 20_000
 _FORMS = 100_000
 _NOTHING = ("nil", "None")
@@ -35,6 +35,7 @@ _NOTHING = ("nil", "None")
 class Call:
     """One operation with its arguments by name; what was left out is None."""
 
+    name: str
     operation: Operation
     arguments: dict[str, Any]
     source: str
@@ -42,15 +43,11 @@ class Call:
     _form: Form = field(repr=False)
     _text: Text = field(repr=False)
 
-    @property
-    def name(self) -> str:
-        return self.operation.name
-
     def error(self, kind: type[PolicyError], message: str, parameter: str | None = None) -> PolicyError:
         """An error with its caret under this operation, or under one of its arguments."""
         form = self._form
         if parameter is not None:
-            place = [known.name for known in self.operation.parameters].index(parameter) + 1
+            place = list(self.operation.parameters).index(parameter) + 1
             form = form.items[place] if place < len(form.items) else form
         return self._text.error(kind, message, form)
 
@@ -69,18 +66,19 @@ class Program:
     def check_ids(self, count: int) -> None:
         """PolicyNameError for a memory that will not be there: ``count`` are, and those that the text remembers."""
         for call in self.calls:
-            for parameter in call.operation.parameters:
-                value = call.arguments[parameter.name]
-                if parameter.read in (read.memory_id, read.ids) and value is not None:
-                    wrong = next((id for id in (value if isinstance(value, list) else [value]) if id > count), None)
-                    if wrong is not None:
-                        known = f"There are {count}" if count else "There is none yet"
-                        raise call.error(PolicyNameError, f"No memory has the id {wrong}. {known}.", parameter.name)
+            for name, reader in call.operation.parameters.items():
+                if reader not in (read.memory_id, read.ids):
+                    continue
+                value = call.arguments[name]
+                wrong = next((id for id in (value if isinstance(value, list) else [value]) if id > count), None)
+                if wrong is not None:
+                    known = f"There are {count}" if count else "There is none yet"
+                    raise call.error(PolicyNameError, f"No memory has the id {wrong}. {known}.", name)
             count += call.name == "remember"
 
 
 def read_program(
-    source: str, *, file: str | None = None, most: int = MOST_OPERATIONS, characters: int = MOST_CHARACTERS
+    source: str, *, file: str | None = None, limit: int = MAX_OPERATIONS, characters: int = MAX_CHARACTERS
 ) -> Program:
     """The operations of a text, every name, arity, type and limit checked.
 
@@ -96,8 +94,8 @@ def read_program(
     forms = read_forms(text, characters=characters, forms=_FORMS)
     if not forms:
         raise text.error(PolicySyntaxError, "There is no operation in the text.", None)
-    if len(forms) > most:
-        raise text.error(PolicyLimitError, f"There are more than {most:,} operations.", forms[most])
+    if len(forms) > limit:
+        raise text.error(PolicyLimitError, f"There are more than {limit:,} operations.", forms[limit])
     calls = tuple(_call(form, text) for form in forms)
     return Program(calls, source, hashlib.sha256(source.encode()).hexdigest())
 
@@ -109,7 +107,7 @@ def checked_operations(sources: Sequence[str | None]) -> None:
             read_program(
                 source,
                 file=f"row {row}, field operations",
-                most=_MOST_OF_A_MEMORY,
+                limit=_MAX_OF_A_MEMORY,
                 characters=_CHARACTERS_OF_A_MEMORY,
             )
 
@@ -117,34 +115,29 @@ def checked_operations(sources: Sequence[str | None]) -> None:
 def _call(form: Form, text: Text) -> Call:
     if form.kind != "call" or not form.head:
         raise text.error(PolicySyntaxError, 'An operation is a form such as (recall "tabs?").', form)
-    operation = OPERATIONS.get(form.head)
+    name, given = form.head, form.items[1:]
+    operation = OPERATIONS.get(name)
     if operation is None:
-        message = f'There is no operation "{form.head:.60}". {did_you_mean(form.head, OPERATIONS)}'
+        message = f'There is no operation "{name:.60}". {did_you_mean(name, OPERATIONS)}'
         raise text.error(PolicyNameError, message, form.items[0])
-    given, parameters = form.items[1:], operation.parameters
-    if len(given) > len(parameters):
-        message = f"{operation.name} takes {_count(operation)}: {operation.shape}."
-        raise text.error(PolicyTypeError, message, given[len(parameters)])
-    if len(given) < operation.required:
-        missing = parameters[len(given)].name
-        raise text.error(PolicyTypeError, f"{missing} is missing: {operation.shape}.", form)
-    arguments: dict[str, Any] = {parameter.name: None for parameter in parameters}
+    parameters = list(operation.parameters)
+    fewest, most = len(operation.required), len(parameters)
+    shape = f"({' '.join([name, *operation.required, *(f'[{one}]' for one in operation.optional)])})"
+    if len(given) > most:
+        count = "nothing" if not most else f"{most}" if most == fewest else f"{fewest} to {most}"
+        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", given[most])
+    if len(given) < fewest:
+        raise text.error(PolicyTypeError, f"{parameters[len(given)]} is missing: {shape}.", form)
+    arguments: dict[str, Any] = dict.fromkeys(parameters)
     for parameter, item in zip(parameters, given, strict=False):
-        if parameter.optional and item.kind == "symbol" and item.text in _NOTHING:
+        if parameter in operation.optional and item.kind == "symbol" and item.text in _NOTHING:
             continue
-        arguments[parameter.name] = parameter.read(parameter.name, item, text)
-    if operation.name == "set-policy-fn":
+        arguments[parameter] = operation.parameters[parameter](parameter, item, text)
+    if name == "set-policy-fn":
         _check_policy(arguments, given[1], text)
-    if operation.name == "associate" and arguments["from"] == arguments["to"]:
+    if name == "associate" and arguments["from"] == arguments["to"]:
         raise text.error(PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", given[1])
-    return Call(operation, arguments, text.source[form.start : form.stop], text.line(form.start), form, text)
-
-
-def _count(operation: Operation) -> str:
-    most, least = len(operation.parameters), operation.required
-    if not most:
-        return "nothing"
-    return f"{most}" if most == least else f"{least} to {most}"
+    return Call(name, operation, arguments, text.source[form.start : form.stop], text.line(form.start), form, text)
 
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memlab.language import with_setting
 from memlab.operations import _arguments as read
 from memlab.operations._adapt import adapt
+from memlab.operations._arguments import Reader
 from memlab.operations._lab import OperableLab
 from memlab.policies import Pack, pack_from_sources
 from memlab.schema import KINDS, OUTCOMES, RELATIONS
 
-__all__ = ["OPERATIONS", "Operation", "Outcome", "Parameter", "shorten"]
+__all__ = ["OPERATIONS", "Operation", "Outcome"]
 
 _SHOWN = 60
 
 Arguments = Mapping[str, Any]
 """By parameter; what was left out is None."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One argument. ``optional`` ones may be left out at the end, or be nil."""
-
-    name: str
-    read: read.Reader
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"[{self.name}]" if self.optional else self.name
 
 
 @dataclass(frozen=True)
@@ -48,36 +37,33 @@ class Operation:
     """One operation.
 
     ``does`` says what a person consents to: reads, adds to the memory, or changes how it decides. ``verb`` carries it
-    out. ``needs`` is the least, or where it can be known the most, that it touches: asked before it is run.
+    out. ``required`` and ``optional`` are its arguments in order, each with what reads it; optional ones may be left
+    out at the end, or be nil. ``needs`` is the least, or where it can be known the most, that it touches: asked before
+    it is run.
     """
 
-    name: str
     doc: str
     does: Literal["reads", "adds", "decides"]
-    parameters: tuple[Parameter, ...]
     verb: Callable[[OperableLab, Arguments], Outcome]
+    required: Mapping[str, Reader] = field(default_factory=dict)
+    optional: Mapping[str, Reader] = field(default_factory=dict)
     needs: Callable[[OperableLab, Arguments], int] = lambda lab, a: 0
 
     @property
-    def shape(self) -> str:
-        """How it is written."""
-        return f"({' '.join([self.name, *map(str, self.parameters)])})"
-
-    @property
-    def required(self) -> int:
-        return sum(not parameter.optional for parameter in self.parameters)
+    def parameters(self) -> dict[str, Reader]:
+        return {**self.required, **self.optional}
 
 
 def _remember(lab: OperableLab, a: Arguments) -> Outcome:
     fields = {"kind": a["type"], "importance": a["importance"], "ttl_days": a["ttl"], "tags": a["tags"]}
     memory = lab.remember(a["text"], **{name: value for name, value in fields.items() if value is not None})
-    return Outcome(f"#{memory.id} {shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
+    return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
 
 
 def _recall(lab: OperableLab, a: Arguments) -> Outcome:
     hits = lab.recall(a["query"], limit=a["limit"])
     rows = [{"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text} for hit in hits]
-    line = "; ".join(f"#{hit.id} {shorten(hit.text)}" for hit in hits[:3])
+    line = "; ".join(f"#{hit.id} {_shorten(hit.text)}" for hit in hits[:3])
     return Outcome(line or "nothing", hits, rows, len(hits))
 
 
@@ -158,103 +144,75 @@ def _activate(lab: OperableLab, a: Arguments) -> Outcome:
     return Outcome(line, frame, frame.to_dicts(), len(frame))
 
 
-def shorten(text: str, most: int = _SHOWN) -> str:
-    """A text in one line of at most so many characters."""
+def _shorten(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 1]}…"
 
 
-_OPTIONAL = True
-_TABLE = (
-    Operation(
-        "remember",
+OPERATIONS: dict[str, Operation] = {
+    "remember": Operation(
         "remember a text",
         "adds",
-        (
-            Parameter("text", read.text),
-            Parameter("type", read.one_of(KINDS), _OPTIONAL),
-            Parameter("importance", read.number(0, 1), _OPTIONAL),
-            Parameter("ttl", read.ttl, _OPTIONAL),
-            Parameter("tags", read.texts, _OPTIONAL),
-        ),
         _remember,
+        {"text": read.text},
+        {"type": read.one_of(KINDS), "importance": read.number(0, 1), "ttl": read.ttl, "tags": read.texts},
         needs=lambda lab, a: 1,
     ),
-    Operation(
-        "recall",
+    "recall": Operation(
         "recall what answers a question",
         "reads",
-        (Parameter("query", read.text), Parameter("limit", read.whole(1, 10_000), _OPTIONAL)),
         _recall,
+        {"query": read.text},
+        {"limit": read.whole(1, 10_000)},
         needs=_recall_needs,
     ),
-    Operation(
-        "associate",
+    "associate": Operation(
         "join two memories",
         "adds",
-        (
-            Parameter("from", read.memory_id),
-            Parameter("to", read.memory_id),
-            Parameter("relation", read.one_of(RELATIONS), _OPTIONAL),
-            Parameter("weight", read.number(0, 1), _OPTIONAL),
-        ),
         _associate,
+        {"from": read.memory_id, "to": read.memory_id},
+        {"relation": read.one_of(RELATIONS), "weight": read.number(0, 1)},
         needs=lambda lab, a: 2,
     ),
-    Operation(
-        "feedback",
+    "feedback": Operation(
         "say how a memory did",
         "adds",
-        (Parameter("id", read.memory_id), Parameter("outcome", read.one_of(OUTCOMES))),
         _feedback,
+        {"id": read.memory_id, "outcome": read.one_of(OUTCOMES)},
         needs=lambda lab, a: 1,
     ),
-    Operation(
-        "consolidate",
+    "consolidate": Operation(
         "replace what is old by summaries",
         "adds",
-        (),
         _consolidate,
         needs=lambda lab, a: int(lab.consolidate(dry_run=True).frame["count"].sum()),
     ),
-    Operation(
-        "decay!",
+    "decay!": Operation(
         "set the days in which what is not recalled falls by half",
         "decides",
-        (Parameter("half-life-days", read.number(1e-6, 1e9)),),
         _set_half_life,
+        {"half-life-days": read.number(1e-6, 1e9)},
     ),
-    Operation("get-policy", "show the policies that decide", "reads", (), _get_policy),
-    Operation(
-        "set-policy-fn",
-        "put a policy into its slot",
-        "decides",
-        (Parameter("name", read.slot), Parameter("code", read.code)),
-        _set_policy,
+    "get-policy": Operation("show the policies that decide", "reads", _get_policy),
+    "set-policy-fn": Operation(
+        "put a policy into its slot", "decides", _set_policy, {"name": read.slot, "code": read.code}
     ),
-    Operation("adapt-policy", "keep what does better on the log, take back what does worse", "decides", (), _adapt),
-    Operation("stats", "show what the memory is like as a whole", "reads", (), _stats),
-    Operation(
-        "trace",
+    "adapt-policy": Operation("keep what does better on the log, take back what does worse", "decides", _adapt),
+    "stats": Operation("show what the memory is like as a whole", "reads", _stats),
+    "trace": Operation(
         "show how a memory is joined to others",
         "reads",
-        (Parameter("id", read.memory_id), Parameter("depth", read.whole(1, 10), _OPTIONAL)),
         _trace,
+        {"id": read.memory_id},
+        {"depth": read.whole(1, 10)},
         needs=lambda lab, a: 1,
     ),
-    Operation(
-        "activate",
+    "activate": Operation(
         "spread activation from some memories",
         "reads",
-        (
-            Parameter("seeds", read.ids),
-            Parameter("steps", read.whole(0, 100), _OPTIONAL),
-            Parameter("decay", read.number(0, 1), _OPTIONAL),
-            Parameter("threshold", read.number(), _OPTIONAL),
-        ),
         _activate,
+        {"seeds": read.ids},
+        {"steps": read.whole(0, 100), "decay": read.number(0, 1), "threshold": read.number()},
         needs=lambda lab, a: 1 if a["steps"] == 0 else len(a["seeds"]),
     ),
-)
-
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _TABLE}
+}
