@@ -24,10 +24,11 @@ from itertools import product
 
 import numpy as np
 import polars as pl
+from redraw import Pools
 
 import memlab
 from memlab.evaluation import evaluate
-from memlab.simulation import Life, Phase, Pools, User, World, live
+from memlab.simulation import Life, Phase, User, World, live
 
 LOGGING = """(pack logging "Five memories of a pool of thirty." :inherits memlab)
 (setting limit 5) (setting pool 30) (setting probe-rate 1) (setting probe-depth 25) (setting probe-floor 0.5)"""

@@ -17,8 +17,9 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import memlab
-from memlab.demo import CONVERSATION, QUESTION, SLOT, SOURCE, live_quarter
+from memlab.demo import CONVERSATION, QUESTION, SLOT, SOURCE
 from memlab.demo.figures import draw_moves, draw_terms, draw_timeline, draw_truth
+from memlab.demo.quarter import live_quarter
 from memlab.drawing import STYLE
 from memlab.ingest import conversation, read_locomo
 

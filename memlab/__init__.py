@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from memlab import examples as examples
     from memlab import ingest as ingest
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
@@ -90,6 +91,7 @@ _WHERE = {
 
 __all__ = [
     *_WHERE,
+    "examples",
     "ingest",
     "simulation",
     "verifiers",
@@ -98,7 +100,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("ingest", "simulation", "verifiers"):
+    if name in ("examples", "ingest", "simulation", "verifiers"):
         return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'memlab' has no attribute {name!r}")

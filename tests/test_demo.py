@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.demo import CONVERSATION, live_quarter, run_demo
-from memlab.demo._fading import fading, recency
-from memlab.demo._quarter import agreement
+from memlab.demo import CONVERSATION, run_demo
+from memlab.demo.fading import fading, recency
+from memlab.demo.quarter import agreement, live_quarter
 from memlab.errors import InputError
 from memlab.evaluation import Estimate
 from memlab.ingest import read_locomo
@@ -33,7 +33,7 @@ of_the_quarter = pytest.mark.parametrize("ran", [QUARTER], indirect=True, ids=["
 def ran(request, tmp_path_factory):
     """What a run returned, and what it printed."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        done = run_demo(output=tmp_path_factory.mktemp("demo") / "page.html", world=request.param)
+        done = run_demo(output=tmp_path_factory.mktemp("demo") / "page.html", full=True, world=request.param)
     return done, printed.getvalue()
 
 
@@ -179,6 +179,24 @@ def test_the_disagreement_is_one_in_which_something_helped(run, html):
     assert one.query in html
 
 
+def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(run, tmp_path, capsys):
+    short = run_demo(output=tmp_path / "short.html", progress=True)
+    captured = capsys.readouterr()
+    assert "live" not in captured.out
+    assert captured.out.splitlines()[-1].endswith("short.html")
+    assert (short.before, short.after) == (run.before, run.after)
+    assert {system.name for system in short.bench.systems} == {system.name for system in run.bench.systems}
+    assert short.quarter is short.report is None
+    assert list(tmp_path.iterdir()) == [short.output]
+    told = json.loads(json.dumps(short.to_dict(), allow_nan=False))
+    assert "quarter" not in told
+    parser = Elements()
+    parser.feed(short.output.read_text(encoding="utf-8"))
+    assert parser.open == []
+    assert all(target[1:] in parser.ids for target in parser.targets)
+    assert "memlab demo --full" in "".join(parser.text)
+
+
 def test_agreement_counts_pairs_in_order_and_intervals_that_hold(run):
     rows = run.quarter.evaluation.rows
     values = {"a": (0.9, 0.8, 1.0), "b": (0.5, 0.4, 0.6), "c": (0.2, 0.1, 0.3)}
@@ -234,7 +252,7 @@ def test_it_prints_a_short_story(ran):
 
 @of_the_quarter
 def test_a_second_run_differs_in_milliseconds_only(run, tmp_path):
-    again = run_demo(output=tmp_path / "again.html", world=SHORT, quiet=True)
+    again = run_demo(output=tmp_path / "again.html", full=True, world=SHORT, quiet=True)
     assert (again.before, again.after) == (run.before, run.after)
     for first, second in zip(run.bench.systems, again.bench.systems, strict=True):
         assert (first.name, first.metrics) == (second.name, second.metrics)

@@ -126,7 +126,6 @@ def test_only_one_place_of_the_command_line_prints():
 OF_NUMBERS = {
     *(
         "Node",
-        "Parameter",
         "Called",
         "Within",
         "Gate",

@@ -31,7 +31,6 @@ MADE_BY_MEMLAB = {
     "Memory.of": "from a state",
     "Node": "a node of the language's graph",
     "Pack": "what load_pack returns",
-    "Pools": "what Pools.of returns",
     "Program": "what was read of a text",
     "Reactions": "what User.react returns",
     "Script": "a protocol",
@@ -87,7 +86,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: one for name, one in given.items() if name not in ("self", "cls")}
 
 
-_INTERNAL = {"Call", "Derived", "Node", "Program", "Signature", "VersionLog"}
+_INTERNAL = {"Call", "Derived", "Node", "Operation", "Program", "Signature", "VersionLog"}
 """Classes of which no method is asked by a caller either."""
 
 

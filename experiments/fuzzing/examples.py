@@ -21,7 +21,7 @@ import polars as pl
 import memlab
 from memlab.embedding import load_embedder
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
-from memlab.simulation import Asked, Phase, Pools, Said, Transcript, User, World, from_conversations, live
+from memlab.simulation import Asked, Phase, Said, Transcript, User, World, from_conversations, live
 from memlab.slates import WIDE
 from memlab.subjects.clusters.searching import Clusters
 from memlab.verifiers import Verdict, overlap
@@ -347,9 +347,9 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "World": lambda d: (World, {"name": "tiny", "days": 1, "projects": 1}),
     "World.phase": lambda d: (World("tiny", days=2).phase, {"day": 0}),
     "User": lambda d: (User, {}),
-    "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "dice": np.random.default_rng(1)}),
+    "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "rng": np.random.default_rng(1)}),
     "User.reward": lambda d: (User().reward, {"utility": np.array([0.5])}),
-    "Transcript": lambda d: (Transcript, {"name": "t", "told": (Said(0, "r", "tabs"),)}),
+    "Transcript": lambda d: (Transcript, {"name": "t", "script": (Said(0, "r", "tabs"),)}),
     "from_conversations": lambda d: (
         from_conversations,
         {
@@ -359,6 +359,4 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "live": lambda d: (live, {"world": World("tiny", days=1, projects=1, said_per_day=2), "embedder": EMBEDDER}),
     "Life.truth": lambda d: (d.life.truth, {"policy": "memlab", "how": "rescore"}),
-    "Pools.of": lambda d: (Pools.of, {"life": d.life}),
-    "Pools.redraw": lambda d: (Pools.of(d.life).redraw, {"seed": 1}),
 }

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 @main.command()
 @click.option("--output", type=click.Path(path_type=Path), default=Path("memlab-demo.html"), show_default=True)
+@click.option("--full", is_flag=True, help="Then live a simulated quarter and judge every pack from its log: a minute.")
 @as_json_option
-def demo(output: Path, as_json: bool) -> None:
-    """The whole story on a bundled conversation, offline; ends with a page to open."""
+def demo(output: Path, full: bool, as_json: bool) -> None:
+    """The main job on a bundled conversation, offline, in seconds; ends with a page to open."""
     from memlab.demo import run_demo
 
-    result = run_demo(output=output, quiet=as_json)
+    result = run_demo(output=output, full=full, quiet=as_json, progress=True)
     tell(result.to_dict(), as_json=as_json, text=lambda: f"Open {result.output}")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from memlab.demo._quarter import Quarter
+    from memlab.demo.quarter import Quarter
     from memlab.evaluation import BenchResult
     from memlab.recall import Hit, Hits, ScoreExplanation
 
@@ -112,14 +112,14 @@ def draw_bench(bench: BenchResult) -> Callable[[Axes], None]:
 
 def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Callable[[Axes], None]:
     """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them."""
-    told = [dict(one.terms) for one in explanations]
-    size = {term: sum(abs(terms.get(term, 0.0)) for terms in told) for terms in told for term in terms}
+    rows = [dict(one.terms) for one in explanations]
+    size = {term: sum(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms}
     order = sorted((term for term in size if size[term] > 0), key=lambda term: -size[term])
 
     def draw(axes: Axes) -> None:
-        ends = {1: [0.0] * len(told), -1: [0.0] * len(told)}
+        ends = {1: [0.0] * len(rows), -1: [0.0] * len(rows)}
         for term, colour in zip(order, [*CYCLE, *[GREY] * len(order)], strict=False):
-            for row, terms in enumerate(told):
+            for row, terms in enumerate(rows):
                 value = terms.get(term, 0.0)
                 if value:
                     side = 1 if value > 0 else -1
@@ -129,8 +129,8 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
         for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
             axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
         names = [f"{_clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]
-        axes.set_yticks(range(len(told)), names)
-        axes.set_ylim(len(told) - 0.4, -0.6)
+        axes.set_yticks(range(len(rows)), names)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(min([0.0, *ends[-1]]) - 0.01, max(ends[1]) + 0.05)
         axes.axvline(0, color=GREY, linewidth=0.8)
         axes.tick_params(axis="y", length=0)

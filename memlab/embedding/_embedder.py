@@ -146,6 +146,10 @@ def _checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, nam
         raw = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
         raw = _ragged(returned, texts, dim, name)
+    except Exception as error:  # an object of the caller's raised while it was read
+        raise InputError(
+            f"Embedder {name} returned a {type(returned).__name__} that cannot be read: {error!r}"
+        ) from error
     if raw.ndim != 2 or raw.shape[0] != len(texts) or not raw.shape[1]:
         raise InputError(
             f"Embedder {name} returned an array {raw.shape} for {len(texts)} texts, the first of them "

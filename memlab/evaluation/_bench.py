@@ -99,7 +99,7 @@ def bench_locomo(
     if baselines:
         chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]
     plan = _Plan.of(conversations)
-    with bar(progress, 2 * len(chosen) * len(plan.questions), unit="recall") as step:
+    with bar(progress, 2 * len(chosen) * len(plan.questions), unit="recall", desc="asking what is labelled") as step:
         systems = [_measured(pack, plan, limit, embedder, step) for pack in chosen]
     systems.sort(key=lambda system: -system.metrics["ndcg@10"])
     return BenchResult(dataset, len(conversations), plan.main, plan.unjudged, limit, tuple(systems))

@@ -8,6 +8,7 @@ from memlab.graph._communities import Communities, communities
 from memlab.graph._edges import Crossings, Edges
 from memlab.graph._measures import Clustering, bridges, clustering, density
 from memlab.graph._nodes import NODE_KINDS, Nodes, kind_of, node_codes, number_of
+from memlab.graph._simple import SimpleGraph, simple_graph
 from memlab.graph._spread import SPREAD_MODES, activate, spread
 from memlab.graph._trace import Path, Trace, trace
 from memlab.graph._wave import EdgeBatch, Spread
@@ -22,6 +23,7 @@ __all__ = [
     "Edges",
     "Nodes",
     "Path",
+    "SimpleGraph",
     "Spread",
     "Trace",
     "activate",
@@ -32,6 +34,7 @@ __all__ = [
     "kind_of",
     "node_codes",
     "number_of",
+    "simple_graph",
     "spread",
     "trace",
 ]

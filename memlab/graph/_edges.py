@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.graph._adjacency import Adjacency, Meeting
-from memlab.graph._bound import beyond
 from memlab.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, whole
 from memlab.graph._storage import COLUMNS, read, write
 
@@ -161,7 +160,7 @@ class Edges:
             raise InputError(f"A node may have at least one edge of a relation, not {most}.")
         if most is None or not count:
             return self._add(sources, targets, given)
-        gone, refused = beyond(self, sources, targets, given["relation"], given["weight"], most)
+        gone, refused = _weakest(self, sources, targets, given["relation"], given["weight"], most)
         self.remove(gone)
         numbers = np.full(count, -1, dtype=np.int64)
         numbers[~refused] = self._add(
@@ -392,3 +391,36 @@ def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
     if values.ndim and values.shape != (count,):
         raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
     return values if values.ndim else np.full(count, values)
+
+
+def _weakest(edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, most: int) -> tuple[Ints, Flags]:
+    """Numbers of the old edges and a mask of the new ones that are not among the ``most`` strongest at both ends.
+
+    Of equals the newer stays. Only nodes and relations that a new edge touches are looked at.
+    """
+    count, size = len(source), len(edges)
+    refused = np.zeros(count, dtype=np.bool_)
+    ends = np.concatenate((source, target))
+    ordered = np.sort(ends)
+    first = np.flatnonzero(np.diff(ordered, prepend=-1) > 0)
+    nodes, added = ordered[first], np.diff(first, append=len(ordered))
+    crowded = nodes[edges.degree(nodes) + added > most]
+    if not len(crowded):
+        return np.empty(0, dtype=np.int64), refused
+    place = np.searchsorted(crowded, ends)
+    hit = np.flatnonzero(crowded[np.minimum(place, len(crowded) - 1)] == ends)
+    index = hit % count
+    touched = place[hit] << 16 | relation[index]
+    met = edges.crossings(crowded)
+    group = met.position << 16 | edges.relation[met.edge]
+    shared = np.isin(group, touched)
+    group = np.concatenate((group[shared], touched))
+    number = np.concatenate((met.edge[shared], index + size))
+    strength = np.concatenate((edges.weight[met.edge[shared]], weight[index]))
+    order = np.lexsort((-number, -strength, group))
+    group = group[order]
+    start = np.flatnonzero(np.diff(group, prepend=-1) > 0)
+    rank = np.arange(len(group)) - np.repeat(start, np.diff(start, append=len(group)))
+    over = number[order[rank >= most]]
+    refused[over[over >= size] - size] = True
+    return over[over < size], refused

@@ -5,18 +5,19 @@ such a text and propose it; nothing runs it but a person's consent.
 """
 
 from memlab.operations._adapt import Adapted, adapt
-from memlab.operations._declared import OPERATIONS, Operation, Parameter
+from memlab.operations._lab import OperableLab
 from memlab.operations._program import Call, Program, checked_operations, read_program
 from memlab.operations._ran import Fuel, Proposal, Ran, Step
 from memlab.operations._run import run_program
+from memlab.operations._table import OPERATIONS, Operation
 
 __all__ = [
     "OPERATIONS",
     "Adapted",
     "Call",
     "Fuel",
+    "OperableLab",
     "Operation",
-    "Parameter",
     "Program",
     "Proposal",
     "Ran",

@@ -3,7 +3,7 @@
 First back: a slot whose live version was judged worse than an earlier one returns to it, where the central 95% of
 the two posteriors (Jeffreys' prior) do not overlap. Else forward: the numbers of the live recall-score become
 parameters and are searched on the log, and what is found is installed only if it does better on recalls that the
-search has not seen, with the whole interval above zero. Else nothing, and the reason is told: a log of a few
+search has not seen, with the whole interval above zero. Else nothing is changed, with the reason: a log of a few
 judgements supports no change.
 """
 
@@ -12,16 +12,14 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from memlab.errors import InputError
 from memlab.language import NumericLiteral, Policy, literals, parametrize
+from memlab.operations._lab import OperableLab
 from memlab.printable import printable
-
-if TYPE_CHECKING:
-    from memlab.lab import Lab
 
 __all__ = ["Adapted", "adapt"]
 
@@ -29,10 +27,10 @@ _SLOTS = ("recall-score", "seed-score", "half-life", "explore", "spread", "eligi
 """The slots that decide what a recall shows, and so are judged by what became of it."""
 
 _SLOT = "recall-score"
-_LEAST = 20
+_MIN_JUDGED = 20
 """Recalls with a judgement below which nothing is searched: their clusters make no five folds of four."""
 
-_MOST_PARAMETERS = 8
+_MAX_PARAMETERS = 8
 _SPAN = 4.0
 """A number is searched from its quarter to four times itself."""
 
@@ -83,13 +81,13 @@ class Adapted:
         return f"<p>{html.escape(repr(self))}</p>"
 
 
-def adapt(lab: Lab, *, seed: int = 0) -> Adapted:
+def adapt(lab: OperableLab, *, seed: int = 0) -> Adapted:
     """Take back what does worse, else install what does better, else say why nothing is done. Logged and reversible."""
-    back = next((found for slot in _SLOTS if (found := _taken_back(lab, slot)) is not None), None)
-    return back if back is not None else _forward(lab, seed)
+    back = next((found for slot in _SLOTS if (found := _roll_back(lab, slot)) is not None), None)
+    return back if back is not None else _search(lab, seed)
 
 
-def _taken_back(lab: Lab, slot: str) -> Adapted | None:
+def _roll_back(lab: OperableLab, slot: str) -> Adapted | None:
     """The slot rolled back to the earlier version that was judged better beyond doubt, if there is one."""
     attribution = lab.policies.attribution(slot)
     rows = attribution.frame.filter(pl.col("rate").is_not_null())
@@ -110,7 +108,7 @@ def _taken_back(lab: Lab, slot: str) -> Adapted | None:
     return Adapted(slot, "rolled back", reason, live["hash"], version.hash, judged, attribution=attribution.frame)
 
 
-def _forward(lab: Lab, seed: int) -> Adapted:
+def _search(lab: OperableLab, seed: int) -> Adapted:
     """The live recall-score with other numbers, where they do better on recalls that were held out."""
     policy = lab.policies[_SLOT]
     slates = lab.slates()
@@ -121,8 +119,8 @@ def _forward(lab: Lab, seed: int) -> Adapted:
 
     if _SLOT in lab.policies.pins:
         return kept("the slot is pinned")
-    if judged < _LEAST:
-        return kept(f"{judged} recalls were judged, and {_LEAST} are the least from which anything can be told")
+    if judged < _MIN_JUDGED:
+        return kept(f"{judged} recalls were judged, and {_MIN_JUDGED} are the least from which anything can be told")
     tunable = _tunable(policy)
     if tunable is None:
         return kept("the policy has no number that could be another one")
@@ -150,7 +148,7 @@ def _tunable(policy: Policy) -> Policy | None:
         return policy
     choices: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
     for literal in literals(policy):
-        if literal.replaceable and not literal.structural and literal.value and len(choices) < _MOST_PARAMETERS:
+        if literal.replaceable and not literal.structural and literal.value and len(choices) < _MAX_PARAMETERS:
             low, high = sorted((literal.value / _SPAN, literal.value * _SPAN))
             choices[literal] = (f"w{len(choices) + 1}", low, high)
     return parametrize(policy, choices) if choices else None

@@ -94,8 +94,14 @@ class Ran(Sequence[Step]):
             {"operation": s.operation, "line": s.line, "said": s.said, "touched": s.touched, "rows": s.rows}
             for s in self.steps
         ]
-        told = {"event": self.event, "hash": self.hash, "memory": self.memory, "touched": self.touched, "steps": steps}
-        return json.dumps(told, default=str, ensure_ascii=False)
+        values = {
+            "event": self.event,
+            "hash": self.hash,
+            "memory": self.memory,
+            "touched": self.touched,
+            "steps": steps,
+        }
+        return json.dumps(values, default=str, ensure_ascii=False)
 
     def __repr__(self) -> str:
         by = f", proposed by memory {self.memory}" if self.memory is not None else ""

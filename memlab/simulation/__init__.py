@@ -12,7 +12,6 @@ see texts, times, metadata and logged feedback.
 from memlab.simulation._conversations import Transcript, from_conversations
 from memlab.simulation._events import Asked, Event, Reactions, Said, Script, User
 from memlab.simulation._life import Life, live
-from memlab.simulation._redraw import Pools
 from memlab.simulation._world import Phase, World
 from memlab.simulation._worlds import FRESH, HABIT, PROBING, SPARSE, SURE, WORLDS
 
@@ -27,7 +26,6 @@ __all__ = [
     "Event",
     "Life",
     "Phase",
-    "Pools",
     "Reactions",
     "Said",
     "Script",

@@ -23,7 +23,7 @@ class Transcript:
     """
 
     name: str
-    told: tuple[Event, ...] = field(repr=False)
+    script: tuple[Event, ...] = field(repr=False)
     unjudged: int = 0
     seed: Seed = 0
     user: User = field(default_factory=User)
@@ -31,7 +31,7 @@ class Transcript:
 
     def events(self) -> tuple[Event, ...]:
         """The turns and questions, by time."""
-        return self.told
+        return self.script
 
 
 @checked

@@ -14,7 +14,7 @@ from memlab.arguments import checked
 from memlab.clock import HOUR, Micros
 from memlab.errors import InputError
 
-__all__ = ["Asked", "Event", "Reactions", "Said", "Script", "User", "chance", "utilities"]
+__all__ = ["Asked", "Event", "Reactions", "Said", "Script", "User", "generator", "utilities"]
 
 
 @checked
@@ -89,12 +89,12 @@ class User:
         return np.asarray(self.errors + (1.0 - 2.0 * self.errors) * utility)
 
     @checked
-    def react(self, utility: NDArray[np.float64], dice: np.random.Generator) -> Reactions:
+    def react(self, utility: NDArray[np.float64], rng: np.random.Generator) -> Reactions:
         """Whether, how and when the user would react to each of these memories."""
         count = len(utility)
-        answered = dice.random(count) < self.answers
-        success = dice.random(count) < self.reward(utility)
-        delay = np.rint(dice.exponential(self.delay_hours * HOUR, count)).astype(np.int64)
+        answered = rng.random(count) < self.answers
+        success = rng.random(count) < self.reward(utility)
+        delay = np.rint(rng.exponential(self.delay_hours * HOUR, count)).astype(np.int64)
         return Reactions(answered, success, delay)
 
 
@@ -124,7 +124,7 @@ class Script(Protocol):
     def events(self) -> tuple[Event, ...]: ...
 
 
-def chance(seed: int, concern: str) -> np.random.Generator:
+def generator(seed: int, concern: str) -> np.random.Generator:
     """The generator of one concern: drawing more for one leaves every other as it is."""
     source = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
     return np.random.Generator(np.random.Philox(source))

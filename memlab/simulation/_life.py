@@ -23,7 +23,7 @@ from memlab.policies import FEATURES, Pack, load_pack
 from memlab.printable import printable
 from memlab.progress import bar
 from memlab.recall import Hit, Recaller
-from memlab.simulation._events import Asked, Said, Script, chance, utilities
+from memlab.simulation._events import Asked, Said, Script, generator, utilities
 from memlab.slates import Slates
 from memlab.subjects.recalling.past import Past
 
@@ -92,13 +92,13 @@ class Life:
         asked = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
         shown = asked.join(self.slates.exposures, on="decision", how="inner", maintain_order="left")
         head = shown.filter(pl.col("position") <= pl.col("limit"))
-        told = self.slates.feedback.select("decision", "memory_id", told=_success())
+        rewards = self.slates.feedback.select("decision", "memory_id", reward=_success())
         return (
-            head.join(told, on=["decision", "memory_id"], how="left", maintain_order="left")
+            head.join(rewards, on=["decision", "memory_id"], how="left", maintain_order="left")
             .group_by("pack", maintain_order=True)
             .agg(
                 decisions=pl.col("decision").n_unique(),
-                value=pl.col("told").mean() * pl.len() / pl.col("decision").n_unique(),
+                value=pl.col("reward").mean() * pl.len() / pl.col("decision").n_unique(),
             )
             .collect()
         )
@@ -239,7 +239,7 @@ def _lived(
                     waiting = []
                 hits = lab.recall(event.text, project=event.project)
                 utility = utilities(event, place, len(place))
-                reactions = world.user.react(utility, chance(world.seed, f"feedback {event.number}"))
+                reactions = world.user.react(utility, generator(world.seed, f"feedback {event.number}"))
                 for hit in hits:
                     row = hit.id - 1
                     if reactions.answered[row]:

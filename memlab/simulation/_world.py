@@ -6,7 +6,7 @@ so. No feature of a policy, no score and no vector takes part in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -17,19 +17,13 @@ from memlab.arguments import Seed, checked
 from memlab.clock import DAY, HOUR, Micros, to_micros
 from memlab.errors import InputError
 from memlab.simulation import _words as words
-from memlab.simulation._events import Asked, Event, Said, User, chance
+from memlab.simulation._events import Asked, Event, Said, User, generator
 
 __all__ = ["Phase", "World"]
 
 _SECOND = HOUR // 3600
 _USER, _AGENT = "Robin", "assistant"
 _ABOUT = ("now", "before", "why")
-_TONGUE = {
-    "project": (words.PLAIN, words.UPDATES, words.QUESTIONS),
-    "taste": (words.TASTE_PLAIN, words.TASTE_UPDATES, words.TASTE_QUESTIONS),
-    "duty": (words.DUTY_PLAIN, words.DUTY_UPDATES, words.DUTY_QUESTIONS),
-}
-"""How each sort of fact is first stated, changed and asked about."""
 
 
 @checked
@@ -108,8 +102,8 @@ class World:
 
     @cached_property
     def _events(self) -> tuple[Event, ...]:
-        told = _Telling(self)
-        return tuple(sorted([*told.said, *told.asked()], key=lambda event: event.at))
+        script = _Composer(self)
+        return tuple(sorted([*script.said, *script.asked()], key=lambda event: event.at))
 
     @checked
     def phase(self, day: int) -> Phase:
@@ -152,15 +146,15 @@ class _Fact:
     versions: list[_Version] = field(default_factory=list)
 
 
-class _Telling:
-    """One telling of a world: its facts, then what is said of them, then what is asked."""
+class _Composer:
+    """Composes the events of a world: its facts, then what is said of them, then what is asked."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.start = to_micros(world.start)
         self.end = self.start + world.days * DAY
-        self.projects = words.named(words.PROJECTS, world.projects, "project")
-        self.people = words.named(words.PEOPLE, max(world.people, 1) * 2, "person")
+        self.projects = words.named(words.NAMES["projects"], world.projects, "project")
+        self.people = words.named(words.NAMES["people"], max(world.people, 1) * 2, "person")
         self.drafts: list[_Draft] = []
         self.facts = self._facts()
         self._state_facts()
@@ -173,68 +167,68 @@ class _Telling:
 
     def _facts(self) -> list[_Fact]:
         """Facts with the values that they take, each from a first day on."""
-        world, dice = self.world, chance(self.world.seed, "facts")
+        world, rng = self.world, generator(self.world.seed, "facts")
         facts: list[_Fact] = []
         for project in self.projects:
-            aspects = dice.permutation(len(words.ASPECTS))[: world.aspects]
+            aspects = rng.permutation(len(words.ASPECTS))[: world.aspects]
             facts += [_Fact("project", words.ASPECTS[index], project, _USER) for index in aspects]
-            people = dice.permutation(len(self.people))[: world.people]
+            people = rng.permutation(len(self.people))[: world.people]
             facts += [_Fact("duty", words.DUTIES, project, self.people[index]) for index in people]
-        tastes = dice.permutation(len(words.TASTES))[: world.tastes]
-        facts += [_Fact("taste", words.TASTES[index], str(dice.choice(self.projects)), _USER) for index in tastes]
+        tastes = rng.permutation(len(words.TASTES))[: world.tastes]
+        facts += [_Fact("taste", words.TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes]
         settled = max(1, world.days // 6)
         for fact in facts:
-            changes = dice.random(world.days)
-            first = int(dice.integers(settled))
+            changes = rng.random(world.days)
+            first = int(rng.integers(settled))
             days = [first]
             days += [day for day in range(first + 1, world.days) if changes[day] < 1 / world.phase(day).change_days]
-            times = [self._moment(day, dice) for day in days]
+            times = [self._moment(day, rng) for day in days]
             value: str | None = None
             for at, until in zip(times, [*times[1:], self.end], strict=True):
                 others = [other for other in fact.aspect.values if other != value]
-                new = str(dice.choice(others))
+                new = str(rng.choice(others))
                 fact.versions.append(_Version(new, value, at, until))
                 value = new
         return facts
 
-    def _moment(self, day: int, dice: np.random.Generator) -> Micros:
+    def _moment(self, day: int, rng: np.random.Generator) -> Micros:
         """A moment of the working day."""
-        return self.start + day * DAY + 8 * HOUR + int(dice.random() * 9 * HOUR)
+        return self.start + day * DAY + 8 * HOUR + int(rng.random() * 9 * HOUR)
 
     # -- what is said -----------------------------------------------------------------------------------------
 
     def _state_facts(self) -> None:
-        world, dice = self.world, chance(self.world.seed, "wording")
+        world, rng = self.world, generator(self.world.seed, "wording")
+        forms = words.FORMS["project"]
         for fact in self.facts:
             for version in fact.versions:
                 at = version.at
-                if fact.sort == "project" and dice.random() < world.replies:
-                    self._utter(fact, version, at, words.ASKED_BACK, dice, speaker=_AGENT)
-                    stated = self._utter(fact, version, at + 20 * _SECOND, words.ANSWERS, dice, speaker=fact.person)
+                if fact.sort == "project" and rng.random() < world.replies:
+                    self._utter(fact, version, at, forms["asked-back"], rng, speaker=_AGENT)
+                    stated = self._utter(fact, version, at + 20 * _SECOND, forms["answers"], rng, speaker=fact.person)
                 else:
-                    plain, updates, _ = _TONGUE[fact.sort]
-                    forms = plain if version.old is None or dice.random() < 0.3 else updates
-                    stated = self._utter(fact, version, at, forms, dice, speaker=fact.person)
+                    said_first = version.old is None or rng.random() < 0.3
+                    stating = words.FORMS[fact.sort]["plain" if said_first else "updates"]
+                    stated = self._utter(fact, version, at, stating, rng, speaker=fact.person)
                 version.statements.append(stated)
-                if fact.sort != "duty" and dice.random() < world.reasons:
-                    version.reasons.append(
-                        self._utter(fact, version, at + 45 * _SECOND, words.REASONS, dice, speaker=fact.person)
-                    )
-                self._repeat(fact, version, dice)
+                if fact.sort != "duty" and rng.random() < world.reasons:
+                    why = self._utter(fact, version, at + 45 * _SECOND, forms["reasons"], rng, speaker=fact.person)
+                    version.reasons.append(why)
+                self._repeat(fact, version, rng)
 
-    def _repeat(self, fact: _Fact, version: _Version, dice: np.random.Generator) -> None:
+    def _repeat(self, fact: _Fact, version: _Version, rng: np.random.Generator) -> None:
         """Say the value again while it holds: the same words, or others."""
         first, last = ((at - self.start) // DAY for at in (version.at, version.until))
-        rolls = dice.random(max(0, int(last - first)))
+        rolls = rng.random(max(0, int(last - first)))
         for offset, roll in enumerate(rolls):
             day = int(first) + offset
             if roll >= self.world.phase(day).repeats / 30:
                 continue
-            at = self._moment(day, dice)
+            at = self._moment(day, rng)
             if not version.at < at < version.until:
                 continue
-            again = self._utter(fact, version, at, _TONGUE[fact.sort][0], dice, speaker=fact.person)
-            if dice.random() < 0.4:
+            again = self._utter(fact, version, at, words.FORMS[fact.sort]["plain"], rng, speaker=fact.person)
+            if rng.random() < 0.4:
                 self.drafts[again].text = self.drafts[version.statements[0]].text
             version.statements.append(again)
 
@@ -243,51 +237,51 @@ class _Telling:
         fact: _Fact,
         version: _Version,
         at: Micros,
-        forms: tuple[str, ...],
-        dice: np.random.Generator,
+        forms: Sequence[str],
+        rng: np.random.Generator,
         *,
         speaker: str,
     ) -> int:
-        text = str(dice.choice(forms)).format(**self._filling(fact, version, str(dice.choice(fact.aspect.names)), dice))
-        tags = (fact.aspect.names[0].replace(" ", "-"),) if dice.random() < 0.5 else ()
-        weight = float(np.clip(dice.normal(0.6, 0.15), 0, 1))
-        kind = "turn" if dice.random() < self.world.mislabelled else fact.aspect.kind
+        text = str(rng.choice(forms)).format(**self._filling(fact, version, str(rng.choice(fact.aspect.names)), rng))
+        tags = (fact.aspect.names[0].replace(" ", "-"),) if rng.random() < 0.5 else ()
+        weight = float(np.clip(rng.normal(0.6, 0.15), 0, 1))
+        kind = "turn" if rng.random() < self.world.mislabelled else fact.aspect.kind
         self.drafts.append(
             _Draft(at, text[0].upper() + text[1:], kind, fact.project, fact.sort == "taste", speaker, tags, weight)
         )
         return len(self.drafts) - 1
 
-    def _filling(self, fact: _Fact, version: _Version, name: str, dice: np.random.Generator) -> dict[str, str]:
+    def _filling(self, fact: _Fact, version: _Version, name: str, rng: np.random.Generator) -> dict[str, str]:
         return {
             "project": fact.project,
             "name": name,
             "value": version.value,
             "old": version.old or "before",
             "person": fact.person,
-            "why": str(dice.choice(words.WHYS)),
+            "why": str(rng.choice(words.NAMES["whys"])),
         }
 
     def _noise(self) -> None:
         """Talk that answers nothing: mentions without a value, open questions, and life around the work."""
-        world, dice = self.world, chance(self.world.seed, "noise")
+        world, rng = self.world, generator(self.world.seed, "noise")
         count = max(0, round(world.said_per_day * world.days) - len(self.drafts))
         share = np.array([world.phase(day).noise for day in range(world.days)], dtype=np.float64)
         if not count or not share.sum():
             return
-        for day in dice.choice(world.days, size=count, p=share / share.sum()):
-            fact = self.facts[int(dice.integers(len(self.facts)))]
-            sort = dice.random()
-            forms = words.MENTIONS if sort < 0.4 else words.WONDERS if sort < 0.55 else words.ASIDES
-            text = str(dice.choice(forms)).format(
+        for day in rng.choice(world.days, size=count, p=share / share.sum()):
+            fact = self.facts[int(rng.integers(len(self.facts)))]
+            sort = rng.random()
+            forms = words.FORMS["talk"]["mentions" if sort < 0.4 else "wonders" if sort < 0.55 else "asides"]
+            text = str(rng.choice(forms)).format(
                 project=fact.project,
-                name=str(dice.choice(fact.aspect.names)),
-                person=str(dice.choice(self.people)),
-                place=str(dice.choice(words.PLACES)),
-                value=str(dice.choice(fact.aspect.values)),
+                name=str(rng.choice(fact.aspect.names)),
+                person=str(rng.choice(self.people)),
+                place=str(rng.choice(words.NAMES["places"])),
+                value=str(rng.choice(fact.aspect.values)),
             )
-            kind = "decision" if dice.random() < world.mislabelled else "turn"
-            weight = float(np.clip(dice.normal(0.45, 0.15), 0, 1))
-            moment = self._moment(int(day), dice)
+            kind = "decision" if rng.random() < world.mislabelled else "turn"
+            weight = float(np.clip(rng.normal(0.45, 0.15), 0, 1))
+            moment = self._moment(int(day), rng)
             self.drafts.append(_Draft(moment, text, kind, fact.project, False, _USER, (), weight))
 
     def _said(self, index: int) -> Said:
@@ -311,7 +305,7 @@ class _Telling:
 
     def asked(self) -> list[Asked]:
         """The questions, by time."""
-        world, dice = self.world, chance(self.world.seed, "questions")
+        world, rng = self.world, generator(self.world.seed, "questions")
         by_project: dict[str, list[_Fact]] = {name: [] for name in self.projects}
         tastes = [fact for fact in self.facts if fact.sort == "taste"]
         for fact in self.facts:
@@ -321,22 +315,22 @@ class _Telling:
         count = round(world.asked_per_day * world.days)
         if not share.sum():
             return []
-        days = dice.choice(world.days, size=count, p=share / share.sum())
-        moments = sorted(self._moment(int(day), dice) for day in days)
-        mood = chance(world.seed, "mood")
+        days = rng.choice(world.days, size=count, p=share / share.sum())
+        moments = sorted(self._moment(int(day), rng) for day in days)
+        mood = generator(world.seed, "mood")
         level = dict(zip(self.projects, mood.uniform(0.15, 0.45, len(self.projects)), strict=True))
         questions: list[Asked] = []
         for at in moments:
-            project = self.projects[int(dice.integers(len(self.projects)))]
-            facts = tastes if tastes and dice.random() < 0.2 else by_project[project]
+            project = self.projects[int(rng.integers(len(self.projects)))]
+            facts = tastes if tastes and rng.random() < 0.2 else by_project[project]
             # What is asked most is asked far more than the rest; which facts those are differs by project.
             known = [rank for rank, fact in enumerate(facts, 1) if self._heard(fact.versions[0], at)]
             if not known:
                 continue
             need = 1.0 / np.array(known)
-            fact = facts[int(dice.choice(known, p=need / need.sum())) - 1]
-            about = _ABOUT[int(dice.choice(len(_ABOUT), p=np.array(world.about) / sum(world.about)))]
-            text, useful = self._question(fact, about, project, at, dice)
+            fact = facts[int(rng.choice(known, p=need / need.sum())) - 1]
+            about = _ABOUT[int(rng.choice(len(_ABOUT), p=np.array(world.about) / sum(world.about)))]
+            text, useful = self._question(fact, about, project, at, rng)
             otherwise = 0.0
             if world.grading == "alike":
                 useful, otherwise = {}, float(np.clip(level[project] + mood.uniform(-0.15, 0.15), 0, 1))
@@ -348,18 +342,18 @@ class _Telling:
         return self.drafts[version.statements[0]].at < at
 
     def _question(
-        self, fact: _Fact, about: str, project: str, at: Micros, dice: np.random.Generator
+        self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
         """The words of a question about a fact that is known, and what is useful for it."""
         known = [version for version in fact.versions if self._heard(version, at)]
         if (about == "before" and len(known) < 2) or (about == "why" and not known[-1].reasons):
             about = "now"
         name = fact.aspect.names[0]
-        if dice.random() < self.world.synonyms:
-            name = str(dice.choice(fact.aspect.names[1:]))
-        form = str(dice.choice(_TONGUE[fact.sort][2][about]))
+        if rng.random() < self.world.synonyms:
+            name = str(rng.choice(fact.aspect.names[1:]))
+        form = str(rng.choice(words.FORMS[fact.sort][about]))
         meant = known[-2] if about == "before" else known[-1]
-        filling = self._filling(fact, meant, name, dice) | {"project": project}
+        filling = self._filling(fact, meant, name, rng) | {"project": project}
         return form.format(**filling), self._useful(known, about, at)
 
     def _useful(self, known: list[_Version], about: str, at: Micros) -> dict[str, float]:

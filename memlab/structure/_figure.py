@@ -13,12 +13,10 @@ from memlab.structure._layers import LAYERS
 from memlab.structure._packing import packed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from memlab.structure._stats import Stats
 
 __all__ = ["figure", "height", "width"]
 
@@ -43,29 +41,29 @@ _STACKED = ("stable", "active", "emerging", "decaying")
 """From the ground up: what lasts below, what fades on top."""
 
 
-def figure(stats: Stats) -> Figure:
-    """Both panels; see ``Stats.figure``."""
+def figure(frames: Mapping[str, pl.DataFrame]) -> Figure:
+    """Draw both panels from the frames of ``Stats``; see ``Stats.figure``."""
 
     def draw(axes: Axes) -> None:
         both = axes.get_figure(root=True)
         assert both is not None
         axes.remove()
         left, right = both.subplots(1, 2, width_ratios=(1.15, 1))
-        _draw_groups(left, stats)
-        _draw_layers(right, stats)
+        _draw_groups(left, frames)
+        _draw_layers(right, frames)
 
     return drawn(draw, width=width, height=height)
 
 
-def _draw_groups(axes: Axes, stats: Stats) -> None:
+def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
     """Communities as bubbles, bridges as lines; clusters where nothing is joined, kinds where nothing is alike."""
     what = "memories"
-    communities, found, kinds = (stats.frames[name] for name in ("communities", "clusters", "kinds"))
+    communities, found, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
     if communities.height:
         title, sizes = "Communities", communities["size"]
         what = "memories" if communities["memories"].sum() == sizes.sum() else "nodes"
         names = [words[:2] for words in communities["words"].to_list()]
-        links = _links(stats.frames["bridges"], min(len(sizes), _MOST_BUBBLES))
+        links = _links(frames["bridges"], min(len(sizes), _MOST_BUBBLES))
     elif found.height:
         title, sizes = "Clusters", found["size"]
         names = [words[:2] for words in found["words"].to_list()]
@@ -178,14 +176,14 @@ def _links(between: pl.DataFrame, count: int) -> Floats:
     return links
 
 
-def _draw_layers(axes: Axes, stats: Stats) -> None:
+def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
     """One bar a week of creation (or some weeks), in which each layer has its share."""
     from matplotlib.dates import AutoDateFormatter, AutoDateLocator
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title("Layers", pad=_PAD)
-    overall = dict(stats.frames["layers"].select("layer", "memories").iter_rows())
-    days, counts, span = _bars(stats.frames["layers_by_week"])
+    overall = dict(frames["layers"].select("layer", "memories").iter_rows())
+    days, counts, span = _bars(frames["layers_by_week"])
     if not len(days):
         axes.axis("off")
         return

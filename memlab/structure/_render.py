@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import polars as pl
 from memlab.drawing import element
 
 if TYPE_CHECKING:
-    from memlab.structure._stats import Stats
+    from matplotlib.figure import Figure
 
 __all__ = ["as_html", "as_text"]
 
@@ -24,11 +24,12 @@ _FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
 _QUIET = "opacity:.7"
 
 Cells = list[list[str]]
+Frames = Mapping[str, pl.DataFrame]
 
 
-def headline(stats: Stats) -> str:
+def headline(frames: Frames) -> str:
     """The size of it in one sentence."""
-    total = dict(stats.frames["totals"].iter_rows())
+    total = dict(frames["totals"].iter_rows())
     in_use = "all in use" if total["in use"] == total["memories"] else f"{total['in use']:,.0f} in use"
     return (
         f"{total['memories']:,.0f} memories, {in_use}, {total['used']:,.0f} ever recalled; "
@@ -36,8 +37,8 @@ def headline(stats: Stats) -> str:
     )
 
 
-def _graph(stats: Stats) -> str:
-    total = dict(stats.frames["totals"].iter_rows())
+def _graph(frames: Frames) -> str:
+    total = dict(frames["totals"].iter_rows())
     if not total["edges"]:
         return "nothing is joined by an edge yet"
     return (
@@ -47,9 +48,8 @@ def _graph(stats: Stats) -> str:
     )
 
 
-def tables(stats: Stats) -> list[tuple[str, list[str], Cells]]:
+def tables(frames: Frames) -> list[tuple[str, list[str], Cells]]:
     """What is shown of the frames: a title, the head and the rows of each."""
-    frames = stats.frames
     found: list[tuple[str, list[str], Cells]] = []
     kinds = frames["layers_by_kind"].pivot("layer", index="kind", values="memories") if len(frames["kinds"]) else None
     if kinds is not None:
@@ -59,7 +59,7 @@ def tables(stats: Stats) -> list[tuple[str, list[str], Cells]]:
         found.append(("layers", ["kind", *layers], rows))
     if frames["communities"].height:
         found.append(
-            ("communities", ["", "size", "density", "clustering", "bridges", "central", "words"], _communities(stats))
+            ("communities", ["", "size", "density", "clustering", "bridges", "central", "words"], _communities(frames))
         )
     if frames["clusters"].height:
         rows = [
@@ -89,7 +89,7 @@ def tables(stats: Stats) -> list[tuple[str, list[str], Cells]]:
     return found
 
 
-def _communities(stats: Stats) -> Cells:
+def _communities(frames: Frames) -> Cells:
     return [
         [
             str(row["community"]),
@@ -100,33 +100,35 @@ def _communities(stats: Stats) -> Cells:
             _ids(row["central"]),
             ", ".join(row["words"]),
         ]
-        for row in stats.frames["communities"].head(_SHOWN).iter_rows(named=True)
+        for row in frames["communities"].head(_SHOWN).iter_rows(named=True)
     ]
 
 
-def as_text(stats: Stats) -> str:
-    lines = [headline(stats), _graph(stats)]
-    for title, head, rows in tables(stats):
-        lines += ["", f"{title}{_more(stats, title)}", *_aligned(head, rows)]
-    return "\n".join([*lines, "", *stats.notes])
+def as_text(frames: Frames, notes: Sequence[str]) -> str:
+    """The frames of ``Stats`` as tables of plain text."""
+    lines = [headline(frames), _graph(frames)]
+    for title, head, rows in tables(frames):
+        lines += ["", f"{title}{_more(frames, title)}", *_aligned(head, rows)]
+    return "\n".join([*lines, "", *notes])
 
 
-def as_html(stats: Stats) -> str:
-    parts = [f"<p><b>{escape(headline(stats))}</b><br><span style='{_QUIET}'>{escape(_graph(stats))}</span></p>"]
+def as_html(frames: Frames, notes: Sequence[str], figure: Figure) -> str:
+    """The figure and the tables."""
+    parts = [f"<p><b>{escape(headline(frames))}</b><br><span style='{_QUIET}'>{escape(_graph(frames))}</span></p>"]
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        parts.append(f"<div style='max-width:62em'>{element(stats.figure(), name='stats')}</div>")
-    for title, head, rows in tables(stats):
-        parts.append(f"<p style='margin-bottom:.2em'><b>{escape(title)}</b>{escape(_more(stats, title))}</p>")
+        parts.append(f"<div style='max-width:62em'>{element(figure, name='stats')}</div>")
+    for title, head, rows in tables(frames):
+        parts.append(f"<p style='margin-bottom:.2em'><b>{escape(title)}</b>{escape(_more(frames, title))}</p>")
         parts.append(_table(head, rows))
-    parts += [f"<p style='{_QUIET};margin:.2em 0'>{escape(note)}</p>" for note in stats.notes]
+    parts += [f"<p style='{_QUIET};margin:.2em 0'>{escape(note)}</p>" for note in notes]
     return f'<div style="{_FACE}">{"".join(parts)}</div>'
 
 
-def _more(stats: Stats, title: str) -> str:
+def _more(frames: Frames, title: str) -> str:
     """How many rows of a frame are not shown."""
-    frame: pl.DataFrame | None = stats.frames.get(title)
+    frame: pl.DataFrame | None = frames.get(title)
     count = 0 if frame is None or title == "layers" else frame.height - _SHOWN
     return f", the {_SHOWN} largest of {count + _SHOWN:,}" if count > 0 else ""
 

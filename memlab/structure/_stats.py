@@ -35,7 +35,7 @@ __all__ = ["Stats", "stats"]
 Ints = NDArray[np.int64]
 
 _MOST_EDGES = 300_000
-"""Edges among which communities are sought: some 7 s on one core."""
+"""Edges among which communities are found: some 6 s on one core."""
 
 _READ = 10_000
 """Memories whose texts tell the words of communities, and as many for clusters."""
@@ -46,7 +46,7 @@ _SLOW = 20_000
 """Memories and edges beyond which it takes more than a second, and a bar is drawn."""
 
 _TRIED = 2_000
-"""Members among which the nearest to a centroid are sought."""
+"""Members among which the nearest to a centroid are looked for."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class Stats:
         """
         from memlab.structure._figure import figure
 
-        return figure(self)
+        return figure(self.frames)
 
     def __repr__(self) -> str:
         from memlab.structure._render import as_text
 
-        return printable(as_text(self))
+        return printable(as_text(self.frames, self.notes))
 
     def _repr_html_(self) -> str:
         from memlab.structure._render import as_html
 
-        return as_html(self)
+        return as_html(self.frames, self.notes, self.figure())
 
 
 def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool = True) -> Stats:
@@ -115,7 +115,7 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
             "layers_by_week": counted.by_week,
             "relations": shape.relations,
             "nodes": shape.nodes,
-            "communities": _told(state, joined, shape, seed),
+            "communities": _with_words(state, joined, shape, seed),
             "bridges": shape.bridges,
             "key": _key(state, frame, shape),
             "clusters": _clusters(state, found, seed),
@@ -178,7 +178,7 @@ def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Cluste
     return pl.concat([frame.head(3), shape.totals.filter(pl.col("measure") != "nodes"), frame.tail(2)])
 
 
-def _told(state: State, joined: Communities, shape: Topology, seed: int) -> pl.DataFrame:
+def _with_words(state: State, joined: Communities, shape: Topology, seed: int) -> pl.DataFrame:
     """The communities with their words."""
     memories = joined.rows < len(state)
     words = _words(state, joined.rows[memories], joined.labels[memories], len(joined), seed)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.graph import NODE_KINDS, Communities, Edges, bridges, clustering, kind_of
+from memlab.graph import NODE_KINDS, Communities, Edges, SimpleGraph, bridges, clustering, kind_of, simple_graph
 from memlab.schema import RELATIONS
 
 __all__ = ["Topology", "key_scores", "newest_edges", "topology"]
@@ -55,20 +54,20 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
     components count joined pairs, however many edges join them. ``seed`` draws the nodes from which clustering is
     estimated. Removed edges do not count. InputError for fewer memories than edges meet.
     """
+    from scipy.sparse import triu
+
     numbers = np.flatnonzero(edges.alive)
-    source, target = edges.ends(numbers)
-    met = np.sort(np.concatenate((source, target)))
-    met = met[np.diff(met, prepend=-1) > 0]
+    graph = simple_graph(edges)
+    met = graph.nodes
     kinds = kind_of(met)
     is_memory = kinds == 0
     others = len(met) - int(is_memory.sum())
     count = len(met) if memories is None else memories + others
     if count < len(met):
         raise InputError(f"Edges meet {len(met) - others} memories; there cannot be {memories}.")
-    left, right = np.searchsorted(met, source), np.searchsorted(met, target)
-    pairs = np.sort(np.minimum(left, right) * max(len(met), 1) + np.maximum(left, right))
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    pair_left, pair_right = pairs // max(len(met), 1), pairs % max(len(met), 1)
+    left, right = (graph.places(ends) for ends in edges.ends(numbers))
+    upper = triu(graph.matrix, format="coo")
+    pair_left, pair_right = upper.row.astype(np.int64), upper.col.astype(np.int64)
     community = np.full(len(met), -1, dtype=np.int64)
     community[np.searchsorted(met, found.rows)] = found.labels
     between = _both(community, pair_left, pair_right) & (community[pair_left] != community[pair_right])
@@ -84,13 +83,13 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
             "bridge": bridging,
         }
     )
-    whole = clustering(edges, met, seed=seed)
-    components, largest = _components(pair_left, pair_right, len(met))
+    whole = clustering(graph, met, seed=seed)
+    components, largest = _components(graph)
     totals = [
         ("nodes", float(count)),
         ("joined", float(len(met))),
         ("edges", float(len(numbers))),
-        ("density", len(pairs) / (count * (count - 1) / 2) if count > 1 else 0.0),
+        ("density", len(pair_left) / (count * (count - 1) / 2) if count > 1 else 0.0),
         ("clustering", whole.mean),
         ("components", float(components + count - len(met))),
         ("largest component", float(largest if components else min(count, 1))),
@@ -99,7 +98,7 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
     ]
     return Topology(
         node_frame,
-        _communities(edges, found, met, community, (pair_left, pair_right), (numbers, left, right), seed),
+        _communities(edges, graph, found, community, (pair_left, pair_right), (numbers, left, right), seed),
         _bridges(edges, found),
         _relations(edges, numbers),
         pl.DataFrame(totals, schema={"measure": pl.String, "value": pl.Float64}, orient="row"),
@@ -139,8 +138,8 @@ def key_scores(importance: Floats, access: Floats) -> Floats:
 
 def _communities(
     edges: Edges,
+    graph: SimpleGraph,
     found: Communities,
-    met: Ints,
     community: Ints,
     pairs: tuple[Ints, Ints],
     joined: tuple[Ints, Ints, Ints],
@@ -161,7 +160,7 @@ def _communities(
     bounds = np.searchsorted(found.labels[order], np.arange(count + 1))
     for one in range(min(count, _CLUSTERED)):
         members = found.rows[order[bounds[one] : bounds[one + 1]]]
-        coefficient[one] = clustering(edges, members, most=_TRIED, seed=seed).mean
+        coefficient[one] = clustering(graph, members, most=_TRIED, seed=seed).mean
     return pl.DataFrame(
         {
             "community": np.arange(count),
@@ -171,7 +170,7 @@ def _communities(
             "density": np.divide(inside, possible, out=np.zeros(count), where=possible > 0),
             "clustering": pl.Series(coefficient, dtype=pl.Float64),
             "bridges": out,
-            "central": _central(edges, met, community, joined, count),
+            "central": _central(edges, graph.nodes, community, joined, count),
         }
     )
 
@@ -229,16 +228,14 @@ def _relations(edges: Edges, numbers: Ints) -> pl.DataFrame:
     )
 
 
-def _components(left: Ints, right: Ints, count: int) -> tuple[int, int]:
-    """How many connected components so many nodes form, and the size of the largest."""
-    if not count:
+def _components(graph: SimpleGraph) -> tuple[int, int]:
+    """How many connected components there are, and the size of the largest."""
+    if not len(graph.nodes):
         return 0, 0
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    matrix: Any = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(count, count))
-    components, label = connected_components(matrix, directed=False)
-    return int(components), int(np.bincount(label).max())
+    count, label = connected_components(graph.matrix, directed=False)
+    return int(count), int(np.bincount(label).max())
 
 
 def _both(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from memlab.subjects.core import Core, Memories, MemoryLike
 
 if TYPE_CHECKING:
     from memlab.lab import Lab
-    from memlab.operations import Ran
+    from memlab.operations import Program, Ran
 
 __all__ = ["LabOperations"]
 
@@ -38,15 +38,14 @@ class LabOperations:
 
         >>> lab.operations.run('(recall "how should I indent?" 3) (stats)')                           # doctest: +SKIP
         """
-        fuel = Fuel() if fuel is None else fuel
         if isinstance(operations, str):
-            return run_program(self._lab, read_program(operations), fuel=fuel)
+            return self._run(read_program(operations), fuel)
         if isinstance(operations, Path):
             try:
                 source = operations.expanduser().read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"Cannot read the operations in {operations}: {error}.") from None
-            return run_program(self._lab, read_program(source, file=str(operations)), fuel=fuel)
+            return self._run(read_program(source, file=str(operations)), fuel)
         if isinstance(operations, Proposal):
             proposal = operations
         else:
@@ -58,7 +57,18 @@ class LabOperations:
             raise InputError(f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}")
         if consent is not True:
             raise InputError(f"{proposal}\nTo run this, consent: lab.operations.run({proposal.memory}, consent=True).")
-        return run_program(self._lab, proposal.program, fuel=fuel, memory=proposal.memory)
+        return self._run(proposal.program, fuel, proposal.memory)
+
+    def _run(self, program: Program, fuel: Fuel | None, memory: int | None = None) -> Ran:
+        store = self._core.store
+
+        def record() -> int:
+            body = {"memory": memory, "operations": [call.name for call in program.calls], "hash": program.hash}
+            with store.writing() as tx:
+                program.check_ids(len(store.state))
+                return tx.event("run", body, at=store.clock())
+
+        return run_program(self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory)
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:

@@ -1,19 +1,47 @@
-"""Plain English as words: what the detectors of utterances and of negation look at.
+"""Texts as words and phrases, and the tables of a language in which the detectors look them up.
 
 Everything here takes time in proportion to the text, whatever the text: words are one scan, and phrases are looked for
-as they are, at memory speed. Nothing is learned from data, and any other language shows no phrase at all.
+as they are, at memory speed. Nothing is learned from data. The tables of a language are a file beside this module, such
+as ``english.toml``, read at its first use; a text in any other language shows no phrase at all.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-__all__ = ["clauses", "first_of", "holds", "padded", "phrases", "sentences", "words_of"]
+__all__ = ["clauses", "first_of", "holds", "lexicon", "padded", "phrases", "sentences", "vocabulary", "words_of"]
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_CLAUSE = re.compile(r"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:but|and|or|so|because|while|whereas)\b")
+
+
+@cache
+def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
+    """The tables of a language by subject and name."""
+    tables = tomllib.loads((Path(__file__).parent / f"{language}.toml").read_text(encoding="utf-8"))
+    assert tables.pop("language") == language
+    return tables
+
+
+@cache
+def phrases(subject: str, name: str) -> tuple[str, ...]:
+    """A table of phrases as ``holds`` and ``first_of`` want them.
+
+    >>> phrases("utterance", "speakers")[:2]
+    (' i ', ' we ')
+    """
+    return tuple(f" {phrase} " for phrase in lexicon()[subject][name])
+
+
+@cache
+def vocabulary(subject: str, *names: str) -> frozenset[str]:
+    """Tables of single words, together."""
+    return frozenset(word for name in names for word in lexicon()[subject][name])
 
 
 def words_of(text: str) -> list[str]:
@@ -28,15 +56,6 @@ def words_of(text: str) -> list[str]:
 def padded(words: Iterable[str]) -> str:
     """Words with a space before, between and after, so that a phrase is found as whole words."""
     return f" {' '.join(words)} "
-
-
-def phrases(text: str) -> tuple[str, ...]:
-    """A table: one phrase a line or between bars, as ``holds`` wants them.
-
-    >>> phrases("i like | i prefer")
-    (' i like ', ' i prefer ')
-    """
-    return tuple(f" {phrase} " for part in text.split("|") if (phrase := " ".join(part.split())))
 
 
 def holds(text: str, table: Iterable[str]) -> bool:
@@ -65,4 +84,9 @@ def clauses(text: str) -> list[str]:
     >>> clauses("Use spaces, not tabs")
     ['Use spaces', ' not tabs']
     """
-    return _CLAUSE.split(text)
+    return _clause().split(text)
+
+
+@cache
+def _clause() -> re.Pattern[str]:
+    return re.compile(rf"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:{'|'.join(lexicon()['text']['conjunctions'])})\b")

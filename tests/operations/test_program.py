@@ -111,7 +111,7 @@ def test_an_empty_text_and_one_that_is_too_long():
     with pytest.raises(PolicySyntaxError, match="no operation in the text"):
         read_program(" ; nothing\n")
     with pytest.raises(PolicyLimitError, match="more than 3 operations") as raised:
-        read_program("(stats)\n" * 5, most=3)
+        read_program("(stats)\n" * 5, limit=3)
     assert raised.value.line == 4
     with pytest.raises(PolicyLimitError, match="characters"):
         read_program("(stats)" * 10, characters=20)

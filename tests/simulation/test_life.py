@@ -1,7 +1,9 @@
 """A life is driven through the public verbs, and its truth does not know which pack was live."""
 
+import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,7 +12,11 @@ from lives import SINGLE, small
 
 import memlab
 from memlab.errors import InputError, UnknownName
-from memlab.simulation import FRESH, HABIT, WORLDS, Phase, Pools, Said, World, live
+from memlab.simulation import FRESH, HABIT, WORLDS, Phase, Said, World, live
+
+sys.path.append(str(Path(__file__).parents[2] / "experiments"))
+
+from redraw import Pools
 
 OTHER = SINGLE.replace("single", "other") + "(defpolicy recall-score [age-days] (- age-days))"
 """A pack that shows the newest, whatever is asked."""

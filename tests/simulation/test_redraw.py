@@ -1,5 +1,8 @@
 """A life's pools can be logged again under other chance: the design is exact, the truth stays."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,8 +11,11 @@ from hypothesis import strategies as st
 from lives import small
 
 from memlab.errors import InputError
-from memlab.simulation import Pools, live
-from memlab.simulation._redraw import _positions, _probes
+from memlab.simulation import live
+
+sys.path.append(str(Path(__file__).parents[2] / "experiments"))
+
+from redraw import Pools, _positions, _probes
 
 
 @pytest.fixture(scope="module")

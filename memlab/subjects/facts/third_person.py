@@ -1,4 +1,4 @@
-"""What someone says about themselves, told by another: "I like Python" becomes "likes Python". English alone.
+"""What someone says about themselves, as another says it: "I like Python" becomes "likes Python". English alone.
 
 Only beginnings that leave no doubt are turned; any other text stays a quotation.
 """
@@ -6,42 +6,57 @@ Only beginnings that leave no doubt are turned; any other text stays a quotation
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from memlab.subjects.phrases import lexicon
 
 __all__ = ["of_oneself", "third_person"]
 
-_REGULAR = (
-    *("dislike", "enjoy", "hate", "know", "learn", "like", "live", "love", "need", "own", "plan", "play", "prefer"),
-    *("speak", "use", "want", "work", "write"),
-)
-_VERBS = {verb: f"{verb}s" for verb in _REGULAR} | {"have": "has", "study": "studies", "teach": "teaches"}
-_TOLD = _VERBS | {told: told for told in _VERBS.values()}
-
-_BEGINNINGS = (
-    (re.compile(r"(?:I am|I['\u2019]m)\s+(?P<rest>.+)", re.IGNORECASE), "is"),
-    (re.compile(r"My name is\s+(?P<rest>.+)", re.IGNORECASE), "is called"),
-    (re.compile(rf"I (?P<verb>{'|'.join(_VERBS)})\s+(?P<rest>.+)", re.IGNORECASE), None),
-    (re.compile(r"(?:the )?user is\s+(?P<rest>.+)", re.IGNORECASE), "is"),
-    (re.compile(rf"(?:the )?user (?P<verb>{'|'.join(_VERBS.values())})\s+(?P<rest>.+)", re.IGNORECASE), None),
-)
-_SELF = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
 _SENTENCES = re.compile(r"[.!?]\s")
 
 
 def of_oneself(text: str) -> bool:
     """Whether a text speaks in the first person."""
-    return _SELF.search(text) is not None
+    return _pronoun().search(text) is not None
 
 
 def third_person(text: str) -> str | None:
-    """What follows the name when another tells it; None where that is not certain.
+    """What follows the name when another says it; None where that is not certain.
 
     >>> [third_person(text) for text in ("I am a baker.", "My name is Ann", "I study bees", "I ran", "I like my bike")]
     ['is a baker', 'is called Ann', 'studies bees', None, None]
     """
-    for beginning, verb in _BEGINNINGS:
-        found = beginning.match(text)
+    for opening, verb in _openings():
+        found = opening.match(text)
         if found:
             rest = found["rest"].rstrip(".! ")
-            said = verb or _TOLD[found["verb"].lower()]
-            return None if of_oneself(rest) or _SENTENCES.search(rest) else f"{said} {rest}"
+            return None if of_oneself(rest) or _SENTENCES.search(rest) else f"{verb or _verb(found['verb'])} {rest}"
     return None
+
+
+def _verb(word: str) -> str:
+    """The verb as another person says it."""
+    verb = word.lower()
+    return str(lexicon()["first-person"]["verbs"].get(verb, verb))
+
+
+@cache
+def _openings() -> list[tuple[re.Pattern[str], str | None]]:
+    """Openings that can be turned, each with the words that take its place; None for the verb that follows it."""
+    table = lexicon()["first-person"]
+    found: list[tuple[re.Pattern[str], str | None]] = []
+    for opening, said in table["openings"].items():
+        words = re.escape(opening).replace("'", "['\u2019]")
+        found.append((re.compile(rf"{words}\s+(?P<rest>.+)", re.IGNORECASE), said))
+    for subjects, verbs in (
+        (table["own-subjects"], table["verbs"]),
+        (table["other-subjects"], table["verbs"].values()),
+    ):
+        start, verb = "|".join(subjects), "|".join(verbs)
+        found.append((re.compile(rf"(?:{start}) (?P<verb>{verb})\s+(?P<rest>.+)", re.IGNORECASE), None))
+    return found
+
+
+@cache
+def _pronoun() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(lexicon()['first-person']['pronouns'])})\b", re.IGNORECASE)

@@ -1,165 +1,26 @@
-"""Whether one text denies what another says, and whether it says that something changed: plain English, by words.
+"""Whether one text denies what another says, and whether it says that something changed: by words, in plain English.
 
 A denial has a reach: the words after it, to the end of its clause. One text denies another where a word that it denies
 stands undenied in the other: "Use spaces, not tabs" denies "Use tabs", and does not deny "Use spaces". That a text says
 of a change (now, no longer, instead) counts only beside a text that says something else: the same sentence said again
-changes nothing. What these tables cannot see: denial without a word for it ("tabs are out"), and two denials that
-cancel each other.
+changes nothing. What the tables
+(``english.toml``) cannot see: denial without a word for it ("tabs are out"), and two denials that cancel each other.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from memlab.subjects.phrases import clauses, padded, phrases, words_of
+from memlab.subjects.phrases import clauses, lexicon, padded, phrases, vocabulary, words_of
 
 __all__ = ["Said", "difference"]
 
-_DENIES = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "none",
-        "nothing",
-        "neither",
-        "nor",
-        "cannot",
-        "can't",
-        "don't",
-        "doesn't",
-        "didn't",
-        "won't",
-        "wouldn't",
-        "shouldn't",
-        "couldn't",
-        "isn't",
-        "aren't",
-        "wasn't",
-        "weren't",
-        "hasn't",
-        "haven't",
-        "hadn't",
-        "mustn't",
-        "needn't",
-        "ain't",
-        "without",
-        "avoid",
-        "avoids",
-        "avoided",
-        "stop",
-        "stops",
-        "stopped",
-        "dislike",
-        "dislikes",
-        "disliked",
-        "hate",
-        "hates",
-        "hated",
-        "refuse",
-        "refuses",
-        "refused",
-        "forbid",
-        "forbids",
-        "forbidden",
-        "banned",
-    ]
-)
-_CHANGES = phrases("""
-    now | no longer | not anymore | not any more | anymore | any more | instead | instead of | from now on | as of
-    | changed | changed to | switched to | switched from | moved to | moved from | replaced | replaced by
-    | replaced with | updated | updated to | renamed to | migrated to | used to | these days | nowadays | any longer
-""")
-_NO_CHANGE = phrases("now and then | every now and then | up to now | until now | by now | right now")
-_CHANGE_WORDS = frozenset(
-    ["now", "instead", "nowadays", "changed", "switched", "moved", "replaced", "updated", "renamed"]
-)
-"""Words that only say that something changed. What also denies (not, no longer) stays in what is told."""
-_CHANGE_OPENINGS = frozenset(phrases("from now on | as of now | these days"))
-_FILLERS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "am",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "will",
-        "would",
-        "can",
-        "could",
-        "should",
-        "must",
-        "may",
-        "might",
-        "to",
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "from",
-        "with",
-        "as",
-        "it",
-        "its",
-        "we",
-        "i",
-        "you",
-        "they",
-        "he",
-        "she",
-        "our",
-        "my",
-        "your",
-        "their",
-        "his",
-        "her",
-        "us",
-        "me",
-        "and",
-        "or",
-        "but",
-        "so",
-        "than",
-        "then",
-        "there",
-        "here",
-        "just",
-        "also",
-        "really",
-        "actually",
-        "any",
-        "anymore",
-    ]
-)
+_phrases, _words = partial(phrases, "negation"), partial(vocabulary, "negation")
+
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CAPITAL = re.compile(r"(?<![\w'.])[B-HJ-Z](?![\w'])|(?<=\w )A(?![\w'])")
-_CALENDAR = frozenset(
-    word
-    for line in (
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "january february march april june july august september october november december",
-    )
-    for word in line.split()
-)
 _MOST_SHOWN = 60
 
 
@@ -178,7 +39,7 @@ class Said:
     @cached_property
     def content(self) -> frozenset[str]:
         """The stems of its words, without those that only join others and those that speak of denial or change."""
-        left_out = _FILLERS | _DENIES | _CHANGE_WORDS
+        left_out = _words("fillers", "denials", "change-words")
         return frozenset(_stem(word) for word in words_of(self.text) if word not in left_out)
 
     @cached_property
@@ -187,12 +48,12 @@ class Said:
         found: set[str] = set()
         for clause in clauses(self.text.lower()):
             words = words_of(clause)
-            place = next((at for at, word in enumerate(words) if word in _DENIES), None)
+            place = next((at for at, word in enumerate(words) if word in _words("denials")), None)
             if place is None:
                 continue
-            after = [word for word in words[place + 1 :] if word not in _FILLERS and word not in _CHANGE_WORDS]
-            reached = after or [word for word in words[:place] if word not in _FILLERS]
-            found.update(_stem(word) for word in reached if word not in _DENIES)
+            after = [word for word in words[place + 1 :] if word not in _words("fillers", "change-words")]
+            reached = after or [word for word in words[:place] if word not in _words("fillers")]
+            found.update(_stem(word) for word in reached if word not in _words("denials"))
         return frozenset(found)
 
     @cached_property
@@ -205,7 +66,7 @@ class Said:
         return (
             frozenset(_NUMBER.findall(self.text))
             | frozenset(_CAPITAL.findall(self.text))
-            | _CALENDAR.intersection(words)
+            | _words("calendar").intersection(words)
         )
 
     @cached_property
@@ -221,9 +82,9 @@ class Said:
     def changes(self) -> bool:
         """Whether it says that something changed."""
         text = padded(words_of(self.text))
-        for phrase in _NO_CHANGE:
+        for phrase in _phrases("no-changes"):
             text = text.replace(phrase, " ")
-        return any(phrase in text for phrase in _CHANGES)
+        return any(phrase in text for phrase in _phrases("changes"))
 
     def denies(self, other: Said) -> bool:
         """Whether a word that it denies stands undenied in the other."""
@@ -243,7 +104,7 @@ def _stem(word: str) -> str:
     """Without the commonest endings; only compared with stems of the same kind."""
     if word.endswith("'s"):
         word = word[:-2]
-    for ending in ("ing", "ed", "es", "s", "e"):
+    for ending in lexicon()["text"]["endings"]:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
@@ -255,7 +116,7 @@ def difference(old: str, new: str) -> str:
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
     """
-    before, after = _told(old), _told(new)
+    before, after = _kept_words(old), _kept_words(new)
     first, second = [_stem(word.lower()) for word in before], [_stem(word.lower()) for word in after]
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
@@ -269,21 +130,21 @@ def difference(old: str, new: str) -> str:
     return f"{_short(' '.join(gone))} -> {_short(' '.join(come))}"
 
 
-def _told(text: str) -> list[str]:
+def _kept_words(text: str) -> list[str]:
     """Its words without those that only say that something changed, and without marks around them."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     kept: list[str] = []
     place = 0
     while place < len(words):
         opening = next((size for size in (3, 2) if _opens(words[place : place + size])), 0)
-        if not opening and words[place].lower() not in _CHANGE_WORDS:
+        if not opening and words[place].lower() not in _words("change-words"):
             kept.append(words[place])
         place += max(opening, 1)
     return kept or text.split()
 
 
 def _opens(words: list[str]) -> bool:
-    return padded([word.lower() for word in words]) in _CHANGE_OPENINGS
+    return padded([word.lower() for word in words]) in _phrases("change-openings")
 
 
 def _short(text: str) -> str:

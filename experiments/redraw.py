@@ -1,10 +1,11 @@
-"""Many logs from one life: its pools as they were recalled, with the probes and the feedback drawn anew.
+"""Draw many logs from one simulated life: its pools as they were recalled, with other probes and other feedback.
 
 For studies of estimators: the truth stays what it is, and a log costs milliseconds.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import Seed, checked
 from memlab.errors import InputError
-from memlab.simulation._events import chance
-from memlab.simulation._life import Life
+from memlab.simulation import Life
 from memlab.slates import Slates
 
 __all__ = ["Pools"]
@@ -43,7 +42,6 @@ class Pools:
     cluster: Ints
 
     @classmethod
-    @checked
     def of(
         cls,
         life: Life,
@@ -94,22 +92,23 @@ class Pools:
                 sampler=pl.lit("probe" if rate else "deterministic"), kappa=pl.lit(None, dtype=pl.Float64)
             )
         propensity = candidates["propensity"].to_numpy()
-        utility = life._utility(candidates["decision"].to_numpy(), candidates["memory_id"].to_numpy())
+        key = ["decision", "memory_id"]
+        known = candidates.select(key).join(life.worth, on=key, how="left", maintain_order="left")
+        utility = known["utility"].to_numpy()
         cluster = decisions["cluster"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
-    @checked
-    def redraw(self, seed: Seed, *, clusters: int | None = None) -> Slates:
+    def redraw(self, seed: int, *, clusters: int | None = None) -> Slates:
         """Another log of the same life: other probes, other feedback.
 
         With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and
         told apart: the truth that an interval should cover is then the life's. The same seed gives the same log.
         """
-        dice = chance(seed, "redraw")
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(b"redraw")])))
         decisions, candidates = self.decisions, self.candidates.lazy()
         rows = np.arange(len(self.start))
         if clusters is not None:
-            rows, names = self._drawn_clusters(clusters, dice)
+            rows, names = self._drawn_clusters(clusters, rng)
             decisions = decisions[rows].with_columns(
                 decision=pl.int_range(1, len(rows) + 1, dtype=pl.Int64), cluster=pl.Series(names)
             )
@@ -124,7 +123,7 @@ class Pools:
             named = pl.Series(decisions["decision"].to_numpy()[owner])
             candidates = candidates.select(pl.all().gather(pl.lit(pl.Series(flat)))).with_columns(decision=named)
         propensity = self.propensity[flat]
-        probe = _probes(propensity, start, count, dice)
+        probe = _probes(propensity, start, count, rng)
         shown = np.sort(np.concatenate([np.flatnonzero(propensity == 1.0), probe]))
         flagged = np.isin(shown, probe)
         ids = self.candidates["memory_id"].to_numpy()[flat[shown]]
@@ -141,24 +140,24 @@ class Pools:
             }
         )
         asked_at = decisions["at"].to_physical().to_numpy()[owner[shown]]
-        feedback = self._feedback(self.utility[flat][shown], asked, ids, asked_at, dice)
+        feedback = self._feedback(self.utility[flat][shown], asked, ids, asked_at, rng)
         return Slates(decisions.lazy(), candidates, exposures.lazy(), feedback.lazy())
 
-    def _drawn_clusters(self, number: int, dice: np.random.Generator) -> tuple[Ints, list[str]]:
+    def _drawn_clusters(self, number: int, rng: np.random.Generator) -> tuple[Ints, list[str]]:
         if number < 1:
             raise InputError(f"A log has at least one cluster, not {number}.")
         known = self.decisions["cluster"].fill_null("").unique().sort().to_list()
-        drawn = dice.integers(len(known), size=number)
+        drawn = rng.integers(len(known), size=number)
         members = [np.flatnonzero(self.cluster == one) for one in drawn]
         names = [f"{known[one]} ({turn})" for turn, one in enumerate(drawn, 1)]
         labels = [name for name, rows in zip(names, members, strict=True) for _ in rows]
         return np.concatenate(members), labels
 
     def _feedback(
-        self, utility: Floats, decision: NDArray[Any], memory: NDArray[Any], at: Ints, dice: np.random.Generator
+        self, utility: Floats, decision: NDArray[Any], memory: NDArray[Any], at: Ints, rng: np.random.Generator
     ) -> pl.DataFrame:
         """The feedback that comes before the life ends, by time."""
-        reactions = self.life.world.user.react(utility, dice)
+        reactions = self.life.world.user.react(utility, rng)
         end = int(self.life.world.events()[-1].at)
         came = reactions.answered & (at + reactions.delay <= end)
         success = reactions.success[came]
@@ -180,12 +179,12 @@ def _sums(values: Floats, count: Ints) -> Floats:
     return np.bincount(owner, weights=values, minlength=len(count)).astype(np.float64)
 
 
-def _probes(propensity: Floats, start: Ints, count: Ints, dice: np.random.Generator) -> Ints:
+def _probes(propensity: Floats, start: Ints, count: Ints, rng: np.random.Generator) -> Ints:
     """At most one candidate of each pool, each with its own probability below 1."""
     chances = np.where(propensity < 1.0, propensity, 0.0)
     upto = np.cumsum(chances)
     before = np.concatenate([[0.0], upto])[start]
-    roll = dice.random(len(start))
+    roll = rng.random(len(start))
     total = np.concatenate([[0.0], upto])[start + count] - before
     hit = np.flatnonzero(roll < total)
     drawn = np.searchsorted(upto, (before + roll)[hit], side="right")

@@ -1,20 +1,23 @@
-"""The second half of the demo: a simulated quarter with a log, judged offline and held against the truth."""
+"""The second half of the full demo: a simulated quarter with a log, judged offline and held against the truth."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from time import perf_counter
+from typing import ClassVar
 
 import polars as pl
 
-from memlab.demo._fading import Fading, fading
+from memlab.demo.fading import Fading, fading
 from memlab.evaluation import Disagreement, Evaluation, evaluate
 from memlab.policies import Pack, load_pack, pack_names
-from memlab.simulation import SURE, WORLDS, Life, World, live
+from memlab.progress import bar
+from memlab.simulation import SURE, WORLDS, World, live
 from memlab.slates import Slates
 
 __all__ = ["DAYS_REFUSED", "HORIZON", "LOGGING", "Agreement", "Quarter", "agreement", "live_quarter"]
@@ -49,13 +52,16 @@ class Agreement:
 class Quarter:
     """What was lived, what an evaluation made of the log alone, and what was true."""
 
+    logging: ClassVar[str] = LOGGING
+    horizon: ClassVar[str] = HORIZON
+
     world: World
     pack: Pack
     memories: int
     recalls: int
     shown: int
     probes: int
-    told: int
+    answers: int
     evaluation: Evaluation
     truth: Mapping[str, float]
     agreement: Agreement
@@ -65,6 +71,10 @@ class Quarter:
     refused: Evaluation
     digest: str
     seconds: float
+
+    @property
+    def refused_days(self) -> int:
+        return min(self.world.days, DAYS_REFUSED)
 
     def to_dict(self) -> dict[str, object]:
         rows = [
@@ -86,7 +96,7 @@ class Quarter:
             "recalls": self.recalls,
             "shown": self.shown,
             "probes": self.probes,
-            "feedback": self.told,
+            "feedback": self.answers,
             "policies": rows,
             "pairs": self.agreement.pairs,
             "pairs_in_true_order": self.agreement.ordered,
@@ -97,59 +107,58 @@ class Quarter:
         }
 
 
-def live_quarter(
-    *,
-    world: World | None = None,
-    report: Path | None = None,
-    progress: bool = False,
-    stage: Callable[[str], None] = lambda name: None,
-) -> Quarter:
+def live_quarter(*, world: World | None = None, report: Path | None = None, progress: bool = False) -> Quarter:
     """Live the world (the bundled quarter unless given), evaluate every pack on its log, and ask for the truth.
 
-    ``report`` is where the evaluation's own page goes; ``stage`` hears what begins.
+    ``report`` is where the evaluation's own page goes; ``progress`` is shown on stderr.
     """
     start = perf_counter()
     world = replace(WORLDS["differs"] if world is None else world, packs=((0, LOGGING),))
     ours = load_pack(LOGGING)
     packs: dict[str, str | Pack] = {name: ours if name == _OURS else name for name in pack_names()}
-    stage(f"live {world.days} days")
     with live(world, progress=progress) as life:
-        stage("evaluate every pack on the log")
+        _announce("evaluating every pack on the log", progress)
         evaluation = evaluate(life.slates, packs, horizon=HORIZON, missing="censor")
-        stage("ask the simulator for the truth")
-        truth = {row.policy: life.truth(packs[row.policy]) for row in evaluation.rows}
-        pair = evaluation.pair or (_OURS, _OURS)
-        pair = (pair[1], pair[0])
-        differs = _telling(evaluation, pair)
+        truth = {}
+        with bar(progress, len(packs), unit="pack", desc="asking the simulator for the truth") as step:
+            for row in evaluation.rows:
+                truth[row.policy] = life.truth(packs[row.policy])
+                step(1)
+        baseline, other = reversed(evaluation.pair or (_OURS, _OURS))
+        disagreement = _choose_disagreement(evaluation, (baseline, other))
         if report is not None:
             evaluation.report(report)
-        shown = life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes")).collect().row(0)
+        shown, probes = life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes")).collect().row(0)
         memories, recalls = len(life.lab), len(life.asked)
-        told = life.slates.feedback.select(pl.len()).collect().item()
-        faded = fading(life, world)
+        answers = life.slates.feedback.select(pl.len()).collect().item()
+        followed = fading(life, world)
         digest = _digest(life.slates)
-    stage("evaluate a log without probes")
-    with _without_probes(world) as silent:
-        sure = load_pack(SURE)
-        refused = evaluate(silent.slates, packs | {_OURS: sure}, horizon=HORIZON, missing="censor")
+    _announce("evaluating a log without probes", progress)
+    with live(replace(world, days=min(world.days, DAYS_REFUSED), packs=((0, SURE),))) as silent:
+        refused = evaluate(silent.slates, packs | {_OURS: load_pack(SURE)}, horizon=HORIZON, missing="censor")
     return Quarter(
         world,
         ours,
         memories,
         recalls,
-        shown[0],
-        shown[1],
-        told,
+        shown,
+        probes,
+        answers,
         evaluation,
         truth,
         agreement(evaluation, truth),
-        faded,
-        pair,
-        differs,
+        followed,
+        (baseline, other),
+        disagreement,
         refused,
         digest,
         perf_counter() - start,
     )
+
+
+def _announce(what: str, shown: bool) -> None:
+    if shown:
+        print(what, file=sys.stderr, flush=True)
 
 
 def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
@@ -160,12 +169,7 @@ def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
     return Agreement(len(pairs), sum(found * true > 0 for found, true in pairs), len(valued), holding)
 
 
-def _without_probes(world: World) -> Life:
-    """The first weeks of the same life, logged by a pack that never explores."""
-    return live(replace(world, days=min(world.days, DAYS_REFUSED), packs=((0, SURE),)))
-
-
-def _telling(evaluation: Evaluation, pair: tuple[str, str]) -> Disagreement | None:
+def _choose_disagreement(evaluation: Evaluation, pair: tuple[str, str]) -> Disagreement | None:
     """Of the recalls on which two policies differ most, the first on which something that was shown helped."""
     if pair[0] == pair[1]:
         return None
@@ -175,7 +179,7 @@ def _telling(evaluation: Evaluation, pair: tuple[str, str]) -> Disagreement | No
 
 
 def _digest(slates: Slates) -> str:
-    """A sha256 of what was shown and what was said of it."""
+    """A sha256 of what was shown and of the feedback."""
     digest = hashlib.sha256()
     for frame, order in ((slates.exposures, ["decision", "position"]), (slates.feedback, ["at", "decision"])):
         digest.update(frame.collect().sort([*order, "memory_id"]).write_csv().encode())
