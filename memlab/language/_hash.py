@@ -14,11 +14,11 @@ from collections.abc import Mapping
 
 from memlab.language._dag import constant_key
 from memlab.language._reader import Form
+from memlab.language._words import RESPELLED
 
 __all__ = ["digest", "helper_hash", "source_hash"]
 
 Scope = Mapping[str, int]
-_SAME = {"lambda": "fn", "λ": "fn", "let*": "let", "True": "true", "False": "false", "None": "null", "nil": "null"}
 
 
 def digest(*parts: bytes | str | float) -> str:
@@ -50,7 +50,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
     kind = form.kind
     if kind == "symbol":
         level = scope.get(form.text)
-        out.append(_atom("s" + _SAME.get(form.text, form.text) if level is None else f"v{level}"))
+        out.append(_atom("s" + RESPELLED.get(form.text, form.text) if level is None else f"v{level}"))
     elif kind == "int":
         out.append(b"i" + struct.pack(">d", form.number))
     elif kind == "float":

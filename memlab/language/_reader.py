@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicySyntaxError
 from memlab.language._limits import MAX_CHARACTERS, MAX_FORMS, MAX_INTEGER, MAX_NESTING
+from memlab.language._words import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Form", "FormKind", "Text", "canonical", "read_forms"]
+__all__ = ["Form", "FormKind", "Text", "read_forms"]
 
 FormKind = Literal["symbol", "keyword", "int", "float", "str", "call", "list"]
 
@@ -369,12 +370,3 @@ def _reader_class() -> Callable[[Text, int], Any]:
         return text_model(reader, body[1:] if body[:1] == "\n" else body, start)
 
     return PolicyReader
-
-
-def canonical(name: str) -> str:
-    """``a_b`` and ``a-b`` are one name, as they are for Hy: the kebab-case one.
-
-    >>> canonical("recency_ms")
-    'recency-ms'
-    """
-    return name.replace("_", "-") if len(name) > 1 else name

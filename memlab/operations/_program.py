@@ -18,8 +18,7 @@ from memlab.errors import (
     UnknownName,
     did_you_mean,
 )
-from memlab.language import compile_policy, slot_of
-from memlab.language._reader import Form, Text, read_forms
+from memlab.language import Form, Text, compile_policy, read_forms, slot_of
 from memlab.operations._declared import OPERATIONS, SLOT_OF, Operation, Parameter
 
 __all__ = ["MOST_CHARACTERS", "MOST_OPERATIONS", "Call", "Program", "checked_operations", "read_program"]

@@ -15,10 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memlab.errors import InputError
-from memlab.language._check import ALIASES
-from memlab.language._policy import Policy
-from memlab.language._reader import Form, Text, canonical
-from memlab.language.edits._parsed import (
+from memlab.language._parsed import (
     Path,
     Span,
     edited,
@@ -30,7 +27,10 @@ from memlab.language.edits._parsed import (
     used_helpers,
     walk,
 )
-from memlab.language.insight._source import number
+from memlab.language._policy import Policy
+from memlab.language._reader import Form, Text
+from memlab.language._source import number
+from memlab.language._words import ALIASES, canonical
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from memlab.errors import InputError
-from memlab.language._check import ALIASES, UNITS
 from memlab.language._forms import FORMS
 from memlab.language._library import library
-from memlab.language._reader import canonical
-from memlab.language.lists._lift import LIFTED
+from memlab.language._machine import FUNCTIONS
+from memlab.language._words import ALIASES, UNITS, canonical
 from memlab.printable import printable
 
 __all__ = ["highlight", "lexer_class"]
@@ -81,7 +80,7 @@ def lexer_class() -> Any:
     from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
     ends = r"(?=[\s()\[\]{};\"'`~]|\Z)"
-    ordinary = {*FORMS, *LIFTED, *ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(UNITS)
+    ordinary = {*FORMS, *FUNCTIONS, *ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(UNITS)
 
     class PolicyLexer(RegexLexer):  # type: ignore[misc]
         """The dialect of policies. ``Name.Variable`` is a feature, ``Name.Attribute`` a keyword such as ``:low``."""

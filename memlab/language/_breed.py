@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language._check import ALIASES, Env
+from memlab.language._check import Env
 from memlab.language._dag import Node, reachable
-from memlab.language._policy import Policy
-from memlab.language._reader import Form
-from memlab.language.edits._edit import NumericLiteral, Subtree, literals, subtrees
-from memlab.language.edits._grow import Scope, constant, grown, leaf
-from memlab.language.edits._parsed import (
+from memlab.language._edit import NumericLiteral, Subtree, literals, subtrees
+from memlab.language._grow import Scope, constant, grown, leaf
+from memlab.language._parsed import (
     Path,
     Span,
     edited,
@@ -34,7 +32,10 @@ from memlab.language.edits._parsed import (
     used_helpers,
     walk,
 )
-from memlab.language.insight._source import number
+from memlab.language._policy import Policy
+from memlab.language._reader import Form
+from memlab.language._source import number
+from memlab.language._words import ALIASES
 
 __all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]
 
@@ -69,7 +70,7 @@ class Offspring:
 class _Edit:
     """A candidate before it is compiled."""
 
-    told: str
+    summary: str
     changes: Mapping[Span, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()
@@ -100,9 +101,9 @@ class _Parent:
         form = self.sites[tree.span].form
         return form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
 
-    def put(self, told: str, tree: Subtree, text: str) -> _Edit:
+    def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
         """The edit that puts a text where a subtree stands, with the features that it needs."""
-        return _Edit(f"{told}: {_short(tree.source)} -> {_short(text)}", {tree.span: text}, self.missing(text))
+        return _Edit(f"{summary}: {_short(tree.source)} -> {_short(text)}", {tree.span: text}, self.missing(text))
 
     def missing(self, *texts: str) -> tuple[str, ...]:
         listed = {a.text for a in parsed(self.policy).parts.arguments}
@@ -142,15 +143,15 @@ def mutate(
             raise UnknownName("kind of mutation", kind, MUTATIONS)
     if not wanted:
         raise InputError(f"No kind of mutation is given; there are {', '.join(MUTATIONS)}.")
-    told: list[str] = []
+    summaries: list[str] = []
     count = 0
     for _ in range(edits):
         child, edit, spent = _bred(policy, partial(_drawn, _Parent(policy, rng, scale), wanted), tries, max_nodes)
         count += spent
         if edit is not None:
             policy = child
-            told.append(edit.told)
-    return Offspring(policy, tuple(told), count)
+            summaries.append(edit.summary)
+    return Offspring(policy, tuple(summaries), count)
 
 
 def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int = 200, tries: int = 20) -> Offspring:
@@ -167,7 +168,7 @@ def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int 
         raise InputError("tries and max_nodes are at least 1.")
     parent, donor = _Parent(a, rng, 0.0), _Parent(b, rng, 0.0)
     child, edit, spent = _bred(a, lambda: _transplant(parent, donor), tries, max_nodes)
-    return Offspring(child, () if edit is None else (edit.told,), spent)
+    return Offspring(child, () if edit is None else (edit.summary,), spent)
 
 
 def _drawn(parent: _Parent, kinds: tuple[str, ...]) -> _Edit | None:
@@ -288,8 +289,8 @@ def _swap(parent: _Parent) -> _Edit | None:
     )
     if other is None:
         return None
-    told = f"swap: {_short(tree.source)} and {_short(other.source)}"
-    return _Edit(told, {tree.span: other.source, other.span: tree.source})
+    summary = f"swap: {_short(tree.source)} and {_short(other.source)}"
+    return _Edit(summary, {tree.span: other.source, other.span: tree.source})
 
 
 def _drop(parent: _Parent) -> _Edit | None:
@@ -339,8 +340,8 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
             return None
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}
-    told = f"crossover: {_short(place.source)} -> {_short(text)}"
-    return _Edit(told, {place.span: text}, parent.missing(text), tuple(added), values)
+    summary = f"crossover: {_short(place.source)} -> {_short(text)}"
+    return _Edit(summary, {place.span: text}, parent.missing(text), tuple(added), values)
 
 
 def _hidden(name: str, env: Env) -> bool:
