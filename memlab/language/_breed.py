@@ -27,10 +27,11 @@ from memlab.language._parsed import (
     form_at,
     fragment,
     known_helpers,
+    missing_features,
     parsed,
     sites,
+    symbols_of,
     used_helpers,
-    walk,
 )
 from memlab.language._policy import Policy
 from memlab.language._reader import Form
@@ -103,12 +104,8 @@ class _Parent:
 
     def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
         """The edit that puts a text where a subtree stands, with the features that it needs."""
-        return _Edit(f"{summary}: {_short(tree.source)} -> {_short(text)}", {tree.span: text}, self.missing(text))
-
-    def missing(self, *texts: str) -> tuple[str, ...]:
-        listed = {a.text for a in parsed(self.policy).parts.arguments}
-        names = dict.fromkeys(name for text in texts for name in _names(text))
-        return tuple(n for n in names if n in self.policy.signature.inputs and n not in listed)
+        whole = f"{summary}: {_short(tree.source)} -> {_short(text)}"
+        return _Edit(whole, {tree.span: text}, missing_features(self.policy, text))
 
 
 def mutate(
@@ -329,7 +326,7 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
         return None
     text = _with_bindings(donor.policy, graft)
     env = parent.env(place)
-    if any(_hidden(name, env) for name in _names(text) if name in parent.policy.signature.inputs):
+    if any(_hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs):
         return None
     here = known_helpers(parent.policy)
     added = []
@@ -341,7 +338,7 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}
     summary = f"crossover: {_short(place.source)} -> {_short(text)}"
-    return _Edit(summary, {place.span: text}, parent.missing(text), tuple(added), values)
+    return _Edit(summary, {place.span: text}, missing_features(parent.policy, text), tuple(added), values)
 
 
 def _hidden(name: str, env: Env) -> bool:
@@ -353,12 +350,12 @@ def _hidden(name: str, env: Env) -> bool:
 def _with_bindings(policy: Policy, tree: Subtree) -> str:
     """A subtree's text with the bindings of the lets around it that it needs."""
     source = policy.source
-    needed = set(_names(tree.source))
+    needed = set(symbols_of(tree.source))
     taken: list[str] = []
     for name, value in reversed(_around(policy, tree.path)):
         if name.text in needed:
             text = source[value.start : value.stop]
-            needed = (needed - {name.text}) | set(_names(text))
+            needed = (needed - {name.text}) | set(symbols_of(text))
             taken[:0] = [name.text, text]
     return f"(let [{' '.join(taken)}] {tree.source})" if taken else tree.source
 
@@ -394,10 +391,6 @@ def _shaken(value: float, parent: _Parent) -> str | None:
         return None
     rounded = float(f"{moved:.4g}")
     return number(moved if rounded == value else rounded)
-
-
-def _names(text: str) -> list[str]:
-    return [item.text for form in fragment(text) for _, item, _ in walk(form) if item.kind == "symbol"]
 
 
 def _short(text: str) -> str:

@@ -28,9 +28,11 @@ __all__ = [
     "form_at",
     "fragment",
     "known_helpers",
+    "missing_features",
     "parsed",
     "sites",
     "slot_of",
+    "symbols_of",
     "used_helpers",
     "walk",
 ]
@@ -235,6 +237,18 @@ def fragment(source: str) -> tuple[Form, ...]:
         return read_forms(Text(source))
     except PolicyError:
         return ()
+
+
+def symbols_of(source: str) -> list[str]:
+    """The names in a fragment, in their order."""
+    return [item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"]
+
+
+def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
+    """The features of the slot that some texts name and the policy does not list."""
+    listed = {a.text for a in parsed(policy).parts.arguments}
+    names = dict.fromkeys(name for source in sources for name in symbols_of(source))
+    return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
 
 
 def _problem(source: str) -> str:

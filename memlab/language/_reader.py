@@ -84,19 +84,22 @@ class Text(NamedTuple):
         """The line of an offset, from 1."""
         return self.source.count("\n", 0, offset) + 1
 
+    def column(self, offset: int) -> int:
+        """The column of an offset in its line, from 1."""
+        return offset - self.source.rfind("\n", 0, offset)
+
     def error(self, kind: type[PolicyError], message: str, form: Form | None) -> PolicyError:
         """An error of ``kind`` with its caret under ``form``."""
         if form is None:
             return kind(message, source=self.source, policy=self.name, file=self.file, hash=self.hash)
-        before = self.source.rfind("\n", 0, form.start) + 1
         after = self.source.find("\n", form.start)
         line_end = len(self.source) if after < 0 else after
         return kind(
             message,
             source=self.source,
             line=self.line(form.start),
-            column=form.start - before + 1,
-            end_column=form.stop - before if form.stop <= line_end else None,
+            column=self.column(form.start),
+            end_column=self.column(form.stop) - 1 if form.stop <= line_end else None,
             policy=self.name,
             hash=self.hash,
             file=self.file,
