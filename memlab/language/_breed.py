@@ -34,7 +34,7 @@ from memlab.language._parsed import (
     used_helpers,
 )
 from memlab.language._policy import Policy
-from memlab.language._reader import Form
+from memlab.language._reader import Form, flat_pairs
 from memlab.language._source import number
 from memlab.language._words import ALIASES
 
@@ -367,10 +367,10 @@ def _around(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
         form = form_at(policy, path[:depth])
         if form.head not in ("let", "let*"):
             continue
-        items = form.items[1].items
-        paired = bool(items) and items[0].kind in ("list", "call")
-        pairs = [(p.items[0], p.items[1]) for p in items] if paired else list(zip(items[::2], items[1::2], strict=True))
+        items = flat_pairs(form.items[1].items)
+        pairs = list(zip(items[::2], items[1::2], strict=True))
         if path[depth] == 1:
+            paired = len(items) > len(form.items[1].items)
             pairs = pairs[: path[depth + 1] if paired else path[depth + 1] // 2]
         found += pairs
     return found

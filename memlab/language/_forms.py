@@ -16,7 +16,7 @@ from memlab.language._dag import Node
 from memlab.language._derived import SET_TESTS, Derived, SetName
 from memlab.language._params import declared_param
 from memlab.language._primitives import PRIMITIVES
-from memlab.language._reader import Form
+from memlab.language._reader import Form, flat_pairs
 from memlab.language._words import AGGREGATE_FORMS, ALIASES, COMPARISONS, DIRECT, FOLDS, LITERALS, UNITS
 
 __all__ = ["ELSE", "FORMS", "bindings", "case_keys", "is_clause", "literals", "paired", "unquoted"]
@@ -33,7 +33,7 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
         for pair in items:
             if pair.kind not in ("list", "call") or len(pair.items) != 2:
                 raise checker.error("A binding is a name and a value.", pair)
-        items = tuple(part for pair in items for part in pair.items)
+    items = flat_pairs(items)
     if len(items) % 2:
         raise checker.error("The last name of these bindings has no value.", items[-1])
     for name in items[::2]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal
@@ -148,24 +149,12 @@ def _pieces(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
         yield kind, text
 
 
-def _arguments(source: str) -> frozenset[str]:
-    """The names behind ``fn``, ``lambda`` and ``defpolicy``, from tokens, so that a broken text has them too."""
-    from pygments.token import Comment, Keyword, Name, Punctuation, String, Whitespace
+_LISTED = re.compile(
+    r'\((?:fn|lambda|λ|defpolicy\s+[^\s()\[\]]+(?:\s+"(?:[^"\\]|\\.)*")?(?:\s+\((?:fn|lambda|λ))?)\s*[\[(]([^()\[\]]*)'
+)
 
-    names: set[str] = set()
-    state = ""
-    for _, token, text in lexer_class()().get_tokens_unprocessed(source):
-        if token in Keyword.Declaration:
-            state = {"defpolicy": "name", "fn": "list", "lambda": "list", "λ": "list"}.get(text, "")
-        elif state == "name" and token in Name:
-            state = "list"
-        elif state == "list" and token in Punctuation:
-            state = "names" if text in "[(" else ""
-        elif state == "names":
-            if token in Name:
-                names.add(canonical(text))
-            elif token in Punctuation:
-                state = ""
-        elif state and not (token in Whitespace or token in Comment or token in String):
-            state = ""
-    return frozenset(names)
+
+def _arguments(source: str) -> frozenset[str]:
+    """The names behind ``fn``, ``lambda`` and ``defpolicy``, by their look, so that a broken text has them too."""
+    lists = (re.sub(r";[^\n]*", "", found) for found in _LISTED.findall(source))
+    return frozenset(canonical(name) for names in lists for name in names.split())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from memlab.language._definition import definition
 from memlab.language._forms import ELSE, unquoted
-from memlab.language._reader import Form, Text
+from memlab.language._reader import Form, Text, flat_pairs
 from memlab.language._source import literal, number
 from memlab.language._words import ALIASES, RESPELLED
 
@@ -45,7 +45,7 @@ def _plain(form: Form) -> Form:
     head = ALIASES.get(form.head, form.head)
     items = list(form.items[1:])
     if head == "let" and items:
-        items[0] = _flat(items[0].items)
+        items[0] = Form("list", items=flat_pairs(items[0].items))
     elif head in ("cond", "case") and items[-1].items and items[-1].items[0].text in ELSE:
         first = 0 if head == "cond" else 1
         clauses = [[_key(c.items[0]) if first else c.items[0], c.items[1]] for c in items[first:]]
@@ -54,13 +54,6 @@ def _plain(form: Form) -> Form:
         items[0] = items[0]._replace(kind="list")
     first_item = form.items[0]._replace(text=head) if form.head else form.items[0]
     return form._replace(items=(first_item, *map(_plain, items)))
-
-
-def _flat(items: tuple[Form, ...]) -> Form:
-    """The bindings of a let as one list of names and values."""
-    if items and items[0].kind in ("list", "call"):
-        items = tuple(part for pair in items for part in pair.items)
-    return Form("list", items=items)
 
 
 def _key(form: Form) -> Form:

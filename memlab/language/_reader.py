@@ -25,7 +25,7 @@ from memlab.language._words import canonical
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Form", "FormKind", "Text", "read_forms"]
+__all__ = ["Form", "FormKind", "Text", "flat_pairs", "read_forms"]
 
 FormKind = Literal["symbol", "keyword", "int", "float", "str", "call", "list"]
 
@@ -70,6 +70,13 @@ class Form(NamedTuple):
     def head(self) -> str:
         """The symbol in front of a call, else an empty string."""
         return self.items[0].text if self.kind == "call" and self.items and self.items[0].kind == "symbol" else ""
+
+
+def flat_pairs(items: tuple[Form, ...]) -> tuple[Form, ...]:
+    """Names and values in turn, from ``a 1 b 2`` or from ``(a 1) (b 2)``, which may be malformed."""
+    if items and items[0].kind in ("list", "call"):
+        return tuple(part for pair in items for part in pair.items)
+    return items
 
 
 class Text(NamedTuple):
