@@ -1,41 +1,34 @@
-;; The dialect for trusted code: with (require memlab.dialect *) a pack file is a module of Hy.
+;; The dialect in real Hy: with (require memlab.dialect *) a pack's file is also a module of Hy.
 ;;
-;; Whoever imports or runs such a file executes it. lab.use and load_pack read the same file and never execute any of
-;; it; the values are the same on both roads, to the bit.
+;; Each of these forms is handed, as text, to the compiler that lab.use and load_pack have, which executes nothing of it.
+;; The name is bound to what that compiler makes: a policy, which can be called. Whatever else stands in such a file is
+;; Hy, and runs when it is imported.
 ;;
-;; (pack name "what it is" :inherits other)   __pack__, __settings__, __params__; defn is the dialect's from here on
+;; (pack name "what it is" :inherits other)   __pack__, __settings__; defn is the dialect's from here on
 ;; (setting damping 0.7)                      __settings__["damping"]
-;; (defpolicy recall-score [a b] "doc" body)  a function recall_score(a, b)
-;; (defn helper [a b] "doc" body)             a function that policies call; Hy's own defn without a pack
-;; (lambda (a b) body), (let* ((a 1)) body)   a function, and a value, that mean what they mean in a policy
-;;
-;; In Hy's own fn, let, + and so on stay Hy's: only these words carry the dialect into their bodies. There a name that
-;; the dialect does not know is the module's own, so a trusted policy may call any function of Hy or Python.
+;; (defpolicy recall-score [a b] "doc" body)  recall_score, a policy of that slot
+;; (defn helper [a b] "doc" body)             what the policies below may call; Hy's own defn without a pack
+;; (lambda (a b) body)                        a policy as a value
 
-(import memlab.language.trusted._total [slate-aggregates]
-        memlab.language.trusted._trusted [expanded load-trusted])
+(import memlab.policies [expand-form])
 
 (defmacro pack [_hy-compiler #* _]
-  (expanded _hy-compiler))
+  (expand-form _hy-compiler))
 
 (defmacro setting [_hy-compiler #* _]
-  (expanded _hy-compiler))
+  (expand-form _hy-compiler))
 
 (defmacro defpolicy [_hy-compiler #* _]
-  (expanded _hy-compiler))
+  (expand-form _hy-compiler))
 
 (defmacro lambda [_hy-compiler #* _]
-  (expanded _hy-compiler))
+  (expand-form _hy-compiler))
 
 (defmacro λ [_hy-compiler #* _]
-  (expanded _hy-compiler))
-
-(defmacro let* [_hy-compiler #* _]
-  (expanded _hy-compiler))
+  (expand-form _hy-compiler))
 
 (defmacro define-helper [_hy-compiler #* _]
-  (expanded _hy-compiler))
+  (expand-form _hy-compiler))
 
 (export
-  :objects [load-trusted slate-aggregates]
-  :macros [pack setting defpolicy lambda λ let*])
+  :macros [pack setting defpolicy lambda λ])

@@ -38,12 +38,10 @@
 (setting probe-rate 1)
 (setting probe-floor 0.1)
 
-(defpolicy explore
-  (lambda (limit tail_n acts recs imps accs succs fails)
-    (if (> tail_n 2)
-        (let* ((under-explored (filter (lambda (i) (< (nth accs i) 5)) (range 0 (length acts)))))
-          (if (not (empty? under-explored)) (first under-explored) -1))
-        -1)))
+(defpolicy explore [tail-n access]
+  "The first of the tail that was used fewer than five times, of a tail of three or more."
+  (let [place (slate-rank (when (< access 5) 0))]
+    (if (and (> tail-n 2) (= place 1)) 1 0)))
 
 (defpolicy retention [energy elapsed-days half-life]
   "Energy at a time: energy * 0.5^(elapsed / half-life)."

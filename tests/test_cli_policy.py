@@ -103,10 +103,10 @@ def test_diff_of_policies_is_by_form(run, told, file):
     assert "(* [-0.7-]{+0.6+} similarity)" in run("diff", old, new, status=1).stdout
     assert "\x1b[31" in run("diff", old, new, "--color", status=1).stdout
     (change,) = told("diff", old, new, status=1)["changes"]
-    assert (change["kind"], change["before"], change["after"]) == ("constant", "0.7", "0.6")
+    assert (change["kind"], change["before"], change["after"]) == ("changed", "0.7", "0.6")
     assert run("diff", old, old).stdout == "no difference\n"
-    respelled = file(NEAR.replace("[similarity recency]", "[recency similarity]"), "c.hy")
-    assert "the same forms, spelled otherwise" in run("diff", old, respelled, status=1).stdout
+    whole, point = (file(f"(defpolicy recall-score [recency] (* {n} recency))", f"{n}.hy") for n in ("2", "2.0"))
+    assert "the same forms, spelled otherwise" in run("diff", whole, point, status=1).stdout
 
 
 def test_diff_of_packs_and_of_a_pack_with_a_policy(told, run, file):

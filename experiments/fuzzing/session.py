@@ -20,7 +20,7 @@ from memlab.errors import InputError, PolicyError
 from memlab.language import Policy, compile_policy, read_pack
 from memlab.policies import SLOTS as OFFERED
 from memlab.policies import load_pack, pack_names, pack_source
-from tests.language.agreement import disagreement, lifted_disagreement, over_slate
+from tests.language.agreement import disagreement, over_slate
 from tests.language.corpus import attacks
 from tests.language.grammar import Grammar
 from tests.language.vocabulary import SLOTS, records
@@ -48,7 +48,7 @@ def read_and_check(text: str, slot: str, *, whole: bool = False) -> Policy | Non
 
 def disagreements(policy: Policy, rows: list[dict[str, Any]]) -> str | None:
     """What two ways to run a policy disagree on, or None."""
-    return disagreement(policy, rows) or lifted_disagreement(policy, rows)
+    return disagreement(policy, rows)
 
 
 class Session:

@@ -14,8 +14,7 @@ import click
 from memlab.cli._base import FILE, as_json_option, main, say, tell
 from memlab.cli._policy_file import PolicyFile, errors_of, given_values, opened, read_frame
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language import Explanation, Policy, diff_packs, diff_policies, highlight
-from memlab.language._reader import canonical
+from memlab.language import Explanation, Policy, canonical, diff_packs, diff_policies, highlight
 
 
 @main.group()

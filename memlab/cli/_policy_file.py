@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language import Policy, compile_policy, read_pack
-from memlab.language.edits._parsed import slot_of
+from memlab.language import Policy, compile_policy, read_pack, slot_of
 from memlab.policies import SLOTS, Pack, load_pack, slot_named
 
 if TYPE_CHECKING:

@@ -9,32 +9,34 @@ executed as code.
 0.4
 """
 
+from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.language._changes import changed_fields
+from memlab.language._dag import Value
 from memlab.language._derived import Derived
-from memlab.language._pack import PackSource, Setting, read_pack
-from memlab.language._params import Param
-from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
-from memlab.language._signature import Input, InputType, Returns, Signature, Type
-from memlab.language._writer import read_data, write_call, write_data
-from memlab.language.edits._breed import MUTATIONS, Offspring, crossover, mutate
-from memlab.language.edits._diff import Change, FormDiff, diff_packs, diff_policies
-from memlab.language.edits._edit import (
+from memlab.language._diff import Change, FormDiff, diff_packs, diff_policies
+from memlab.language._edit import (
     NumericLiteral,
     Subtree,
     literals,
-    parameters,
     parametrize,
     replace,
     subtrees,
     with_param,
 )
-from memlab.language.edits._parsed import slot_of
-from memlab.language.edits._setting import with_setting
-from memlab.language.insight._effects import Sensitivity, SlateSensitivity
-from memlab.language.insight._explain import Branch, Explanation, Term
-from memlab.language.insight._highlight import highlight
-from memlab.language.insight._tree import Tree, TreeNode
-from memlab.language.insight._why import FeatureGap, TermGap, Why
+from memlab.language._explain import Branch, Explanation, Term
+from memlab.language._highlight import highlight
+from memlab.language._pack import PackSource, Setting, read_header, read_pack, read_policy_form, read_setting
+from memlab.language._params import Param
+from memlab.language._parsed import slot_of
+from memlab.language._policy import DIALECT, Policy, PolicyForm, compile_policy
+from memlab.language._reader import Form, Text, read_forms
+from memlab.language._sensitivity import Sensitivity, SlateSensitivity
+from memlab.language._setting import with_setting
+from memlab.language._signature import Input, InputType, Returns, Signature, Type
+from memlab.language._tree import Tree, TreeNode
+from memlab.language._why import FeatureGap, TermGap, Why
+from memlab.language._words import canonical
+from memlab.language._writer import read_data, write_call, write_data
 
 __all__ = [
     "DIALECT",
@@ -44,6 +46,7 @@ __all__ = [
     "Derived",
     "Explanation",
     "FeatureGap",
+    "Form",
     "FormDiff",
     "Input",
     "InputType",
@@ -61,10 +64,13 @@ __all__ = [
     "Subtree",
     "Term",
     "TermGap",
+    "Text",
     "Tree",
     "TreeNode",
     "Type",
+    "Value",
     "Why",
+    "canonical",
     "changed_fields",
     "compile_policy",
     "crossover",
@@ -73,10 +79,13 @@ __all__ = [
     "highlight",
     "literals",
     "mutate",
-    "parameters",
     "parametrize",
     "read_data",
+    "read_forms",
+    "read_header",
     "read_pack",
+    "read_policy_form",
+    "read_setting",
     "replace",
     "slot_of",
     "subtrees",

@@ -8,9 +8,7 @@ the order either.
 ``slate-min max mean``   of the slate, the same for each of its rows; null where no row has a number
 ``slate-rank``           1 for the greatest, ties by id; NaN and null stay as they are
 ``min-max``              (x - least) / (greatest - least), 0 where all are equal; NaN and null stay
-``slate-index``          position in the slate by id, from 0
-``slate-count``          how many rows have a number
-``interpreted``          what a program over lists gives to each item (see ``lists._program``)
+``interpreted``          what a program over lists gives to each item (see ``_lists``)
 ======================== ==============================================================================
 """
 
@@ -71,27 +69,23 @@ class Slates:
         return np.flatnonzero(np.concatenate(([True], self.dense[1:] != self.dense[:-1]))) if self.size else self.dense
 
 
-def aggregate(op: str, values: Floats | None, nulls: Bools | None, slates: Slates) -> tuple[Floats, Bools | None]:
+def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> tuple[Floats, Bools | None]:
     """The aggregate ``op`` of each row: float64 values and a mask of nulls, or none when nothing is null."""
     size = slates.size
     if size == 0:
         return np.empty(0), None
-    if op == "min-max" and values is not None and nulls is None and slates.codes is None:
+    if op == "min-max" and nulls is None and slates.codes is None:
         with np.errstate(all="ignore"):
             scaled = _min_max(values)
         if scaled is not None:
             return scaled, None
     order = slates.permutation
     dense, starts = slates.dense, slates.starts
-    if values is None:
-        return _restore(np.arange(size, dtype=np.float64) - starts[dense], order), None
     ordered = (values if order is None else values[order]) + 0.0
     missing = np.isnan(ordered)
     if nulls is not None:
         missing = missing | (nulls if order is None else nulls[order])
     count = np.bincount(dense, weights=~missing, minlength=len(starts))
-    if op == "slate-count":
-        return _restore(count[dense].astype(np.float64), order), None
     empty = count == 0.0
     with np.errstate(all="ignore"):
         if op == "slate-mean":

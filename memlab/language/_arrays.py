@@ -266,9 +266,6 @@ def _other(node: Node, i: int, args: list[int], null: bool) -> Step:
 
     def slate(values: Registers, masks: Registers) -> None:
         slates: Slates = values[-1]
-        if not args:
-            values[i], masks[i] = aggregate(op, None, None, slates)
-            return
         given, mask = values[args[0]], masks[args[0]]
         column = given if np.shape(given) == (slates.size,) else np.broadcast_to(given, slates.size)
         values[i], masks[i] = aggregate(

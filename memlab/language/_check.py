@@ -8,35 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
 from memlab.language._dag import Dag, Node
 from memlab.language._derived import SET_TESTS, Derived, SetName
 from memlab.language._limits import MAX_DEPTH, MAX_NODES, MAX_OPEN, MAX_STEPS
 from memlab.language._params import Param
-from memlab.language._primitives import PRIMITIVES
 from memlab.language._reader import Form, Text
 from memlab.language._signature import Signature, Type
+from memlab.language._words import ABSENT, ALIASES, LITERALS
 
-__all__ = [
-    "ABSENT",
-    "AGGREGATE_FORMS",
-    "ALIASES",
-    "COMPARISONS",
-    "DIRECT",
-    "FOLDS",
-    "LITERALS",
-    "UNITS",
-    "Checker",
-    "Env",
-    "Handler",
-    "Helper",
-    "kind_of",
-]
+__all__ = ["Checker", "Env", "Handler", "Helper", "kind_of"]
 
-Env = Mapping[str, object]
-"""Names to nodes; a policy lifted from lists also binds lists (see ``_lift``)."""
+Env = Mapping[str, Node | SetName]
+"""What each name in scope stands for."""
 
 _KINDS: dict[str | None, str] = {
     "num": "a number",
@@ -46,57 +32,6 @@ _KINDS: dict[str | None, str] = {
     "record": "an update",
     None: "null",
 }
-
-ALIASES = {
-    "==": "=",
-    "=?": "=",
-    "eq?": "=",
-    "eqv?": "=",
-    "equal?": "=",
-    "not=": "!=",
-    "expt": "pow",
-    "**": "pow",
-    "ceiling": "ceil",
-    "nil?": "null?",
-    "none?": "null?",
-    "missing?": "null?",
-    "coalesce": "if-null",
-    "let*": "let",
-    "λ": "lambda",
-    "member?": "in",
-}
-"""Other spellings of a form, and the one that the tables have."""
-DIRECT = ("abs", "exp", "log", "log1p", "sqrt", "tanh", "pow", "sign", "floor", "ceil", "clamp", "not")
-FOLDS = {"+": "num", "*": "num", "min": "num", "max": "num", "and": "bool", "or": "bool"}
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-UNITS = {"days": (1.0, 1.0), "weeks": (7.0, 1.0), "hours": (1.0, 24.0), "minutes": (1.0, 1440.0)}
-"""Units of time, as days: times the first number, divided by the second."""
-AGGREGATE_FORMS = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
-LITERALS: dict[str, tuple[bool | None, Type | None]] = {
-    "true": (True, "bool"),
-    "True": (True, "bool"),
-    "false": (False, "bool"),
-    "False": (False, "bool"),
-    "null": (None, None),
-    "nil": (None, None),
-    "None": (None, None),
-}
-ABSENT = {
-    "//": "Integer division is left out: it differs between back ends. Write (floor (/ a b)).",
-    "%": "The remainder is left out: it differs between back ends. Write (- a (* b (floor (/ a b)))).",
-    "mod": "The remainder is left out: it differs between back ends. Write (- a (* b (floor (/ a b)))).",
-    "random": "A policy has no source of chance; exploration is the engine's, from the weights that explore returns.",
-    "now": "A policy has no clock: time enters as features such as age-days.",
-    "setv": "A policy changes nothing: bind names with let.",
-    "set!": "A policy changes nothing: bind names with let.",
-    "define": "Helpers are written (defn name [arguments] body).",
-    "for": "A policy has no loops: it is applied to every item of a slate.",
-    "while": "A policy has no loops: it is applied to every item of a slate.",
-    "import": "A policy imports nothing.",
-    "require": "A policy imports nothing.",
-    "eval": "A policy evaluates no code.",
-}
-"""What the dialect leaves out, and what to write instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +86,7 @@ class Checker:
 
     # The policy as a whole.
 
-    def argument(self, name: str) -> object | None:
+    def argument(self, name: str) -> Node | SetName | None:
         """What an argument stands for, or None if the slot gives no such thing."""
         declared = self.signature.inputs.get(name)
         if declared is None:
@@ -163,10 +98,6 @@ class Checker:
         type = self.signature.inputs[name].type
         assert type != "set"
         return self.dag.input(name, type)
-
-    def argument_names(self) -> list[str]:
-        """What an argument may be called."""
-        return list(self.signature.inputs)
 
     def result(self, body: Form, env: Env) -> Node:
         """The node of the whole policy, which must have the type that the slot returns."""
@@ -206,7 +137,7 @@ class Checker:
             return node
         if kind == "str":
             if tail and self.signature.words:
-                self.word(form, self.signature.words, f"a result of {self.signature.slot}")
+                self.check_in(form.text, self.signature.words, f"a result of {self.signature.slot}", form)
             return self.dag.constant(form.text, "str")
         if kind == "keyword":
             raise self.error(f":{form.text} stands where a value is expected.", form)
@@ -223,19 +154,18 @@ class Checker:
 
     def symbol(self, form: Form, env: Env) -> Node:
         value = self.lookup(form, env)
-        if isinstance(value, Node):
-            return value
         if isinstance(value, SetName):
             raise self.error(f"{form.text} is a set: only {', '.join(SET_TESTS)} take sets.", form)
-        raise self.error(f"{form.text} is a list here: length, empty?, first, nth and filter take lists.", form)
+        return value
 
-    def lookup(self, form: Form, env: Env) -> object:
+    def lookup(self, form: Form, env: Mapping[str, Any]) -> Node | SetName:
+        """What a name stands for: what is bound, or a literal; else an error that says what is near."""
         name = form.text
-        value = env.get(name)
+        value: Node | SetName | None = env.get(name)
         if value is not None:
             return value
         if name in LITERALS:
-            return self.dag.constant(*LITERALS[name])
+            return self.dag.constant(LITERALS[name], None if LITERALS[name] is None else "bool")
         if name == "else":
             raise self.error("else stands only as the last test of cond or case.", form)
         if name in self.signature.inputs and not self.calls:
@@ -252,8 +182,8 @@ class Checker:
         )
 
     def is_function(self, name: str) -> bool:
-        name = ALIASES.get(name, name)
-        return name in self.forms or name in self.helpers
+        """Whether a name stands in front of a call."""
+        return ALIASES.get(name, name) in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
         if not form.items:
@@ -264,10 +194,9 @@ class Checker:
         name = head.text
         if name in env:
             bound = env[name]
-            what = kind_of(bound.type) if isinstance(bound, Node) else "a set or a list"
+            what = kind_of(bound.type if isinstance(bound, Node) else "set")
             raise self.error(f"{name} is {what} here, not a function.", head)
-        name = ALIASES.get(name, name)
-        handler = self.forms.get(name)
+        handler = self.forms.get(ALIASES.get(name, name))
         if handler is not None:
             return handler(self, form, env, tail)
         helper = self.helpers.get(name)
@@ -292,11 +221,16 @@ class Checker:
             raise self.error(f"{form.head} takes {expected} argument{plural}, and here are {len(arguments)}.", form)
         return arguments
 
-    def inline(self, helper: Helper, form: Form, env: Env) -> Node:
+    def check_count(self, helper: Helper, form: Form) -> None:
+        """An error unless a helper is called with as many arguments as it takes."""
         count = len(helper.arguments)
         if len(form.items) - 1 != count:
             signature = " ".join((helper.name, *helper.arguments))
             raise self.error(f"({signature}) takes {count} arguments, and here are {len(form.items) - 1}.", form)
+
+    def inline(self, helper: Helper, form: Form, env: Env) -> Node:
+        """The body of a helper under its own names."""
+        self.check_count(helper, form)
         if helper.name in self.calls:
             raise self.error(f"{helper.name} calls itself; the dialect has no recursion.", form)
         values = [self.check(argument, env) for argument in form.items[1:]]
@@ -329,17 +263,12 @@ class Checker:
             fields[name] = self.dag.make("if", test, *values)
         return self.dag.record(fields)
 
-    def bound(self, form: Form, env: Env) -> object:
-        """What a name of let stands for."""
-        if form.kind == "symbol" and isinstance(env.get(form.text), SetName):
-            return env[form.text]
-        return self.check(form, env)
-
     # Closed vocabularies.
 
-    def word(self, form: Form, words: tuple[str, ...], what: str) -> None:
-        if form.text not in words:
-            raise self.error(f'"{form.text}" is not {what}. {did_you_mean(form.text, words)}', form)
+    def check_in(self, word: str, words: tuple[str, ...], what: str, form: Form) -> None:
+        """An error with the nearest word unless ``word`` is in the vocabulary."""
+        if word not in words:
+            raise self.error(f'"{word}" is not {what}. {did_you_mean(word, words)}', form)
 
     def vocabulary(self, node: Node) -> tuple[str, ...]:
         """The words that a string may be, or none unless it comes from inputs that declare theirs."""
@@ -348,8 +277,9 @@ class Checker:
         stack = [node]
         while stack:
             node = stack.pop()
-            if node.op == "input" and self.signature.inputs[node.value].words:
-                words |= dict.fromkeys(self.signature.inputs[node.value].words)
+            declared_input = self.signature.inputs.get(node.value) if node.op == "input" else None
+            if declared_input is not None and declared_input.words:
+                words |= dict.fromkeys(declared_input.words)
                 declared = True
             elif node.constant:
                 if node.value is not None:
@@ -360,51 +290,11 @@ class Checker:
                 return ()
         return tuple(words) if declared else ()
 
-    def check_word(self, literal: Form, other: Node) -> None:
-        """An error if a literal can never equal ``other``."""
+    def check_word(self, literal: Node, other: Node, form: Form) -> None:
+        """An error under ``form`` if a constant string can never equal ``other``."""
+        if other.constant or not (literal.constant and isinstance(literal.value, str)):
+            return
         words = self.vocabulary(other)
-        if words and literal.kind == "str" and not other.constant:
+        if words:
             source = other.value if other.op == "input" else "that"
-            self.word(literal, words, f"a value of {source}")
-
-    # Operators.
-
-    def direct(self, name: str, form: Form, env: Env) -> Node:
-        takes = PRIMITIVES[name].takes
-        arguments = self.arity(form, len(takes), len(takes))
-        why = f"{form.head} takes"
-        return self.dag.make(name, *[self.want(a, env, t, why) for a, t in zip(arguments, takes, strict=True)])
-
-    def fold(self, name: str, form: Form, env: Env) -> Node:
-        type: Type = FOLDS[name]  # type: ignore[assignment]
-        why = f"{form.head} takes"
-        nodes = [self.want(a, env, type, why) for a in self.arity(form, 1)]
-        result = nodes[0]
-        for node in nodes[1:]:
-            result = self.dag.make(name, result, node)
-        return result
-
-    def compare(self, name: str, form: Form, env: Env) -> Node:
-        arguments = list(self.arity(form, 2, 2 if name == "!=" else None))
-        if name in ("=", "!="):
-            nodes = self.unify([self.check(a, env) for a in arguments], arguments, f"The sides of {form.head}")
-            for i, argument in enumerate(arguments):
-                if argument.kind == "str":
-                    self.check_word(argument, nodes[i - 1] if i else nodes[1])
-        else:
-            nodes = [self.want(a, env, "num", f"{form.head} compares numbers:") for a in arguments]
-        result: Node | None = None
-        for left, right in pairwise(nodes):
-            pair = self.compare_pair(name, left, right)
-            result = pair if result is None else self.dag.make("and", result, pair)
-        assert result is not None
-        return result
-
-    def compare_pair(self, name: str, left: Node, right: Node) -> Node:
-        if name in (">", ">="):
-            return self.dag.make("<" if name == ">" else "<=", right, left)
-        if name in ("<", "<="):
-            return self.dag.make(name, left, right)
-        op = {"str": "same", "bool": "iff"}.get(left.type or "", "=")
-        same = self.dag.make(op, self.dag.typed(left, "num"), self.dag.typed(right, "num"))
-        return same if name == "=" else self.dag.make("not", same)
+            self.check_in(literal.value, words, f"a value of {source}", form)

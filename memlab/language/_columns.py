@@ -5,6 +5,9 @@ subexpressions does not run everywhere. So a node that is used twice, or that si
 aggregates are computed between stages. The query runs without optimizations: there is nothing left to find, and an
 optimizer that folds literals would change bits.
 
+With a literal Polars 2.1 computes otherwise than with a column: ``x/c`` as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as
+``-x``. Such a constant is handed over as a column of its own, and so is one that a choice may leave over.
+
 Polars treats a column of length 1 as a literal, and that changes bits too: (1/3)^5 is a product then, and a call of
 ``pow`` otherwise. So a frame of one row goes through the row program, and a short one is computed eagerly, because a
 lazy query hands each thread a share of the rows, which may be a single one (seen with 3 rows and 2 threads).
@@ -24,8 +27,8 @@ from memlab.language._aggregate import Slates, aggregate, interpreted
 from memlab.language._dag import Node, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.language._reader import canonical
 from memlab.language._row import RowProgram, aggregate_name
+from memlab.language._words import canonical
 
 __all__ = ["ColumnProgram"]
 
@@ -46,7 +49,7 @@ _MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 one row."""
 _FLAGS = pl.QueryOptFlags.none()
 _SHORT = 64 * pl.thread_pool_size()
-_NEEDS_ORDER = ("slate-mean", "slate-rank", "slate-index", "interpreted")
+_NEEDS_ORDER = ("slate-mean", "slate-rank", "interpreted")
 
 
 class ColumnProgram:
@@ -92,9 +95,8 @@ class ColumnProgram:
                 self.slates[stage].append(node)
                 ready[i] = stage + 1
                 continue
-            choice = node.op in ("if", "if-null")
             expression = _expression(
-                node, [self._full(a) if choice and _is_number(a) else read[a.index] for a in node.args]
+                node, [self._full(a) if _needs_column(node, a) else read[a.index] for a in node.args]
             )
             if i in kept or depth >= _MAX_CHAIN:
                 self._at(stage)
@@ -104,9 +106,7 @@ class ColumnProgram:
                 read[i], ready[i], chain[i] = expression, stage, depth
 
     def _full(self, node: Node) -> pl.Expr:
-        """A constant as a column: where a choice takes one branch throughout, Polars would go on with the literal, and
-        what divides by a literal multiplies.
-        """
+        """A constant as a column."""
         self.constants[node.index] = float(node.value)
         return pl.col(f"n{node.index}")
 
@@ -155,16 +155,18 @@ class ColumnProgram:
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The inputs, cast, as materialised columns: Polars would treat a column made from a literal as a literal."""
-        columns = []
-        for node, name, alias in self.inputs:
-            derived = self.derived.get(name)
-            if derived is None or name in frame.columns:
-                series = frame.get_column(find_column(frame, name))
-            else:
-                series = derived.series({s: frame.get_column(find_column(frame, s)) for s in derived.sets})
-            columns.append(cast(series, node.type, name).alias(alias))
+        columns = [self.input(frame, name, node.type).alias(alias) for node, name, alias in self.inputs]
         columns += [pl.Series(f"n{i}", np.full(frame.height, value)) for i, value in self.constants.items()]
         return pl.DataFrame(columns).rechunk() if columns else pl.DataFrame({"rows": np.zeros(frame.height)})
+
+    def input(self, frame: pl.DataFrame, name: str, type: str | None) -> pl.Series:
+        """The column of an input, cast; a test of sets is computed unless the frame has it."""
+        derived = self.derived.get(name)
+        if derived is None or name in frame.columns:
+            series = _column(frame, name)
+        else:
+            series = derived.series({s: _column(frame, s) for s in derived.sets})
+        return _cast(series, type, name)
 
     def _evaluate(
         self, base: pl.DataFrame, frame: pl.DataFrame, by: str | None, order: str, stages: int
@@ -174,7 +176,7 @@ class ColumnProgram:
         slates: Slates | None = None
         for plain, aggregates in zip(self.plain[:stages], self.slates[:stages], strict=True):
             if aggregates:
-                slates = slates or slates_of(frame, by, order, self.needs_order)
+                slates = slates or _slates(frame, by, order, self.needs_order)
                 done = _collected(work)
                 done = done.with_columns([_aggregate(node, done, slates) for node in aggregates])
                 work = done if short else done.lazy()
@@ -191,19 +193,17 @@ def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     return work if isinstance(work, pl.DataFrame) else work.collect(optimizations=_FLAGS)
 
 
-def find_column(frame: pl.DataFrame, name: str) -> str:
+def _column(frame: pl.DataFrame, name: str) -> pl.Series:
     """The column that holds a feature: ``age-days``, ``age_days``, or any mixture of the two."""
-    columns = frame.columns
-    for spelled in (name, name.replace("-", "_")):
-        if spelled in columns:
-            return spelled
-    for column in columns:
+    if name in frame.columns:
+        return frame.get_column(name)
+    for column in frame.columns:
         if canonical(column) == name:
-            return column
-    raise UnknownName("column", name, columns)
+            return frame.get_column(column)
+    raise UnknownName("column", name, frame.columns)
 
 
-def cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
+def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
     """An input in the dialect's type: every number is a float64 from here on."""
     dtype = series.dtype
     if type == "num":
@@ -217,7 +217,7 @@ def cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
     return series.cast(_DTYPES[type])
 
 
-def slates_of(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) -> Slates:
+def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) -> Slates:
     """How the rows of a frame fall into slates."""
     codes = None if by is None else _sortable(frame, by)
     if not needs_order:
@@ -237,27 +237,30 @@ def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
 
 
 def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
-    values: npt.NDArray[np.float64] | None = None
     nulls: npt.NDArray[np.bool_] | None = None
     if node.op == "interpreted":
         lists = [(str(a.value), done.get_column(f"n{a.index}").to_list()) for a in node.args]
         return pl.Series(f"n{node.index}", interpreted(node.value, dict(lists), slates))
-    if node.args:
-        (a,) = node.args
-        if a.constant:
-            values = np.full(slates.size, np.nan if a.value is None else a.value, np.float64)
-            nulls = np.ones(slates.size, np.bool_) if a.value is None else None
-        else:
-            series = done.get_column(f"n{a.index}")
-            values = series.to_numpy()
-            nulls = series.is_null().to_numpy() if series.null_count() else None
+    (a,) = node.args
+    if a.constant:
+        values = np.full(slates.size, np.nan if a.value is None else a.value, np.float64)
+        nulls = np.ones(slates.size, np.bool_) if a.value is None else None
+    else:
+        series = done.get_column(f"n{a.index}")
+        values = series.to_numpy()
+        nulls = series.is_null().to_numpy() if series.null_count() else None
     result, missing = aggregate(node.op, values, nulls, slates)
     series = pl.Series(f"n{node.index}", result)
     return series if missing is None else series.set(pl.Series(missing), None)
 
 
-def _is_number(node: Node) -> bool:
-    return node.constant and isinstance(node.value, float)
+def _needs_column(node: Node, argument: Node) -> bool:
+    """Whether a number must not be a literal: a divisor, a zero that is added, what a choice may leave over."""
+    if not argument.constant or not isinstance(argument.value, float):
+        return False
+    if node.op in ("+", "-"):
+        return argument.value == 0.0
+    return node.op in ("if", "if-null") or (node.op == "/" and argument is node.args[1])
 
 
 def _as_it_is(series: pl.Series) -> pl.Series:

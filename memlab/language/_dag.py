@@ -1,9 +1,7 @@
 """The meaning of a policy: a hash-consed, typed graph of primitives. Equal subexpressions are one node.
 
 The graph is kept canonical, so that every back end sees the same operations: constants are folded with the scalar
-functions, and what Polars rewrites when an operand is a literal is rewritten here first. Measured in Polars 2.1:
-``x/c`` runs as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as ``-x``, ``x**0.5`` as ``sqrt``, ``x**2`` to ``x**9`` as
-products.
+functions, a choice between equal things is none, and a small whole power is a product.
 """
 
 from __future__ import annotations
@@ -162,32 +160,17 @@ def _is(node: Node, value: Value) -> bool:
     return node.op == "const" and node.value == value and node.value is not None
 
 
-def _add(dag: Dag, x: Node, y: Node) -> Node | None:
-    if _is(y, 0.0):
-        return x
-    return y if _is(x, 0.0) else None
-
-
-def _subtract(dag: Dag, x: Node, y: Node) -> Node | None:
-    if _is(y, 0.0):
-        return x
-    return dag.make("neg", y) if _is(x, 0.0) else None
-
-
 def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
-    if _is(y, 1.0):
-        return x
-    if _is(x, 1.0):
-        return y
-    if _is(y, -1.0):
-        return dag.make("neg", x)
-    return dag.make("neg", y) if _is(x, -1.0) else None
+    for factor, other in ((y, x), (x, y)):
+        if _is(factor, 1.0):
+            return other
+        if _is(factor, -1.0):
+            return dag.make("neg", other)
+    return None
 
 
 def _divide(dag: Dag, x: Node, y: Node) -> Node | None:
-    if not y.constant:
-        return None
-    return dag.make("*", x, dag.number(PRIMITIVES["/"].scalar(1.0, y.value)))
+    return x if _is(y, 1.0) else None
 
 
 def _negate(dag: Dag, x: Node) -> Node | None:
@@ -254,11 +237,9 @@ def _skip_null(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 _SMALL_POWERS = frozenset(float(n) for n in range(1, 10))
-"""Polars raises to a literal 2 to 9 by products, and to anything else by ``pow``."""
+"""A column of a million: 3 ms as products, 23 by ``pow``; a single number in half the time."""
 
 _REWRITES: dict[str, Callable[..., Node | None]] = {
-    "+": _add,
-    "-": _subtract,
     "*": _multiply,
     "/": _divide,
     "neg": _negate,

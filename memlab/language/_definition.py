@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from memlab.errors import PolicyTypeError
 from memlab.language._reader import Form, Text
+from memlab.language._words import FUNCTION_HEADS
 
 __all__ = ["Definition", "definition"]
 
@@ -28,7 +29,7 @@ def definition(form: Form, text: Text) -> Definition:
         assert isinstance(error, PolicyTypeError)
         return error
 
-    kind = {"lambda": "fn", "λ": "fn"}.get(form.head, form.head)
+    kind = "fn" if form.head in FUNCTION_HEADS else form.head
     shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
     rest = form.items[1:]
     name = ""
@@ -37,7 +38,7 @@ def definition(form: Form, text: Text) -> Definition:
             raise fail(f"{kind} needs a name: {shape}.", rest[0] if rest else form)
         name, rest = rest[0].text, rest[1:]
         bare = rest[1:] if len(rest) == 2 and rest[0].kind == "str" else rest
-        if len(bare) == 1 and bare[0].head in ("fn", "lambda", "λ"):
+        if len(bare) == 1 and bare[0].head in FUNCTION_HEADS:
             # (defpolicy name (lambda (a b) body)): how Scheme names a function
             inner = definition(bare[0], text)
             doc = rest[0].text if len(rest) == 2 else inner.doc

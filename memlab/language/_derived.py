@@ -23,8 +23,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._reader import canonical
 from memlab.language._signature import Type
+from memlab.language._words import canonical
 
 __all__ = ["SET_TESTS", "Derived", "SetName", "quoted"]
 

@@ -5,34 +5,26 @@ Both traditions are read: Hy's brackets and pairs, Scheme's parentheses and clau
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from memlab.errors import PolicyNameError, did_you_mean
-from memlab.language._check import (
-    AGGREGATE_FORMS,
-    ALIASES,
-    COMPARISONS,
-    DIRECT,
-    FOLDS,
-    UNITS,
-    Checker,
-    Env,
-    Handler,
-    kind_of,
-)
+from memlab.language._check import Checker, Env, Handler, kind_of
 from memlab.language._dag import Node
 from memlab.language._derived import SET_TESTS, Derived, SetName
 from memlab.language._params import declared_param
-from memlab.language._reader import Form
+from memlab.language._primitives import PRIMITIVES
+from memlab.language._reader import Form, flat_pairs
+from memlab.language._words import AGGREGATE_FORMS, ALIASES, COMPARISONS, DIRECT, FOLDS, LITERALS, UNITS
 
-__all__ = ["FORMS", "bindings", "is_clause", "literals", "paired", "unquoted"]
+__all__ = ["ELSE", "FORMS", "bindings", "case_keys", "is_clause", "literals", "paired", "unquoted"]
 
-_ELSE = ("else", "True", "true")
+ELSE = ("else", "True", "true")
 
 
-def bindings(checker: Checker, form: Form) -> Iterator[tuple[Form, Form]]:
+def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
     """The pairs of a let, from ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``."""
     if len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
         raise checker.error(f"{form.head} needs bindings: ({form.head} [name value ...] body).", form)
@@ -41,23 +33,24 @@ def bindings(checker: Checker, form: Form) -> Iterator[tuple[Form, Form]]:
         for pair in items:
             if pair.kind not in ("list", "call") or len(pair.items) != 2:
                 raise checker.error("A binding is a name and a value.", pair)
-            yield pair.items[0], pair.items[1]
-        return
+    items = flat_pairs(items)
     if len(items) % 2:
         raise checker.error("The last name of these bindings has no value.", items[-1])
-    yield from zip(items[::2], items[1::2], strict=True)
+    for name in items[::2]:
+        if name.kind != "symbol":
+            raise checker.error("A binding begins with a name.", name)
+        if ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", *LITERALS):
+            raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
+    if len(form.items) != 3:
+        raise checker.error(f"{form.head} has one expression as its body, and here are {len(form.items) - 2}.", form)
+    return list(zip(items[::2], items[1::2], strict=True))
 
 
 def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    scope: dict[str, object] = dict(env)
+    scope = dict(env)
     for name, value in bindings(checker, form):
-        if name.kind != "symbol":
-            raise checker.error("A binding begins with a name.", name)
-        if ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", "true", "false", "null"):
-            raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
-        scope[name.text] = checker.bound(value, scope)
-    if len(form.items) != 3:
-        raise checker.error(f"{form.head} has one expression as its body, and here are {len(form.items) - 2}.", form)
+        bound = scope.get(value.text) if value.kind == "symbol" else None
+        scope[name.text] = bound if isinstance(bound, SetName) else checker.check(value, scope)
     return checker.check(form.items[2], scope, tail=tail)
 
 
@@ -85,14 +78,14 @@ def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return checker.dag.make("if", condition, node, checker.dag.constant(None, node.type))
 
 
-def is_clause(checker: Checker, item: Form, env: Env) -> bool:
+def is_clause(checker: Checker, item: Form, env: Mapping[str, object]) -> bool:
     """Whether a form is ``(test value)`` rather than a call."""
     if item.kind == "list":
         return len(item.items) == 2
     if item.kind != "call" or len(item.items) != 2:
         return False
     first = item.items[0]
-    return first.kind != "symbol" or first.text in env or first.text in _ELSE or not checker.is_function(first.text)
+    return first.kind != "symbol" or first.text in env or first.text in ELSE or not checker.is_function(first.text)
 
 
 def paired(
@@ -111,7 +104,7 @@ def paired(
     for test, _ in pairs[:-1]:
         if test.kind == "symbol" and test.text == "else":
             raise checker.error(f"else is the last test of {form.head}.", test)
-    if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in _ELSE:
+    if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in ELSE:
         raise checker.error(
             f"{form.head} has no else, and every policy has a value: end it with else and a value.", form
         )
@@ -161,19 +154,17 @@ def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, 
 
 def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
     type = subject.type or "str"
-    words: list[str] = []
     result: Node | None = None
     for key in keys:
         if (key.kind == "str") != (type == "str") or type == "bool":
             what = {"num": "numbers", "str": "strings", "bool": "nothing"}[type]
             raise checker.error(f"This is compared with {what}.", key)
         if type == "str":
-            checker.check_word(key, subject)
-            words.append(key.text)
+            checker.check_word(checker.dag.constant(key.text, "str"), subject, key)
         else:
             same = checker.dag.make("=", subject, checker.dag.number(key.number))
             result = same if result is None else checker.dag.make("or", result, same)
-    return result if result is not None else checker.dag.member(subject, words)
+    return result if result is not None else checker.dag.member(subject, [key.text for key in keys])
 
 
 def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -195,28 +186,34 @@ def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return _member(checker, checker.check(value, env), keys)
 
 
+def case_keys(checker: Checker, form: Form) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
+    """The subject of a case, its keys with their values, and the value behind else."""
+    subject, *rest = checker.arity(form, 3)
+    clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
+    pairs, otherwise = paired(checker, form, tuple(rest), clauses)
+    return subject, [(literals(checker, key, clause=clauses), value) for key, value in pairs], otherwise
+
+
 def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    subject_form, *rest = checker.arity(form, 3)
+    subject_form, pairs, otherwise = case_keys(checker, form)
     subject = checker.check(subject_form, env)
     if subject.type == "bool":
         raise checker.error("case compares strings or numbers; use if.", subject_form)
-    clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
-    pairs, otherwise = paired(checker, form, tuple(rest), clauses)
-    keys = [literals(checker, key, clause=clauses) for key, _ in pairs]
+    keys = [key for key, _ in pairs]
     forms = [*(value for _, value in pairs), otherwise]
     nodes = checker.unify([checker.check(v, env, tail=tail) for v in forms], forms, "The branches of case")
+    tests = [_member(checker, subject, group) for group in keys]
     numbers = [n.value for n in nodes if n.constant and isinstance(n.value, float)]
     if subject.type == "str" and len(numbers) == len(nodes):
         # A lookup: 28 comparisons of strings would cost more than the rest of a policy.
         lookup: dict[str, float] = {}
         for group, number in zip(keys, numbers[:-1], strict=True):
-            _member(checker, subject, group)
             for key in group:
                 lookup.setdefault(key.text, number)
         return checker.dag.table(subject, tuple(lookup), tuple(lookup.values()), numbers[-1])
     result = nodes[-1]
-    for group, node in zip(reversed(keys), reversed(nodes[:-1]), strict=True):
-        result = checker.choose(_member(checker, subject, group), node, result)
+    for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
+        result = checker.choose(test, node, result)
     return result
 
 
@@ -236,24 +233,50 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return result
 
 
-def _minus(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    nodes = [checker.want(a, env, "num", "- takes") for a in checker.arity(form, 1)]
-    if len(nodes) == 1:
-        return checker.dag.make("neg", nodes[0])
-    result = nodes[0]
-    for node in nodes[1:]:
-        result = checker.dag.make("-", result, node)
+def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    takes = PRIMITIVES[name].takes
+    arguments = checker.arity(form, len(takes), len(takes))
+    nodes = [checker.want(a, env, t, f"{form.head} takes") for a, t in zip(arguments, takes, strict=True)]
+    return checker.dag.make(name, *nodes)
+
+
+def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """``(+ a b c)``: pair by pair from the left; of one argument the argument itself, ``(- a)`` and ``(/ a)``."""
+    type = FOLDS.get(name, "num")
+    result, *rest = [checker.want(a, env, type, f"{form.head} takes") for a in checker.arity(form, 1)]
+    if not rest and name == "-":
+        return checker.dag.make("neg", result)
+    if not rest and name == "/":
+        return checker.dag.make("/", checker.dag.number(1.0), result)
+    for node in rest:
+        result = checker.dag.make(name, result, node)
     return result
 
 
-def _divide(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    nodes = [checker.want(a, env, "num", "/ takes") for a in checker.arity(form, 1)]
-    if len(nodes) == 1:
-        return checker.dag.make("/", checker.dag.number(1.0), nodes[0])
-    result = nodes[0]
-    for node in nodes[1:]:
-        result = checker.dag.make("/", result, node)
+def _compare(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    arguments = list(checker.arity(form, 2, 2 if name == "!=" else None))
+    if name in ("=", "!="):
+        nodes = checker.unify([checker.check(a, env) for a in arguments], arguments, f"The sides of {form.head}")
+        for i, argument in enumerate(arguments):
+            checker.check_word(nodes[i], nodes[i - 1] if i else nodes[1], argument)
+    else:
+        nodes = [checker.want(a, env, "num", f"{form.head} compares numbers:") for a in arguments]
+    pairs = [_pair(checker, name, left, right) for left, right in pairwise(nodes)]
+    result = pairs[0]
+    for pair in pairs[1:]:
+        result = checker.dag.make("and", result, pair)
     return result
+
+
+def _pair(checker: Checker, name: str, left: Node, right: Node) -> Node:
+    dag = checker.dag
+    if name in (">", ">="):
+        return dag.make("<" if name == ">" else "<=", right, left)
+    if name in ("<", "<="):
+        return dag.make(name, left, right)
+    op = {"str": "same", "bool": "iff"}.get(left.type or "", "=")
+    same = dag.make(op, dag.typed(left, "num"), dag.typed(right, "num"))
+    return same if name == "=" else dag.make("not", same)
 
 
 def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -303,9 +326,10 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
             raise checker.error(f":{key.text} is updated twice.", key)
         declared = signature.inputs[key.text]
         assert declared.type != "set"
-        if value.kind == "str" and declared.words:
-            checker.word(value, declared.words, f"a value of {key.text}")
-        fields[key.text] = checker.want(value, env, declared.type, f"The field {key.text} is")
+        node = checker.want(value, env, declared.type, f"The field {key.text} is")
+        if declared.words and node.constant and isinstance(node.value, str):
+            checker.check_in(node.value, declared.words, f"a value of {key.text}", value)
+        fields[key.text] = node
     if len(items) % 2:
         raise checker.error("The last field of this update has no value.", items[-1])
     return checker.dag.record(fields)
@@ -351,10 +375,6 @@ def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     raise checker.error(f"{form.head} stands only at the top of a file.", form, PolicyNameError)
 
 
-def _operator(method: Callable[[Checker, str, Form, Env], Node], name: str) -> Handler:
-    return lambda checker, form, env, tail: method(checker, name, form, env)
-
-
 FORMS: dict[str, Handler] = {
     "let": _let,
     "if": _if,
@@ -367,19 +387,16 @@ FORMS: dict[str, Handler] = {
     "one-of": _one_of,
     "null?": _null_test,
     "if-null": _if_null,
-    "-": _minus,
-    "/": _divide,
     "param": _param,
     "update": _update,
     "fn": _function_value,
-    "lambda": _function_value,
     "defn": _misplaced,
     "defpolicy": _misplaced,
     "pack": _misplaced,
     "setting": _misplaced,
-    **{name: _operator(Checker.direct, name) for name in DIRECT},
-    **{name: _operator(Checker.fold, name) for name in FOLDS},
-    **{name: _operator(Checker.compare, name) for name in COMPARISONS},
+    **{name: partial(_direct, name) for name in DIRECT},
+    **{name: partial(_fold, name) for name in (*FOLDS, "-", "/")},
+    **{name: partial(_compare, name) for name in COMPARISONS},
     **{name: partial(_unit, name) for name in UNITS},
     **{name: partial(_set_test, name) for name in SET_TESTS},
     **{name: partial(_aggregate, name) for name in AGGREGATE_FORMS},

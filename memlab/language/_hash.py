@@ -13,12 +13,12 @@ import struct
 from collections.abc import Mapping
 
 from memlab.language._dag import constant_key
-from memlab.language._reader import Form
+from memlab.language._reader import Form, flat_pairs
+from memlab.language._words import RESPELLED
 
 __all__ = ["digest", "helper_hash", "source_hash"]
 
 Scope = Mapping[str, int]
-_SAME = {"lambda": "fn", "λ": "fn", "let*": "let", "True": "true", "False": "false", "None": "null", "nil": "null"}
 
 
 def digest(*parts: bytes | str | float) -> str:
@@ -50,7 +50,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
     kind = form.kind
     if kind == "symbol":
         level = scope.get(form.text)
-        out.append(_atom("s" + _SAME.get(form.text, form.text) if level is None else f"v{level}"))
+        out.append(_atom("s" + RESPELLED.get(form.text, form.text) if level is None else f"v{level}"))
     elif kind == "int":
         out.append(b"i" + struct.pack(">d", form.number))
     elif kind == "float":
@@ -95,11 +95,10 @@ def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
     """Names and values of a let in turn, or None if it is malformed, which the checker reports."""
     if form.head not in ("let", "let*") or len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
         return None
-    items = form.items[1].items
-    if items and items[0].kind in ("list", "call"):
-        if any(len(pair.items) != 2 for pair in items):
-            return None
-        items = tuple(part for pair in items for part in pair.items)
+    pairs = form.items[1].items
+    if pairs and pairs[0].kind in ("list", "call") and any(len(pair.items) != 2 for pair in pairs):
+        return None
+    items = flat_pairs(pairs)
     return None if len(items) % 2 or any(name.kind != "symbol" for name in items[::2]) else items
 
 

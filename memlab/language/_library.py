@@ -7,12 +7,13 @@ from functools import lru_cache
 from importlib import resources
 
 from memlab.errors import PolicyNameError, PolicySyntaxError
-from memlab.language._check import ALIASES, Helper
+from memlab.language._check import Helper
 from memlab.language._definition import definition
 from memlab.language._forms import FORMS
 from memlab.language._hash import helper_hash
 from memlab.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
 from memlab.language._reader import Form, Text, read_forms
+from memlab.language._words import ALIASES
 
 __all__ = ["helper", "helpers_of", "library"]
 

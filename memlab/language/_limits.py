@@ -1,4 +1,4 @@
-"""The limits of the dialect. Each one bounds the time that a stranger's text can cost.
+"""The limits of the dialect. Each one bounds the time that an untrusted text can cost.
 
 Measured on two cores: a policy at every limit at once compiles in under 50 ms; the policies that ship use 1-5% of them.
 """

@@ -23,7 +23,7 @@ from memlab.language._params import Param, declared_param
 from memlab.language._policy import DIALECT, PolicyForm
 from memlab.language._reader import Form, Text, read_forms
 
-__all__ = ["PackSource", "Setting", "blanked", "read_header", "read_pack", "read_setting"]
+__all__ = ["PackSource", "Setting", "blanked", "read_header", "read_pack", "read_policy_form", "read_setting"]
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
@@ -87,7 +87,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
                 raise source.error(PolicyNameError, f"The setting {key} is given twice.", form)
             settings[key] = setting
         elif form.head == "defpolicy":
-            policy = _policy(form, source)
+            policy = read_policy_form(form, source)
             if policy.slot in policies:
                 raise source.error(PolicyNameError, f"The policy {policy.slot} is given twice.", form)
             policies[policy.slot] = policy
@@ -160,7 +160,8 @@ def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
     )
 
 
-def _policy(form: Form, source: Text) -> PolicyForm:
+def read_policy_form(form: Form, source: Text) -> PolicyForm:
+    """A definition of a policy, taken apart and not yet checked."""
     parts = definition(form, source)
     inputs = tuple(a.text for a in parts.arguments)
     text = source.source[form.start : form.stop]

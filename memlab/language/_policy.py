@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +17,28 @@ import polars as pl
 from memlab.arguments import AnyNumber, checked
 from memlab.errors import InputError, MemlabError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
-from memlab.language._check import Checker, Helper
+from memlab.language._check import Checker, Env, Helper
 from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Dag, Node, Value, reachable
 from memlab.language._definition import Definition, definition
-from memlab.language._derived import Derived
+from memlab.language._derived import Derived, SetName
+from memlab.language._explain import Explanation, explain
 from memlab.language._forms import FORMS
 from memlab.language._hash import digest, source_hash
 from memlab.language._library import helper, helpers_of, named
-from memlab.language._params import Param
-from memlab.language._reader import Form, Text, canonical, read_forms
+from memlab.language._lists import ListProgram
+from memlab.language._params import Param, declared_param
+from memlab.language._reader import Form, Text, read_forms
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
-from memlab.language.insight._explain import Explanation, explain
-from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
-from memlab.language.lists._program import ListProgram
+from memlab.language._words import FUNCTION_HEADS, canonical
 from memlab.printable import printable
 
 if TYPE_CHECKING:
-    from memlab.language.insight._effects import Sensitivity, SlateSensitivity
-    from memlab.language.insight._why import Why
+    from memlab.language._sensitivity import Scorer, Sensitivity, SlateSensitivity
+    from memlab.language._why import Why
 
-__all__ = ["DIALECT", "Policy", "PolicyForm", "bound_arguments", "compile_policy", "read_parts"]
+__all__ = ["DIALECT", "Policy", "PolicyForm", "bound_arguments", "compile_policy"]
 
 DIALECT = "memlab-1"
 """The version of the dialect, a part of every hash: a change of meaning changes it."""
@@ -59,27 +59,37 @@ class PolicyForm:
     text: Text = field(repr=False, compare=False)
 
 
+class _Given(NamedTuple):
+    """What a policy was compiled from."""
+
+    source: str | PolicyForm
+    name: str | None
+    helpers: tuple[str, ...]
+    file: str | None
+
+
 @dataclass(frozen=True, eq=False)
 class Policy:
     """A checked policy. Two policies are equal when their hashes are; make one with ``compile_policy``.
 
-    ``inputs`` are the features that it reads, sorted; tests of sets stand among them under their own text, such as
-    ``(has tags "x")``, and in ``derived`` with the sets that they read. ``source_hash`` identifies the text up to
-    layout and bound names, ``meaning_hash`` what it computes, ``hash`` the version: dialect, source, helpers and
-    parameter values.
+    ``arguments`` are as the text lists them; ``inputs`` are the features that it reads, sorted; tests of sets stand
+    among them under their own text, such as ``(has tags "x")``, and in ``derived`` with the sets that they read.
+    ``source_hash`` identifies the text up to layout and bound names, ``meaning_hash`` what it computes, ``hash`` the
+    version: dialect, source, helpers and parameter values.
     """
 
     name: str
     signature: Signature
     source: str
     doc: str
+    arguments: tuple[str, ...]
     inputs: tuple[str, ...]
     params: Mapping[str, Param]
     source_hash: str
     hash: str
     derived: Mapping[str, Derived]
     root: Node = field(repr=False)
-    _given: tuple[str | PolicyForm, str | None, tuple[str, ...], str | None] = field(repr=False)
+    _given: _Given = field(repr=False)
     _of: tuple[Policy, str] | None = field(repr=False, default=None)
     """The record and the field of which this is the policy."""
 
@@ -92,7 +102,7 @@ class Policy:
     @property
     def helpers(self) -> tuple[str, ...]:
         """The ``defn`` forms that it was compiled with, used or not: with ``source``, enough to compile it again."""
-        return self._given[2]
+        return self._given.helpers
 
     @cached_property
     def meaning_hash(self) -> str:
@@ -107,9 +117,8 @@ class Policy:
         if self._of is not None:
             record, field = self._of
             return record.with_params(values).field(field)
-        source, name, helpers, file = self._given
         merged = {p.name: p.value for p in self.params.values()} | _chosen(values)
-        return compile_policy(source, self.signature, name=name, params=merged, helpers=helpers, file=file)
+        return compile_policy(**self._given._asdict(), signature=self.signature, params=merged)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -182,6 +191,28 @@ class Policy:
         """
         return self._row.value(self._read(self._row.run, values, aggregates))
 
+    def __call__(
+        self, *values: object, aggregates: Mapping[str, float | None] | None = None, **named: object
+    ) -> Value | dict[str, Value] | list[float]:
+        """The value for one item, as ``row`` gives it; ``arguments`` come in their order or by name.
+
+        A policy over lists takes lists, and gives the weight of each of their items.
+
+        >>> from memlab.language import Input
+        >>> slot = Signature("recall-score", [Input("similarity"), Input("age-days")])
+        >>> compile_policy("(fn [similarity age-days] (/ similarity (+ 1 age-days)))", slot)(0.5, age_days=1)
+        0.25
+        """
+        if len(values) > len(self.arguments):
+            raise InputError(f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}.")
+        known = {name.replace("/", "-"): name for name in (*self.arguments, *self.signature.inputs)}
+        given = dict(zip(self.arguments, values, strict=False))
+        given |= {known.get(canonical(name), name): value for name, value in named.items()}
+        if self.root.op != "interpreted":
+            return self.row(given, aggregates=aggregates)
+        weights: list[float] = self._read(self.root.value.weights_of, given).tolist()
+        return weights
+
     @checked
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
@@ -199,38 +230,72 @@ class Policy:
         aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
         names: tuple[str, str] = ("a", "b"),
     ) -> Why:
-        """Why ``a`` has a greater value than ``b``, or a smaller one, term by term: see ``_why``."""
-        from memlab.language.insight._why import why
+        """Why ``a`` has a greater value than ``b``, or a smaller one, term by term.
 
-        return why(self, a, b, aggregates=aggregates, names=names)
+        ``aggregates`` are their rows of ``aggregates``. InputError for a record: take one field of it.
+
+        >>> from memlab.language import Input
+        >>> policy = compile_policy("(fn [x y] (+ (* 2 x) y))", Signature("score", [Input("x"), Input("y")]))
+        >>> [(t.text, t.difference) for t in policy.why({"x": 1, "y": 0}, {"x": 0, "y": 1}).terms]
+        [('(* 2 x)', 2.0), ('y', -1.0)]
+        """
+        from memlab.language._why import why
+
+        self._scalar("why")
+        first, second = aggregates or (None, None)
+        rows = self._read(self._row.run, a, first), self._read(self._row.run, b, second)
+        return why(self._row, *rows, names)
 
     @checked
     def sensitivity(
         self, item: Mapping[str, object] | int, slate: pl.DataFrame | None = None, *, order: str = "memory_id"
     ) -> Sensitivity:
-        """How the value of one item answers to each of its features: see ``_sensitivity``."""
-        from memlab.language.insight._sensitivity import sensitivity
+        """How the value of one item answers to each of its features.
 
-        return sensitivity(self, item, slate, order=order)
+        ``item`` gives values by name, or with a ``slate`` the number of its row there. Without a slate a number has
+        its slope only; a policy with aggregates needs the slate and the row. ``order`` is as in ``columns``.
+
+        InputError for a record (take one field of it), or where the slate is missing.
+
+        >>> from memlab.language import Input
+        >>> slot = Signature("score", [Input("x"), Input("pinned", "bool")])
+        >>> policy = compile_policy("(fn [x pinned] (if pinned 1 (* 0.5 x)))", slot)
+        >>> policy.sensitivity({"x": 1, "pinned": False}).frame.select("feature", "to", "change").rows()
+        [('pinned', 'true', 0.5), ('x', None, None)]
+        """
+        from memlab.language._sensitivity import sensitivity
+
+        return sensitivity(self._scorer(order), item, slate)
 
     @checked
     def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
-        """What the order of a slate owes to each feature: see ``_sensitivity``."""
-        from memlab.language.insight._sensitivity import slate_sensitivity
+        """What the order of a slate owes to each feature. Items rank by value, null and NaN last, ties as rows stand.
 
-        return slate_sensitivity(self, slate, top=top, order=order)
+        InputError for a record: take one field of it.
+        """
+        from memlab.language._sensitivity import slate_sensitivity
+
+        return slate_sensitivity(self._scorer(order), slate, top=top)
 
     def latex(self) -> str:
-        """The policy as LaTeX for display mathematics, without the dollar signs; a record has one equation a field."""
-        from memlab.language.insight._latex import latex
+        """The policy as LaTeX for display mathematics, without the dollar signs; a record has one equation a field.
 
-        return latex(self)
+        ``S`` is the slate over which an aggregate ranges, ``null`` a missing value; a test that is null does not hold.
+
+        >>> from memlab.language import Input
+        >>> print(compile_policy("(fn [age] (/ age 30))", Signature("score", [Input("age")])).latex())
+        \\mathrm{score} = \\frac{\\mathrm{age}}{30}
+        """
+        from memlab.language._latex import latex
+
+        name = self.name if self._of is None else self._of[1]
+        return latex(name, self._symbolic(), self.derived, self.params, field=self._of is not None)
 
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
     def _repr_html_(self) -> str:
-        from memlab.language.insight._highlight import highlight
+        from memlab.language._highlight import highlight
 
         head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
         return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
@@ -250,6 +315,24 @@ class Policy:
             raise InputError(
                 f"{self.name} returns a record: {verb} takes one field, policy.field({name!r}).{verb}(...)."
             )
+
+    def _scorer(self, order: str) -> Scorer:
+        from memlab.language._sensitivity import Scorer
+
+        self._scalar("sensitivity")
+        return Scorer(self.name, self._row, self._columns, self.signature, order)
+
+    def _symbolic(self) -> Node:
+        """The graph with an input in the place of each parameter, named with a colon in front, which no feature has."""
+        if self._of is not None:
+            record, field = self._of
+            root = record._symbolic()
+            return dict(zip(root.value, root.args, strict=True))[field]  # type: ignore[no-any-return]
+        if not self.params or self.root.op == "interpreted":
+            return self.root
+        read = _read_source(self._given)
+        checker = Checker(read.text, self.signature, read.helpers, {}, {**FORMS, "param": _as_input})
+        return checker.result(read.parts.body, bound_arguments(checker, read.parts))
 
     @cached_property
     def _columns(self) -> ColumnProgram:
@@ -314,22 +397,15 @@ def _compile(
     file: str | None,
 ) -> Policy:
     params = [(key, float.fromhex(value)) for key, value in written]
-    known = helpers_of(helpers, file)
-    if isinstance(source, PolicyForm):
-        text = source.text._replace(name=name or source.slot)
-        parts, shown = definition(source.form, text), source.source
-    else:
-        text = Text(source, name, file)
-        parts, own = read_parts(text)
-        known = {**known, **own} if own else known
-        shown = source
+    given = _Given(source, name, helpers, file)
+    text, parts, known, shown = _read_source(given)
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
-    # a slot that offers lists also takes policies that read one item and give its weight
-    over_lists = any(canonical(name) in signature.lists for name in names)
     checker: Checker | ListProgram
-    if over_lists:
-        root, checker = _over_lists(text, signature, parts, known, dict(params))
+    # a slot that offers lists also takes policies that read one item and give its weight
+    if any(name in signature.lists for name in names):
+        checker = ListProgram(names, parts.body, text, signature, known, dict(params))
+        root = _over_slate(checker)
     else:
         checker = Checker(text, signature, known, dict(params), FORMS)
         root = checker.result(parts.body, bound_arguments(checker, parts))
@@ -351,36 +427,54 @@ def _compile(
         signature=signature,
         source=shown,
         doc=parts.doc,
+        arguments=names,
         inputs=inputs,
         derived=MappingProxyType({name: item for name, item in derived.items() if name in inputs}),
         params=MappingProxyType(dict(sorted(checker.params.items()))),
         source_hash=text.hash,
         hash=digest(DIALECT, text.hash, str(len(used)), *used, *values),
         root=root,
-        _given=(source, name, helpers, file),
+        _given=given,
     )
 
 
-def _over_lists(
-    text: Text, signature: Signature, parts: Definition, known: Mapping[str, Helper], params: Mapping[str, float]
-) -> tuple[Node, Checker | ListProgram]:
-    """A policy over the slate's lists as columns, where it is an expression over them; as a program elsewhere."""
-    lifter = Lifter(text, signature, known, params, LIFTED)
-    try:
-        return lifter.result(parts.body, bound_arguments(lifter, parts)), lifter
-    except NotLiftable:
-        program = ListProgram(tuple(a.text for a in parts.arguments), parts.body, text, signature, known, params)
+class _Read(NamedTuple):
+    """A policy's text taken apart: the definition, the helpers that it may call, and the text to show."""
+
+    text: Text
+    parts: Definition
+    helpers: Mapping[str, Helper]
+    shown: str
+
+
+def _read_source(given: _Given) -> _Read:
+    source, name, helpers, file = given
+    known = helpers_of(helpers, file)
+    if isinstance(source, PolicyForm):
+        text = source.text._replace(name=name or source.slot)
+        return _Read(text, definition(source.form, text), known, source.source)
+    text = Text(source, name, file)
+    parts, own = _read_parts(text)
+    return _Read(text, parts, {**known, **own}, source)
+
+
+def _over_slate(program: ListProgram) -> Node:
+    """A list policy as a node of the graph: a program over the features that it reads."""
     dag = Dag()
-    types = {name: item.type for name, item in signature.inputs.items()}
+    types = {name: item.type for name, item in program.signature.inputs.items()}
     lists = tuple(dag.input(name, type) for name in program.inputs if (type := types[name]) != "set")
-    return dag.interpreted(program, lists), program
+    return dag.interpreted(program, lists)
+
+
+def _as_input(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    return checker.dag.input(f":{declared_param(form, checker.text).name}", "num")
 
 
 def _inputs(root: Node) -> tuple[str, ...]:
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
 
 
-def read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
+def _read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
     """The policy of a text, and the helpers in front of it."""
     forms = read_forms(text)
     if not forms:
@@ -392,7 +486,7 @@ def read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
     for form in policies:
         if form.head in ("pack", "setting"):
             raise text.error(PolicySyntaxError, "This is the text of a pack: lab.use takes it.", form)
-        if form.head not in ("fn", "lambda", "λ", "defpolicy"):
+        if form.head not in (*FUNCTION_HEADS, "defpolicy"):
             raise text.error(
                 PolicySyntaxError, "A policy is (fn [features] body) or (defpolicy name [features] body).", form
             )
@@ -401,17 +495,13 @@ def read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
     return definition(policies[0], text), own
 
 
-def bound_arguments(checker: Checker, parts: Definition) -> dict[str, object]:
+def bound_arguments(checker: Checker, parts: Definition) -> Env:
     """What each argument of a policy stands for."""
-    env: dict[str, object] = {}
+    env: dict[str, Node | SetName] = {}
     for argument in parts.arguments:
         value = checker.argument(argument.text)
         if value is None:
-            known = checker.argument_names()
-            raise checker.error(
-                f"{argument.text} is no input of {checker.signature.slot}. {did_you_mean(argument.text, known)}",
-                argument,
-                PolicyNameError,
-            )
+            slot, known = checker.signature.slot, did_you_mean(argument.text, checker.signature.inputs)
+            raise checker.error(f"{argument.text} is no input of {slot}. {known}", argument, PolicyNameError)
         env[argument.text] = value
     return env

@@ -3,7 +3,7 @@
 One value and a column agree on every bit; that is why the scalar functions are spelled with ``math`` and branches
 rather than with Python's operators, which raise where IEEE 754 answers. NumPy's exp, log and tanh differ in the last
 place, so arrays agree within a relative 1e-12 unless what follows cancels: log(tanh x) of a great x loses 1e-11. All
-are total, over float64 with infinities and NaN, and follow Polars' total order: NaN equals itself and is greater than
+are total, over float64 with infinities and NaN, and numbers have a total order: NaN equals itself and is greater than
 every number.
 
 A *strict* operation gives null when any argument is null, and its functions never see one. The others say what they do.
@@ -108,7 +108,7 @@ def at_most(x: float, y: float) -> bool:
 
 
 def minimum(x: float | None, y: float | None) -> float | None:
-    """NaN and null are skipped; the last of two equal zeros wins, as in a Polars fold."""
+    """NaN and null are skipped; the last of two equal zeros wins."""
     if x is None or (x != x and y is not None):
         return y
     if y is None or y != y:
@@ -310,8 +310,6 @@ AGGREGATES = (
     "slate-mean",
     "slate-rank",
     "min-max",
-    "slate-index",
-    "slate-count",
     "interpreted",
 )
-"""Over the slate, see ``_aggregate``; the last three serve policies over lists and have no spelling of their own."""
+"""Over the slate, see ``_aggregate``; the last is a policy over lists and has no spelling of its own."""

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicySyntaxError
 from memlab.language._limits import MAX_CHARACTERS, MAX_FORMS, MAX_INTEGER, MAX_NESTING
+from memlab.language._words import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Form", "FormKind", "Text", "canonical", "read_forms"]
+__all__ = ["Form", "FormKind", "Text", "flat_pairs", "read_forms"]
 
 FormKind = Literal["symbol", "keyword", "int", "float", "str", "call", "list"]
 
@@ -71,6 +72,13 @@ class Form(NamedTuple):
         return self.items[0].text if self.kind == "call" and self.items and self.items[0].kind == "symbol" else ""
 
 
+def flat_pairs(items: tuple[Form, ...]) -> tuple[Form, ...]:
+    """Names and values in turn, from ``a 1 b 2`` or from ``(a 1) (b 2)``, which may be malformed."""
+    if items and items[0].kind in ("list", "call"):
+        return tuple(part for pair in items for part in pair.items)
+    return items
+
+
 class Text(NamedTuple):
     """A source and what errors call it."""
 
@@ -83,19 +91,22 @@ class Text(NamedTuple):
         """The line of an offset, from 1."""
         return self.source.count("\n", 0, offset) + 1
 
+    def column(self, offset: int) -> int:
+        """The column of an offset in its line, from 1."""
+        return offset - self.source.rfind("\n", 0, offset)
+
     def error(self, kind: type[PolicyError], message: str, form: Form | None) -> PolicyError:
         """An error of ``kind`` with its caret under ``form``."""
         if form is None:
             return kind(message, source=self.source, policy=self.name, file=self.file, hash=self.hash)
-        before = self.source.rfind("\n", 0, form.start) + 1
         after = self.source.find("\n", form.start)
         line_end = len(self.source) if after < 0 else after
         return kind(
             message,
             source=self.source,
             line=self.line(form.start),
-            column=form.start - before + 1,
-            end_column=form.stop - before if form.stop <= line_end else None,
+            column=self.column(form.start),
+            end_column=self.column(form.stop) - 1 if form.stop <= line_end else None,
             policy=self.name,
             hash=self.hash,
             file=self.file,
@@ -369,12 +380,3 @@ def _reader_class() -> Callable[[Text, int], Any]:
         return text_model(reader, body[1:] if body[:1] == "\n" else body, start)
 
     return PolicyReader
-
-
-def canonical(name: str) -> str:
-    """``a_b`` and ``a-b`` are one name, as they are for Hy: the kebab-case one.
-
-    >>> canonical("recency_ms")
-    'recency-ms'
-    """
-    return name.replace("_", "-") if len(name) > 1 else name

@@ -12,7 +12,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.language._dag import Node, Value, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.language._reader import canonical
+from memlab.language._words import canonical
 
 __all__ = ["RowProgram", "aggregate_name", "row_value"]
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from memlab.errors import InputError
-from memlab.language._reader import canonical
+from memlab.language._words import canonical
 
 __all__ = ["Input", "InputType", "Returns", "Signature", "Type"]
 
@@ -46,8 +46,7 @@ class Signature:
     """A slot's contract: the features by name, the type of the result, and whether aggregates of the slate are allowed.
 
     ``inputs`` may be a mapping or any iterable of ``Input``. ``words`` is the closed vocabulary of a str result.
-    ``lists`` serves policies that were written for lists (see ``_lift``): it maps a list argument to the feature whose
-    values over the slate it holds; ``counts`` names the arguments that hold the slate's length.
+    ``lists`` serves policies over lists: it maps a list argument to the feature whose values over the slate it holds.
 
     A slot that returns a ``record`` has ``fields``: the names of what a policy may update. Each is an input too, which
     holds its old value.
@@ -59,7 +58,6 @@ class Signature:
     words: tuple[str, ...] = ()
     aggregates: bool = False
     lists: Mapping[str, str] = field(default_factory=dict)
-    counts: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     _key: tuple[object, ...] = field(init=False, repr=False)
 
@@ -81,18 +79,16 @@ class Signature:
         lists = {canonical(name): canonical(feature) for name, feature in self.lists.items()}
         for name, feature in lists.items():
             if feature not in inputs or inputs[feature].type == "set":
-                raise InputError(f"Slot {self.slot} lifts {name} to {feature}, which is no scalar among its inputs.")
-        counts = tuple(canonical(name) for name in self.counts)
+                raise InputError(f"Slot {self.slot} gives {name} as {feature}, which is no scalar among its inputs.")
         for key, value in (
             ("slot", canonical(self.slot)),
             ("inputs", MappingProxyType(inputs)),
             ("words", tuple(self.words)),
             ("lists", MappingProxyType(lists)),
-            ("counts", counts),
             ("fields", fields),
         ):
             object.__setattr__(self, key, value)
-        identity = (self.slot, self.returns, self.words, self.aggregates, tuple(lists.items()), counts, fields)
+        identity = (self.slot, self.returns, self.words, self.aggregates, tuple(lists.items()), fields)
         object.__setattr__(self, "_key", (*identity, tuple((i.name, i.type, i.words) for i in inputs.values())))
         object.__setattr__(self, "_hash", hash(self._key))
 

@@ -57,12 +57,12 @@ def write_call(head: str, fields: Mapping[str, Any]) -> str:
     >>> write_call("memory", {"id": 1, "ttl_days": 30.0})
     '(memory :id 1 :ttl-days 30.0)'
     """
-    told = (f":{name.replace('_', '-')} {write_data(value)}" for name, value in fields.items())
-    return f"({' '.join([head, *told])})"
+    pairs = (f":{name.replace('_', '-')} {write_data(value)}" for name, value in fields.items())
+    return f"({' '.join([head, *pairs])})"
 
 
 def read_data(form: Form, text: Text) -> Any:
-    """The value that a form of ``write_data`` tells; a PolicyError with its caret for any other form."""
+    """The value of a form that ``write_data`` made; a PolicyError with its caret for any other form."""
     if form.kind == "str":
         return form.text
     if form.kind in ("int", "float"):

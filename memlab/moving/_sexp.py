@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memlab.errors import DatasetError, PolicyError, PolicySyntaxError
-from memlab.language import read_data, write_call
-from memlab.language._reader import Form, Text, read_forms
+from memlab.language import Form, Text, read_data, read_forms, write_call
 from memlab.moving._bundle import Bundle
 from memlab.moving._records import Record, bundle_from, records_of
 from memlab.moving._text import text_of

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
-from memlab.language._reader import Form, Text
+from memlab.language import Form, Text
 
 __all__ = ["Reader", "code", "ids", "memory_id", "number", "one_of", "slot", "text", "texts", "ttl", "whole"]
 

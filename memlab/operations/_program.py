@@ -16,8 +16,7 @@ from memlab.errors import (
     PolicyTypeError,
     did_you_mean,
 )
-from memlab.language import compile_policy, slot_of
-from memlab.language._reader import Form, Text, read_forms
+from memlab.language import Form, Text, compile_policy, read_forms, slot_of
 from memlab.operations import _arguments as read
 from memlab.operations._table import OPERATIONS, Operation
 

@@ -7,6 +7,7 @@ which policies a lab has used, ``attributed`` how they did.
 from memlab.policies._attribution import Attribution, attributed
 from memlab.policies._diff import PolicyDiff
 from memlab.policies._features import FEATURES, Feature
+from memlab.policies._module import bind_form, expand_form
 from memlab.policies._packs import DEFAULT_PACK, Pack, load_pack, pack_from_sources, pack_names, pack_source
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
@@ -27,7 +28,9 @@ __all__ = [
     "Version",
     "VersionLog",
     "attributed",
+    "bind_form",
     "checked_setting",
+    "expand_form",
     "load_pack",
     "pack_from_sources",
     "pack_names",

@@ -171,7 +171,7 @@ SLOTS: dict[str, Slot] = {
                 "recs": "recency",
                 "imps": "importance",
                 "accs": "access",
-                "succs": "success",
+                "succ": "success",
                 "fails": "fail",
             },
         ),

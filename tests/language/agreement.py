@@ -18,14 +18,10 @@ import polars as pl
 from memlab.language import Input, Policy
 from memlab.language._aggregate import Slates, aggregate
 from memlab.language._dag import Node, reachable
-from memlab.language._definition import definition
-from memlab.language._library import helper, library, named
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.language._reader import Text, read_forms
-from memlab.language.lists._program import ListProgram
 from tests.language.grammar import INEXACT
 
-__all__ = ["arrays_of", "bits", "disagreement", "frame_of", "lifted_disagreement", "over_slate"]
+__all__ = ["arrays_of", "bits", "disagreement", "frame_of", "over_slate"]
 
 _DTYPES: dict[str, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String, "set": pl.List(pl.String)}
 _BLANK = {"num": (0.0, float), "bool": (False, bool), "str": ("", object)}
@@ -63,6 +59,11 @@ def arrays_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> dict[s
 def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
     """What the back ends disagree on over a slate of rows, or None."""
     inputs = policy.signature.inputs.values()
+    if "tail-n" in policy.signature.inputs:
+        rows = [{**row, "tail-n": float(len(rows))} for row in rows]
+    if policy.root.op == "interpreted":  # what is no list is one value of the whole slate
+        alike = set(policy.inputs) - set(policy.signature.lists.values())
+        rows = [{**row, **{name: rows[0][name] for name in alike}} for row in rows]
     frame = frame_of(rows, inputs)
     slate = policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
     single = [policy.row(row, aggregates=found) for row, found in zip(rows, slate, strict=True)]
@@ -87,28 +88,6 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
                 if not _near(array, row) and not _near(array, other):
                     return f"row {i} of {len(rows)}: {row!r}, its array: {array!r}, with NumPy's functions: {other!r}"
     return None
-
-
-def lifted_disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
-    """Whether a policy over lists that was lifted to columns gives other weights than the interpreter, or None.
-
-    What is no list, such as ``limit``, is one value of the whole slate: that of the first row.
-    """
-    if not policy.signature.lists or any(node.op == "interpreted" for node in reachable(policy.root)):
-        return None
-    text = Text(policy.source)
-    forms = read_forms(text)
-    parts = definition(next(form for form in forms if form.head != "defn"), text)
-    names = tuple(argument.text for argument in parts.arguments)
-    if not set(names) & set(policy.signature.lists):
-        return None
-    helpers = {**library(), **named(helper(form, text) for form in forms if form.head == "defn")}
-    program = ListProgram(names, parts.body, text, policy.signature, helpers, {})
-    alike = set(program.inputs) - set(policy.signature.lists.values())
-    plain = [{**row, **{name: rows[0][name] for name in alike}} for row in rows]
-    weights = program.weights({name: [row[name] for row in plain] for name in program.inputs}, len(plain)).tolist()
-    columns = policy.columns(frame_of(plain, policy.signature.inputs.values())).to_list()
-    return None if weights == columns else f"over {len(plain)} items: lifted {columns}, interpreted {weights}"
 
 
 def over_slate(root: Node) -> bool:
@@ -171,10 +150,8 @@ def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:
         lists = {str(a.value): values for a, values in zip(node.args, args, strict=True)}
         weights: list[float] = list(node.value.weights(lists, size))
         return weights
-    given = missing = None
-    if args:
-        given = np.array([math.nan if v is None else v for v in args[0]], float)
-        missing = np.array([v is None for v in args[0]])
+    given = np.array([math.nan if v is None else v for v in args[0]], float)
+    missing = np.array([v is None for v in args[0]])
     values, nulls = aggregate(node.op, given, missing, slates)
     listed: list[Any] = values.tolist()
     return listed if nulls is None else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]

@@ -28,7 +28,8 @@ def fields(body: str, **given: object) -> tuple[str, ...]:
     [
         ("(update)", "one", ()),
         ("(update :a a)", "one", ()),
-        ("(update :a (+ a 0))", "one", ()),
+        ("(update :a (* a 1))", "one", ()),
+        ("(update :a (+ a 0))", "one", ("a",)),  # which of -0.0 makes 0.0
         ("(update :a b :b a)", "one", ("a", "b")),
         ('(if (= word "one") (update :a 1) (update :b 2))', "one", ("a",)),
         ('(if (= word "one") (update :a 1) (update :b 2))', "two", ("b",)),

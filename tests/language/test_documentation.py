@@ -19,12 +19,11 @@ import pytest
 
 from memlab.language import Input, Policy, Signature, compile_policy
 from memlab.language import _limits as limits
-from memlab.language._check import ABSENT, ALIASES, LITERALS
 from memlab.language._forms import FORMS
 from memlab.language._library import library
+from memlab.language._machine import FUNCTIONS
 from memlab.language._reader import Form, Text, read_forms
-from memlab.language.lists._functions import FUNCTIONS
-from memlab.language.lists._lift import LIFTED
+from memlab.language._words import ABSENT, ALIASES, LITERALS
 from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack
 
 PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"
@@ -226,9 +225,6 @@ def test_every_function_over_lists_has_an_example_and_a_place_in_its_table() -> 
     tabled = {name for cells in table("of lists") for name in code_in(cells[0])}
     assert tabled == set(FUNCTIONS) - set(FORMS)
     assert not tabled - used_in_examples()
-    documented = set(code_in(" ".join(" ".join(cells) for cells in table("of lists"))))
-    spellings = {name for name, form in LIFTED.items() if name not in FORMS}
-    assert not spellings - documented, "names of a lifted policy"
 
 
 def test_every_helper_has_an_example() -> None:
@@ -236,7 +232,7 @@ def test_every_helper_has_an_example() -> None:
 
 
 def test_examples_call_nothing_that_is_not_there() -> None:
-    known = {*FORMS, *LIFTED, *FUNCTIONS, *library(), *ALIASES}
+    known = {*FORMS, *FUNCTIONS, *library(), *ALIASES}
     own = set(re.findall(r"\(defn (\S+)", PAGE))
     assert not used_in_examples() - known - own
 

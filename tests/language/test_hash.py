@@ -61,7 +61,7 @@ def test_another_source_has_another_hash(other: str) -> None:
         ("(fn [x] (square x))", "(fn [x] (* x x))"),
         ("(fn [x] (* (param :a 2) x))", "(fn [x] (* 2 x))"),
         ("(fn [age_days] age_days)", "(fn [age-days] age-days)"),
-        ("(fn [x] (/ x 4))", "(fn [x] (* x 0.25))"),
+        ("(fn [x] (pow x 2))", "(fn [x] (* x x))"),
     ],
 )
 def test_meaning_is_more_than_form(a: str, b: str) -> None:
@@ -103,7 +103,7 @@ def test_hashes_are_pinned() -> None:
     """These change only with the dialect's version: logs of older labs name policies by them."""
     found = policy("(fn [x y] (+ (* 0.5 x) (half-life-decay y 30)))")
     assert found.source_hash[:16] == "3346accba6c9b300"
-    assert found.meaning_hash[:16] == "1c4a78880c74201f"
+    assert found.meaning_hash[:16] == "28f4a206fdc3ee2d"
     assert found.hash[:16] == "e1ffb86ca5ba78c2"
 
 

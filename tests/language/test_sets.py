@@ -78,7 +78,7 @@ def test_a_set_may_be_bound_and_may_be_of_a_pair() -> None:
         ('(if (has tags ["a" "b"]) 1 0)', "several go with has-any, has-all"),
         ("(overlap tags tags)", "here is one twice"),
         ("(overlap tags query-tags)", "query-tags is a feature, but no argument"),
-        ('(tags "a")', "tags is a set or a list here, not a function"),
+        ('(tags "a")', "tags is a set here, not a function"),
     ],
 )
 def test_errors(body: str, said: str) -> None:

@@ -32,7 +32,10 @@ SLOTS: dict[str, Signature] = {
     "word": Signature("promote", INPUTS, "str", words=KINDS),
     "record": Signature("reinforce", INPUTS, "record", fields=("x", "y", "p", "kind")),
     "list": Signature(
-        "explore", INPUTS, aggregates=True, lists={"acts": "x", "accs": "y", "flags": "p"}, counts=("tail-n",)
+        "explore",
+        (*INPUTS, Input("tail-n")),
+        aggregates=True,
+        lists={"acts": "x", "accs": "y", "flags": "p"},
     ),
 }
 NUMBERS = (
@@ -61,6 +64,8 @@ def records(dice: random.Random, count: int, inputs: Iterable[Input] = INPUTS) -
     declarations = tuple(inputs)
 
     def value(declared: Input) -> Any:
+        if declared.name == "tail-n":
+            return float(count)
         if declared.type == "num":
             return dice.choice(_SPECIAL_NUMBERS) if dice.random() < 0.7 else dice.gauss(0, 3)
         if declared.type == "bool":

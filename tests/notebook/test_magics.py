@@ -49,15 +49,13 @@ def test_a_policy_is_a_function_of_the_notebook(shell: InteractiveShell, hy: Cal
     hy('(defpolicy recall-score [similarity age-days] "Near and fresh." (/ similarity (half-life-decay age-days 30)))')
     assert shell.run_cell("recall_score(0.5, age_days=30)").result == 1.0
     assert shell.run_cell("recall_score(0.5, 1e9)").result == math.inf
-    assert shell.run_cell("recall_score.__doc__").result == "Near and fresh."
+    assert shell.run_cell("recall_score.doc").result == "Near and fresh."
     hy("(defpolicy tuned [x] (* x (param :scale 2)))")
-    shell.run_cell("__params__['scale'] = 3").raise_error()
-    assert shell.run_cell("tuned(2)").result == 6.0
+    assert shell.run_cell("tuned.with_params({'scale': 3})(2)").result == 6.0
 
 
 def test_the_dialects_words_and_hys_own(hy: Callable[[str], Any]) -> None:
     assert hy("((lambda (a b) (/ a b)) 1 0)") == math.inf
-    assert hy("(let* ((a 1) (b a)) (/ b 0))") == math.inf
     assert hy("(defn many [#* items] (print items) (len items)) (many 1 2)") == 2
     assert hy("((fn [a b] (// a b)) 7 2)") == 3
 

@@ -140,11 +140,11 @@ class TestScores:
             "recall": "(lambda (activation recency importance access success fail)"
             " (+ (* 0.4 activation) (* 0.3 recency) (* 0.2 importance)"
             " (* 0.1 (/ success (+ success fail 1)))))",
-            "exploration": "(lambda (limit tail_n acts recs imps accs succs fails) (if (> tail_n 2) (let*"
+            "exploration": "(lambda (limit tail_n acts recs imps accs succ fails) (if (> tail_n 2) (let*"
             " ((under-explored (filter (lambda (i) (< (nth accs i) 5)) (range 0 (length acts)))))"
             " (if (not (empty? under-explored)) (first under-explored) -1)) -1))",
         }
-        before = {slot: agent.policies[slot].meaning_hash for slot in ("half-life", "recall-score", "explore")}
+        before = {slot: agent.policies[slot].meaning_hash for slot in ("half-life", "recall-score")}
         ran = agent.operations.run("\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items()))
         assert [step.rows[0]["slot"] for step in ran] == ["half-life", "recall-score", "explore"]
         # As they stand in the pack, to the operation.

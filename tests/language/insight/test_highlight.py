@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.language.insight._highlight import highlight, lexer_class
+from memlab.language._highlight import highlight, lexer_class
 from memlab.policies import pack_names, pack_source
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

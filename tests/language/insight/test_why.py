@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.language import Input, Signature, compile_policy
-from memlab.language.insight._why import FeatureGap, Parting, Why, why
+from memlab.language import Input, Policy, Signature, compile_policy
+from memlab.language._why import FeatureGap, Parting, Why
 from tests.language.insight.test_tree import Page
 from tests.language.programs import ARGUMENTS, NUM, program, rows
 
@@ -22,6 +22,10 @@ SLOT = Signature(
 )
 A = {"x": 2.0, "y": 3.0, "z": 5.0, "pinned": False, "kind": "fact"}
 QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
+
+
+def why(policy: Policy, a: dict, b: dict, **more: object) -> Why:
+    return policy.why(a, b, **more)
 
 
 def asked(body: str, **b: object) -> Why:

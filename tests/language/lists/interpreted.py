@@ -5,8 +5,8 @@ from __future__ import annotations
 from memlab.language import Input, Signature
 from memlab.language._definition import definition
 from memlab.language._library import helper, library, named
+from memlab.language._lists import ListProgram
 from memlab.language._reader import Text, read_forms
-from memlab.language.lists._program import ListProgram
 from tests.language.lists.test_originals import LISTS, TAIL
 
 __all__ = ["ARGUMENTS", "INPUTS", "SLATE", "SLOT", "items", "policy_of", "program", "value", "weights"]
@@ -18,7 +18,7 @@ INPUTS = (
     Input("tags", "set"),
     Input("query-words"),
 )
-SLOT = Signature("explore", INPUTS, lists={**LISTS, "kinds": "kind", "pins": "pinned"}, counts=("tail_n",))
+SLOT = Signature("explore", INPUTS, lists={**LISTS, "kinds": "kind", "pins": "pinned"})
 ARGUMENTS = "limit tail_n acts accs kinds pins"
 
 
@@ -39,6 +39,7 @@ def policy_of(body: str) -> ListProgram:
 
 SLATE: dict[str, list] = {
     "limit": [10.0] * 4,
+    "tail-n": [4.0] * 4,
     "activation": [0.5, 0.25, 0.75, 0.0],
     "access": [2.0, 7.0, 1.0, 9.0],
     "kind": ["fact", "event", None, "fact"],

@@ -57,9 +57,9 @@ def test_a_place_may_depend_on_the_item_and_an_inner_function_see_the_outer_one_
 
 
 def test_inputs_are_the_features_that_are_read_and_a_length_reads_none() -> None:
-    assert program(EXPLORE, TAIL).inputs == ("access",)
-    assert program("(lambda (tail_n acts accs) (let [a accs] (- tail_n (length a))))").inputs == ()
-    assert policy_of("(if (empty? acts) limit tail_n)").inputs == ("limit",)
+    assert program(EXPLORE, TAIL).inputs == ("access", "tail-n")
+    assert program("(lambda (tail_n acts accs) (let [a accs] (- 3 (length a))))").inputs == ()
+    assert policy_of("(if (empty? acts) limit tail_n)").inputs == ("limit", "tail-n")
     assert program("(lambda (accs recs limit) (+ limit (first (map (lambda (a) a) accs))))").inputs == (
         "access",
         "limit",

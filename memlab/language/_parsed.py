@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
-from memlab.language._check import ALIASES, Checker, Env, Helper
+from memlab.language._check import Checker, Env, Helper
 from memlab.language._dag import Node
 from memlab.language._definition import Definition, definition
 from memlab.language._forms import FORMS
 from memlab.language._library import helper, helpers_of, named
-from memlab.language._policy import Policy, compile_policy
+from memlab.language._policy import Policy, bound_arguments, compile_policy
 from memlab.language._reader import Form, Text, read_forms
 from memlab.language._signature import Signature
-from memlab.language.lists._lift import LIFTED, Lifter, NotLiftable
+from memlab.language._words import ALIASES, FUNCTION_HEADS
 
 __all__ = [
     "Parsed",
@@ -28,15 +28,16 @@ __all__ = [
     "form_at",
     "fragment",
     "known_helpers",
+    "missing_features",
     "parsed",
     "sites",
     "slot_of",
+    "symbols_of",
     "used_helpers",
     "walk",
 ]
 
 Path = tuple[int, ...]
-_FUNCTIONS = ("fn", "lambda", "λ")
 
 
 class Span(NamedTuple):
@@ -99,10 +100,12 @@ def slot_of(source: str, *, file: str | None = None) -> str:
 
 
 def _argument_list(form: Form) -> Form:
-    if form.head in _FUNCTIONS:
+    if form.head in FUNCTION_HEADS:
         return form.items[1]
     inner = form.items[-1]
-    if inner.head in _FUNCTIONS and (len(form.items) == 3 or (len(form.items) == 4 and form.items[2].kind == "str")):
+    if inner.head in FUNCTION_HEADS and (
+        len(form.items) == 3 or (len(form.items) == 4 and form.items[2].kind == "str")
+    ):
         return inner.items[1]
     return form.items[2]
 
@@ -130,9 +133,7 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Every expression of the policy, by its span, as the checker visits it. ``InputError`` for a policy over lists
-    that cannot be lifted to columns.
-    """
+    """Every expression of the policy, by its span, as the checker visits it. ``InputError`` for a policy over lists."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.signature, policy.helpers, values)
@@ -144,23 +145,20 @@ def _sites(
     source: str, name: str, signature: Signature, helpers: tuple[str, ...], values: tuple[tuple[str, float], ...]
 ) -> Mapping[tuple[int, int], Site]:
     whole = _parsed(source, name)
-    arguments = [a.text for a in whole.parts.arguments]
-    lifted = any(argument in signature.lists for argument in arguments)
-    kind: type[_Recording] = _LiftRecording if lifted else _Recording
+    if any(argument.text in signature.lists for argument in whole.parts.arguments):
+        raise InputError(f"{name} goes through lists step by step, and its expressions have no types.")
     known = {**helpers_of(helpers), **named(helper(form, whole.text) for form in whole.helpers)}
-    checker = kind(whole.text, signature, known, dict(values), LIFTED if lifted else FORMS)
-    checker.sites = {}
-    try:
-        checker.result(whole.parts.body, {argument: checker.argument(argument) for argument in arguments})
-    except NotLiftable:
-        raise InputError(f"{name} goes through lists step by step, and its expressions have no types.") from None
+    checker = _Recording(whole.text, signature, known, dict(values), FORMS)
+    checker.result(whole.parts.body, bound_arguments(checker, whole.parts))
     return checker.sites
 
 
 class _Recording(Checker):
     """A checker that keeps what it saw. A helper's body is somebody else's text, and is not kept."""
 
-    sites: dict[tuple[int, int], Site]
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.sites: dict[tuple[int, int], Site] = {}
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
         # let goes on filling the scope that it hands to its values
@@ -185,10 +183,6 @@ class _Recording(Checker):
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type)
-
-
-class _LiftRecording(_Recording, Lifter):
-    pass
 
 
 def edited(
@@ -243,6 +237,18 @@ def fragment(source: str) -> tuple[Form, ...]:
         return read_forms(Text(source))
     except PolicyError:
         return ()
+
+
+def symbols_of(source: str) -> list[str]:
+    """The names in a fragment, in their order."""
+    return [item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"]
+
+
+def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
+    """The features of the slot that some texts name and the policy does not list."""
+    listed = {a.text for a in parsed(policy).parts.arguments}
+    names = dict.fromkeys(name for source in sources for name in symbols_of(source))
+    return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
 
 
 def _problem(source: str) -> str:

@@ -8,14 +8,15 @@ would otherwise lose its digits before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from memlab.language._dag import Node, Value
 from memlab.language._row import RowProgram
-from memlab.language.insight._source import clauses, number, render, scaled
-from memlab.language.insight._tree import Tree
+from memlab.language._source import clauses, number, render, scaled
+from memlab.language._tree import Tree
 
 __all__ = ["Branch", "Explanation", "Part", "Parts", "Term", "explain", "number", "parts", "render"]
 
@@ -181,3 +182,5 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
         yield args[1], float(args[0].value)
     elif op == "*" and args[1].constant:
         yield args[0], float(args[1].value)
+    elif op == "/" and args[1].constant and args[1].value and math.isfinite(args[1].value):
+        yield args[0], 1.0 / args[1].value

@@ -10,37 +10,35 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memlab.errors import InputError
-from memlab.language._check import ALIASES
-from memlab.language._policy import Policy
-from memlab.language._reader import Form, Text, canonical
-from memlab.language.edits._parsed import (
+from memlab.language._parsed import (
     Path,
     Span,
     edited,
     form_at,
-    fragment,
-    known_helpers,
+    missing_features,
     parsed,
     sites,
-    used_helpers,
+    symbols_of,
     walk,
 )
-from memlab.language.insight._source import number
+from memlab.language._policy import Policy
+from memlab.language._reader import Form
+from memlab.language._source import number
+from memlab.language._words import ALIASES, canonical
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 __all__ = [
     "NumericLiteral",
     "Span",
     "Subtree",
     "literals",
-    "parameters",
     "parametrize",
     "replace",
     "subtrees",
@@ -103,7 +101,16 @@ def subtrees(policy: Policy) -> tuple[Subtree, ...]:
         site = found.get((form.start, form.stop))
         if site is not None:
             span = Span(form.start, form.stop)
-            result.append(Subtree(path, text.source[form.start : form.stop], site.type, *_place(text, form), span))
+            result.append(
+                Subtree(
+                    path,
+                    text.source[form.start : form.stop],
+                    site.type,
+                    text.line(form.start),
+                    text.column(form.start),
+                    span,
+                )
+            )
     return tuple(result)
 
 
@@ -129,7 +136,7 @@ def replace(policy: Policy, where: Path | Span | Subtree, source: str, *, extend
         span = Span(form.start, form.stop)
     if not any((form.start, form.stop) == span for _, form, _ in walk(parsed(policy).parts.body, quoted=True)):
         raise InputError(f"No form of {policy.name} spans {span.start} to {span.stop}; see subtrees(policy).")
-    return edited(policy, {span: source}, arguments=_features(policy, source) if extend else ())
+    return edited(policy, {span: source}, arguments=missing_features(policy, source) if extend else ())
 
 
 def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
@@ -152,7 +159,8 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
                 form.number,
                 text.source[form.start : form.stop],
                 path,
-                *_place(text, form),
+                text.line(form.start),
+                text.column(form.start),
                 "" if call is None else text.source[call.start : call.stop],
                 _structural(form, path, call, placed),
                 placed,
@@ -207,42 +215,9 @@ def parametrize(
     return edited(policy, changes)
 
 
-def parameters(policy: Policy) -> pl.DataFrame:
-    """One row a parameter: name, default, low, high, value (the one in force) and uses (how often the policy, and the
-    helpers that it calls, declare it).
-    """
-    import polars as pl
-
-    body = parsed(policy).parts.body
-    bodies = [body, *(item.body for item in used_helpers([body], known_helpers(policy)))]
-    uses = dict.fromkeys(policy.params, 0)
-    for body in bodies:
-        for _, form, _ in walk(body):
-            if form.head == "param" and len(form.items) > 1 and form.items[1].text in uses:
-                uses[form.items[1].text] += 1
-    rows = [(p.name, p.default, p.low, p.high, p.value, uses[p.name]) for p in policy.params.values()]
-    numbers = dict.fromkeys(("default", "low", "high", "value"), pl.Float64)
-    return pl.DataFrame(rows, schema={"name": pl.String, **numbers, "uses": pl.Int64}, orient="row")
-
-
-def _features(policy: Policy, source: str) -> list[str]:
-    """The features of the slot that a text names and the policy does not list."""
-    listed = {a.text for a in parsed(policy).parts.arguments}
-    named_here: dict[str, None] = {}
-    for form in fragment(source):
-        for _, item, _ in walk(form):
-            if item.kind == "symbol" and item.text in policy.signature.inputs and item.text not in listed:
-                named_here[item.text] = None
-    return list(named_here)
-
-
 def _from_here(policy: Policy, span: Span, source: str, what: str) -> None:
     if policy.source[span.start : span.stop] != source:
         raise InputError(f"This {what}, {source[:40]}, stands in another policy than {policy.name}: list them again.")
-
-
-def _place(text: Text, form: Form) -> tuple[int, int]:
-    return text.line(form.start), form.start - text.source.rfind("\n", 0, form.start)
 
 
 def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
@@ -266,7 +241,7 @@ def _named_after_features(policy: Policy) -> dict[NumericLiteral, str | tuple[st
     for literal in literals(policy):
         if literal.structural:
             continue
-        beside = [form.text for form in _symbols(literal.enclosing) if form.text in policy.signature.inputs]
+        beside = [name for name in symbols_of(literal.enclosing) if name in policy.signature.inputs]
         name = beside[0] if beside else "constant"
         count = 1
         unique = name
@@ -276,8 +251,3 @@ def _named_after_features(policy: Policy) -> dict[NumericLiteral, str | tuple[st
         taken.add(unique)
         names[literal] = unique
     return names
-
-
-def _symbols(source: str) -> Iterator[Form]:
-    for form in fragment(source):
-        yield from (item for _, item, _ in walk(form) if item.kind == "symbol")

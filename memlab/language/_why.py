@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from memlab.language._dag import Value
+from memlab.language._explain import Part, parts
+from memlab.language._html import Markup, bar, table
 from memlab.language._row import RowProgram
-from memlab.language.insight._explain import Part, parts
-from memlab.language.insight._source import literal, scaled
-from memlab.language.insight._tree import shown
+from memlab.language._source import literal, scaled, shown
 from memlab.printable import printable
-
-if TYPE_CHECKING:
-    from memlab.language._policy import Policy
 
 __all__ = ["FeatureGap", "Parting", "TermGap", "Why", "why"]
 
 _TERMS, _FEATURES, _TEXT = 16, 12, 64
-_BLUE, _RED = "#4c78a8", "#e45756"
 
 
 @dataclass(frozen=True)
@@ -132,78 +128,53 @@ class Why:
             lines.append("* without this term the order would turn")
         lines += [f"branches part at {_clip(p.text)}: {_outcomes(p)}" for p in self.partings]
         if self.features:
-            told = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
+            gaps = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
             more = f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
-            lines.append(f"features that differ: {', '.join(told)}{more}")
+            lines.append(f"features that differ: {', '.join(gaps)}{more}")
         return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]
         top = max(finite, default=0.0) or 1.0
-        values = {f.name: f for f in self.features}
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.names)
-        rows = "".join(_row(t, top, values) for t in self.terms)
-        table = (
-            f"<table><thead><tr><th>difference</th><th></th><th style='text-align:left'>term</th>{head}"
-            f"<th style='text-align:left'>differs in</th></tr></thead><tbody>{rows}</tbody></table>"
-            if rows
-            else ""
-        )
-        partings = "".join(
-            f"<p>branches part at <code>{html.escape(p.text)}</code>: {_outcomes(p)}</p>" for p in self.partings
-        )
-        named = {name for t in self.terms for name in t.features}
-        rest = ", ".join(
-            f"{html.escape(f.name)} {html.escape(shown(f.a))} | {html.escape(shown(f.b))}"
-            for f in self.features
-            if f.name not in named
-        )
-        also = f"<p style='opacity:.7'>also differ: {rest}</p>" if rest else ""
-        return f"<div><p>{html.escape(self.verdict)}</p>{table}{partings}{also}</div>"
+        gaps = {f.name: f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features}
+        rows = []
+        for t in self.terms:
+            gap = f"{t.difference:+.4f}"
+            rows.append(
+                [
+                    Markup(f"<b>{gap}</b>") if t.decides else gap,
+                    bar(t.difference, top),
+                    Markup(f"<code>{html.escape(t.text)}</code>"),
+                    *(f"{x:.4f}" if t.branch in ("both", side) else "" for side, x in (("a", t.a), ("b", t.b))),
+                    ", ".join(gaps[name] for name in t.features),
+                ]
+            )
+        heads = ("difference", "", "term", *self.names, "differs in")
+        notes = [f"branches part at {p.text}: {_outcomes(p)}" for p in self.partings]
+        in_terms = {name for t in self.terms for name in t.features}
+        others = [gap for name, gap in gaps.items() if name not in in_terms]
+        notes += [f"also differ: {', '.join(others)}"] if others else []
+        return table(self.verdict, heads, rows, left=(2, 5), notes=notes)
 
 
-def why(
-    policy: Policy,
-    a: Mapping[str, object],
-    b: Mapping[str, object],
-    *,
-    aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
-    names: tuple[str, str] = ("a", "b"),
-) -> Why:
-    """Why ``a`` has a greater value than ``b``, or a smaller one. ``aggregates`` are their rows of
-    ``Policy.aggregates``.
-
-    InputError for a record: take one field of it.
-
-    >>> from memlab.language import Input, Signature, compile_policy
-    >>> slot = Signature("score", [Input("x"), Input("y")])
-    >>> policy = compile_policy("(fn [x y] (+ (* 2 x) y))", slot)
-    >>> [(t.text, t.difference) for t in why(policy, {"x": 1, "y": 0}, {"x": 0, "y": 1}).terms]
-    [('(* 2 x)', 2.0), ('y', -1.0)]
-    """
-    policy._scalar("why")
-    program = policy._row
-    given = aggregates or (None, None)
-    return _compare(program, program.run(a, given[0]), program.run(b, given[1]), names)
-
-
-def _compare(program: RowProgram, first: list[Any], second: list[Any], names: tuple[str, str]) -> Why:
+def why(program: RowProgram, first: list[Any], second: list[Any], names: tuple[str, str]) -> Why:
+    """Why one of two items has a greater value than the other, from the registers of their rows."""
     a, b = first[-1], second[-1]
     features = tuple(
         FeatureGap(name, first[i], second[i]) for i, name, _ in program.inputs if not _same(first[i], second[i])
     )
-    told_a, told_b = parts(program, first), parts(program, second)
-    outcomes = {choice.node.index: choice.taken for choice in told_b.choices}
+    parts_a, parts_b = parts(program, first), parts(program, second)
+    outcomes = {choice.node.index: choice.taken for choice in parts_b.choices}
     # What only one of them was asked follows from what both were.
     partings = dict.fromkeys(
         Parting(choice.text, choice.taken, outcomes[choice.node.index])
-        for choice in told_a.choices
+        for choice in parts_a.choices
         if outcomes.get(choice.node.index, choice.taken) != choice.taken
     )
     terms: list[TermGap] = []
     if _number(a) and _number(b):
         differing = _differing(program, {f.name for f in features})
-        for x, y in _aligned(told_a.terms, told_b.terms):
+        for x, y in _aligned(parts_a.terms, parts_b.terms):
             left, right = (0.0 if part is None else part.weight * part.value for part in (x, y))
             node = (x or y).node  # type: ignore[union-attr]
             terms.append(
@@ -212,7 +183,7 @@ def _compare(program: RowProgram, first: list[Any], second: list[Any], names: tu
                     a=left,
                     b=right,
                     difference=left - right,
-                    branch=_branch(node.index, told_a.leaves, told_b.leaves),
+                    branch=_branch(node.index, parts_a.leaves, parts_b.leaves),
                     features=differing[node.index],
                     decides=_turns(a - b, left - right),
                 )
@@ -271,27 +242,3 @@ def _outcomes(parting: Parting) -> str:
 
 def _clip(text: str) -> str:
     return text if len(text) <= _TEXT else f"{text[: _TEXT - 3]}..."
-
-
-def _row(term: TermGap, top: float, values: Mapping[str, FeatureGap]) -> str:
-    """The bar of ``a`` grows to the right, that of ``b`` to the left."""
-    share = min(100.0, 100 * abs(term.difference) / top) if math.isfinite(term.difference) else 100.0
-    bar = f"<div style='height:.8em;width:{share:.1f}%;background:{_BLUE if term.difference > 0 else _RED}"
-    left, right = (f"{bar};margin-left:auto'></div>", "") if term.difference < 0 else ("", f"{bar}'></div>")
-    half = "<div style='width:5em;{}'>{}</div>"
-    bars = half.format("border-right:1px solid rgba(128,128,128,.6)", left) + half.format("", right)
-    sides = "".join(
-        f"<td style='text-align:right'>{value:.4f}</td>" if term.branch in ("both", side) else "<td></td>"
-        for side, value in (("a", term.a), ("b", term.b))
-    )
-    weight = ";font-weight:bold" if term.decides else ""
-    reads = ", ".join(
-        f"{html.escape(name)} {html.escape(shown(values[name].a))} | {html.escape(shown(values[name].b))}"
-        for name in term.features
-    )
-    return (
-        f"<tr><td style='text-align:right{weight}'>{term.difference:+.4f}</td>"
-        f"<td><div style='display:flex'>{bars}</div></td>"
-        f"<td style='text-align:left;white-space:normal'><code>{html.escape(term.text)}</code></td>{sides}"
-        f"<td style='text-align:left;white-space:normal;opacity:.7'>{reads}</td></tr>"
-    )

@@ -16,25 +16,27 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language._check import ALIASES, Env
+from memlab.language._check import Env
 from memlab.language._dag import Node, reachable
-from memlab.language._policy import Policy
-from memlab.language._reader import Form
-from memlab.language.edits._edit import NumericLiteral, Subtree, literals, subtrees
-from memlab.language.edits._grow import Scope, constant, grown, leaf
-from memlab.language.edits._parsed import (
+from memlab.language._edit import NumericLiteral, Subtree, literals, subtrees
+from memlab.language._grow import Scope, constant, grown, leaf
+from memlab.language._parsed import (
     Path,
     Span,
     edited,
     form_at,
     fragment,
     known_helpers,
+    missing_features,
     parsed,
     sites,
+    symbols_of,
     used_helpers,
-    walk,
 )
-from memlab.language.insight._source import number
+from memlab.language._policy import Policy
+from memlab.language._reader import Form, flat_pairs
+from memlab.language._source import number
+from memlab.language._words import ALIASES
 
 __all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]
 
@@ -69,7 +71,7 @@ class Offspring:
 class _Edit:
     """A candidate before it is compiled."""
 
-    told: str
+    summary: str
     changes: Mapping[Span, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()
@@ -100,14 +102,10 @@ class _Parent:
         form = self.sites[tree.span].form
         return form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
 
-    def put(self, told: str, tree: Subtree, text: str) -> _Edit:
+    def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
         """The edit that puts a text where a subtree stands, with the features that it needs."""
-        return _Edit(f"{told}: {_short(tree.source)} -> {_short(text)}", {tree.span: text}, self.missing(text))
-
-    def missing(self, *texts: str) -> tuple[str, ...]:
-        listed = {a.text for a in parsed(self.policy).parts.arguments}
-        names = dict.fromkeys(name for text in texts for name in _names(text))
-        return tuple(n for n in names if n in self.policy.signature.inputs and n not in listed)
+        whole = f"{summary}: {_short(tree.source)} -> {_short(text)}"
+        return _Edit(whole, {tree.span: text}, missing_features(self.policy, text))
 
 
 def mutate(
@@ -142,15 +140,15 @@ def mutate(
             raise UnknownName("kind of mutation", kind, MUTATIONS)
     if not wanted:
         raise InputError(f"No kind of mutation is given; there are {', '.join(MUTATIONS)}.")
-    told: list[str] = []
+    summaries: list[str] = []
     count = 0
     for _ in range(edits):
         child, edit, spent = _bred(policy, partial(_drawn, _Parent(policy, rng, scale), wanted), tries, max_nodes)
         count += spent
         if edit is not None:
             policy = child
-            told.append(edit.told)
-    return Offspring(policy, tuple(told), count)
+            summaries.append(edit.summary)
+    return Offspring(policy, tuple(summaries), count)
 
 
 def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int = 200, tries: int = 20) -> Offspring:
@@ -167,7 +165,7 @@ def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int 
         raise InputError("tries and max_nodes are at least 1.")
     parent, donor = _Parent(a, rng, 0.0), _Parent(b, rng, 0.0)
     child, edit, spent = _bred(a, lambda: _transplant(parent, donor), tries, max_nodes)
-    return Offspring(child, () if edit is None else (edit.told,), spent)
+    return Offspring(child, () if edit is None else (edit.summary,), spent)
 
 
 def _drawn(parent: _Parent, kinds: tuple[str, ...]) -> _Edit | None:
@@ -288,8 +286,8 @@ def _swap(parent: _Parent) -> _Edit | None:
     )
     if other is None:
         return None
-    told = f"swap: {_short(tree.source)} and {_short(other.source)}"
-    return _Edit(told, {tree.span: other.source, other.span: tree.source})
+    summary = f"swap: {_short(tree.source)} and {_short(other.source)}"
+    return _Edit(summary, {tree.span: other.source, other.span: tree.source})
 
 
 def _drop(parent: _Parent) -> _Edit | None:
@@ -328,7 +326,7 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
         return None
     text = _with_bindings(donor.policy, graft)
     env = parent.env(place)
-    if any(_hidden(name, env) for name in _names(text) if name in parent.policy.signature.inputs):
+    if any(_hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs):
         return None
     here = known_helpers(parent.policy)
     added = []
@@ -339,8 +337,8 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
             return None
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}
-    told = f"crossover: {_short(place.source)} -> {_short(text)}"
-    return _Edit(told, {place.span: text}, parent.missing(text), tuple(added), values)
+    summary = f"crossover: {_short(place.source)} -> {_short(text)}"
+    return _Edit(summary, {place.span: text}, missing_features(parent.policy, text), tuple(added), values)
 
 
 def _hidden(name: str, env: Env) -> bool:
@@ -352,12 +350,12 @@ def _hidden(name: str, env: Env) -> bool:
 def _with_bindings(policy: Policy, tree: Subtree) -> str:
     """A subtree's text with the bindings of the lets around it that it needs."""
     source = policy.source
-    needed = set(_names(tree.source))
+    needed = set(symbols_of(tree.source))
     taken: list[str] = []
     for name, value in reversed(_around(policy, tree.path)):
         if name.text in needed:
             text = source[value.start : value.stop]
-            needed = (needed - {name.text}) | set(_names(text))
+            needed = (needed - {name.text}) | set(symbols_of(text))
             taken[:0] = [name.text, text]
     return f"(let [{' '.join(taken)}] {tree.source})" if taken else tree.source
 
@@ -369,10 +367,10 @@ def _around(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
         form = form_at(policy, path[:depth])
         if form.head not in ("let", "let*"):
             continue
-        items = form.items[1].items
-        paired = bool(items) and items[0].kind in ("list", "call")
-        pairs = [(p.items[0], p.items[1]) for p in items] if paired else list(zip(items[::2], items[1::2], strict=True))
+        items = flat_pairs(form.items[1].items)
+        pairs = list(zip(items[::2], items[1::2], strict=True))
         if path[depth] == 1:
+            paired = len(items) > len(form.items[1].items)
             pairs = pairs[: path[depth + 1] if paired else path[depth + 1] // 2]
         found += pairs
     return found
@@ -393,10 +391,6 @@ def _shaken(value: float, parent: _Parent) -> str | None:
         return None
     rounded = float(f"{moved:.4g}")
     return number(moved if rounded == value else rounded)
-
-
-def _names(text: str) -> list[str]:
-    return [item.text for form in fragment(text) for _, item, _ in walk(form) if item.kind == "symbol"]
 
 
 def _short(text: str) -> str:

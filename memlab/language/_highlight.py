@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
 from memlab.errors import InputError
-from memlab.language._check import ALIASES, UNITS
 from memlab.language._forms import FORMS
 from memlab.language._library import library
-from memlab.language._reader import canonical
-from memlab.language.lists._lift import LIFTED
+from memlab.language._machine import FUNCTIONS
+from memlab.language._words import ALIASES, UNITS, canonical
 from memlab.printable import printable
 
 __all__ = ["highlight", "lexer_class"]
@@ -81,7 +81,7 @@ def lexer_class() -> Any:
     from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
     ends = r"(?=[\s()\[\]{};\"'`~]|\Z)"
-    ordinary = {*FORMS, *LIFTED, *ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(UNITS)
+    ordinary = {*FORMS, *FUNCTIONS, *ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(UNITS)
 
     class PolicyLexer(RegexLexer):  # type: ignore[misc]
         """The dialect of policies. ``Name.Variable`` is a feature, ``Name.Attribute`` a keyword such as ``:low``."""
@@ -149,24 +149,12 @@ def _pieces(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
         yield kind, text
 
 
-def _arguments(source: str) -> frozenset[str]:
-    """The names behind ``fn``, ``lambda`` and ``defpolicy``, from tokens, so that a broken text has them too."""
-    from pygments.token import Comment, Keyword, Name, Punctuation, String, Whitespace
+_LISTED = re.compile(
+    r'\((?:fn|lambda|λ|defpolicy\s+[^\s()\[\]]+(?:\s+"(?:[^"\\]|\\.)*")?(?:\s+\((?:fn|lambda|λ))?)\s*[\[(]([^()\[\]]*)'
+)
 
-    names: set[str] = set()
-    state = ""
-    for _, token, text in lexer_class()().get_tokens_unprocessed(source):
-        if token in Keyword.Declaration:
-            state = {"defpolicy": "name", "fn": "list", "lambda": "list", "λ": "list"}.get(text, "")
-        elif state == "name" and token in Name:
-            state = "list"
-        elif state == "list" and token in Punctuation:
-            state = "names" if text in "[(" else ""
-        elif state == "names":
-            if token in Name:
-                names.add(canonical(text))
-            elif token in Punctuation:
-                state = ""
-        elif state and not (token in Whitespace or token in Comment or token in String):
-            state = ""
-    return frozenset(names)
+
+def _arguments(source: str) -> frozenset[str]:
+    """The names behind ``fn``, ``lambda`` and ``defpolicy``, by their look, so that a broken text has them too."""
+    lists = (re.sub(r";[^\n]*", "", found) for found in _LISTED.findall(source))
+    return frozenset(canonical(name) for names in lists for name in names.split())

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from memlab.language._dag import Node, Value
 
-__all__ = ["LIMIT", "chain", "clauses", "literal", "number", "render", "scaled", "source", "stands_for"]
+__all__ = ["LIMIT", "chain", "clauses", "literal", "number", "render", "scaled", "shown", "source", "stands_for"]
 
 LIMIT = 400
 """Characters of one node's text."""
@@ -74,6 +74,14 @@ def literal(value: Value) -> str:
     if isinstance(value, float):
         return number(value)
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def shown(value: Value) -> str:
+    """A value for people: six digits of a number."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = literal(value)
+    return text if len(text) <= 24 else text[:22] + '…"'
 
 
 def chain(node: Node, op: str) -> list[Node]:

@@ -18,10 +18,10 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.language._dag import Node, Value
 from memlab.language._row import RowProgram
-from memlab.language.insight._source import literal, source, stands_for
+from memlab.language._source import literal, shown, source, stands_for
 from memlab.printable import printable
 
-__all__ = ["Tree", "TreeNode", "shown"]
+__all__ = ["Tree", "TreeNode"]
 
 _DEPTH, _LINES = 6, 60
 _WIDTH = 96
@@ -103,8 +103,8 @@ class Tree:
                 continue
             rows.append((shown(place.node.value) if place.node is not None else "", place.line))
         width = max(len(value) for value, _ in rows)
-        told = [f"{value:>{width}}  {line}" for value, line in rows]
-        return "\n".join([*told, *([f"{'':>{width}}  ... {left} more"] if left else [])])
+        rows_of_text = [f"{value:>{width}}  {line}" for value, line in rows]
+        return "\n".join([*rows_of_text, *([f"{'':>{width}}  ... {left} more"] if left else [])])
 
     def __repr__(self) -> str:
         return printable(self.text())
@@ -113,14 +113,6 @@ class Tree:
         pieces: list[str] = []
         _html(self.root, 0, pieces, [_MOST])
         return f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>'
-
-
-def shown(value: Value) -> str:
-    """A value for people: six digits of a number."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    text = literal(value)
-    return text if len(text) <= 24 else text[:22] + '…"'
 
 
 class _Place(NamedTuple):

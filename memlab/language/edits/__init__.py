@@ -1,1 +1,0 @@
-"""Policies as text that changes: subtrees, literals, parameters, mutation, crossover, differences."""
