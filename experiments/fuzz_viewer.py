@@ -13,9 +13,11 @@ are the differences of each reader; there should be none. The recall of planted 
 from __future__ import annotations
 
 import argparse
+import inspect
 import math
 import re
 import tempfile
+import typing
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +33,7 @@ import memlab
 from memlab.errors import MemlabError
 from memlab.moving import read_bundle
 
-__all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "written"]
+__all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "public_names", "written"]
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 STEP = timedelta(hours=7)
@@ -445,32 +447,35 @@ READERS: dict[str, Asked] = {
     "repr": lambda lab, names: repr(lab).replace(repr(lab).split(":")[0], ""),
     "log": lambda lab, names: lab.log,
     "getitem": _each(lambda lab, id: vars(lab[id])),
-    "entities": lambda lab, names: lab.entities.frame(),
-    "facts": lambda lab, names: [
+    "entities.frame": lambda lab, names: lab.entities.frame(),
+    "facts.frame": lambda lab, names: [
         lab.facts.frame(),
         lab.facts.frame(at=START + 9 * STEP),
         lab.facts.frame(status="superseded"),
     ],
-    "clusters": lambda lab, names: lab.clusters.frame(),
-    "summaries": lambda lab, names: lab.consolidation.frame(),
-    "gaps": lambda lab, names: lab.review.gaps(),
-    "relationships": lambda lab, names: lab.agents.relationships(),
-    "review": lambda lab, names: [lab.review.related(), lab.review.related(names.some(6))],
-    "stats": lambda lab, names: [dict((s := lab.graph.stats(progress=False)).frames), s.notes, repr(s)],
-    "narrative": lambda lab, names: [
+    "clusters.frame": lambda lab, names: lab.clusters.frame(),
+    "consolidation.frame": lambda lab, names: lab.consolidation.frame(),
+    "review.gaps": lambda lab, names: lab.review.gaps(),
+    "agents.relationships": lambda lab, names: lab.agents.relationships(),
+    "review.related": lambda lab, names: [lab.review.related(), lab.review.related(names.some(6))],
+    "graph.stats": lambda lab, names: [dict((s := lab.graph.stats(progress=False)).frames), s.notes, repr(s)],
+    "facts.narrative": lambda lab, names: [
         str(lab.facts.narrative("goat hay barn")),
         str(lab.facts.narrative(names.some(6))),
     ],
-    "profile": lambda lab, names: [str(lab.facts.profile()), *(_or_error(lab.facts.profile, name) for name in PEOPLE)],
+    "facts.profile": lambda lab, names: [
+        str(lab.facts.profile()),
+        *(_or_error(lab.facts.profile, name) for name in PEOPLE),
+    ],
     "similar": _each(lambda lab, id: lab.similar(id)),
-    "trace": _each(lambda lab, id: [lab.graph.trace(id).frame, lab.graph.trace(id, 3).tree]),
-    "activate": lambda lab, names: lab.graph.activate(names.some(3)),
+    "graph.trace": _each(lambda lab, id: [lab.graph.trace(id).frame, lab.graph.trace(id, 3).tree]),
+    "graph.activate": lambda lab, names: lab.graph.activate(names.some(3)),
     "recall": _told,
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),
     "recall status": lambda lab, names: lab.recall("goat", status=["superseded", "active", "deleted", "purged"]).frame,
-    "forecast": lambda lab, names: [
+    "upkeep.forecast": lambda lab, names: [
         (
             f := lab.upkeep.forecast(names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5)
         ).frame,
@@ -479,44 +484,48 @@ READERS: dict[str, Asked] = {
     "slates": lambda lab, names: {
         table: getattr(lab.slates(), table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
     },
-    "waiting": lambda lab, names: lab.graph.waiting(),
-    "admit": lambda lab, names: vars(lab.agents.admit("I prefer the goat with hay")),
-    "turns": lambda lab, names: _turned(lab),
-    "proposals": lambda lab, names: len(lab.operations.proposals(names.some(6))),
-    "consolidate": lambda lab, names: lab.consolidation.run(dry_run=True, older_than_days=0.0).frame,
-    "export jsonl": _exported("jsonl"),
-    "export parquet": _exported("parquet"),
-    "export markdown": _exported("markdown"),
-    "export sexp": _exported("sexp"),
-    "mirror": _mirrored,
+    "graph.waiting": lambda lab, names: lab.graph.waiting(),
+    "agents.admit": lambda lab, names: vars(lab.agents.admit("I prefer the goat with hay")),
+    "agents.turns": lambda lab, names: _turned(lab),
+    "operations.proposals": lambda lab, names: len(lab.operations.proposals(names.some(6))),
+    "consolidation.run": lambda lab, names: lab.consolidation.run(dry_run=True, older_than_days=0.0).frame,
+    "io.export jsonl": _exported("jsonl"),
+    "io.export parquet": _exported("parquet"),
+    "io.export markdown": _exported("markdown"),
+    "io.export sexp": _exported("sexp"),
+    "io.mirror": _mirrored,
     "at": _past,
 }
 """What can be read of a lab as a viewer sees it."""
 
 NOT_READ = {
     "writes, and is refused": (
-        *(
-            "cluster",
-            "close_gap",
-            "conversation",
-            "delete",
-            "deprecate",
-            "edit",
-            "entity",
-            "extend",
-            "fact",
-            "feedback",
-        ),
-        *("forget", "hear", "link", "load", "maintain", "merge_entities", "purge", "refine", "remember"),
-        *("check", "quarantine", "release"),
-        *("remember_many", "restore", "retract", "run", "schedule", "split_entity", "unconsolidate", "use", "verify"),
-        *("watch", "backup"),
+        *("remember", "remember_many", "observe", "feedback", "verify", "edit", "forget", "delete", "restore", "purge"),
+        *("use", "facts.add", "facts.retract", "entities.declare", "entities.merge", "entities.split", "graph.link"),
+        *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
+        *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
+        *("operations.run", "io.load", "io.backup", "io.check"),
     ),
-    "reads nothing that turns does not": ("settle", "snapshot", "close", "turn"),
-    "speaks of no memory": ("embedder", "pack", "path", "policies", "viewed_by"),
+    "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
+    "speaks of no memory": ("embedder", "pack", "path", "seed", "policies", "viewed_by"),
     "is the search of the whole lab, and refused": ("index",),
+    "is the view's own": ("store", "recall_again"),
 }
 """Why the other public names of a lab are not asked."""
+
+
+def public_names() -> set[str]:
+    """The public names of a lab, and of its accessors: ``facts.add``."""
+    names = set()
+    for name, value in inspect.getmembers(memlab.Lab):
+        if name.startswith("_"):
+            continue
+        given = typing.get_type_hints(value.fget)["return"] if isinstance(value, property) else None
+        if name not in ("policies", "index") and getattr(given, "__name__", "").startswith("Lab"):
+            names |= {f"{name}.{verb}" for verb in dir(given) if not verb.startswith("_")}
+        else:
+            names.add(name)
+    return names
 
 
 def _or_error(ask: Callable[..., Any], *arguments: Any) -> str:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import memlab
+from memlab.storage.store import Store
 
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
 
@@ -64,8 +65,8 @@ def public_callables() -> dict[str, Callable[..., Any]]:
     seen: set[type] = set()
     while classes:
         cls = classes.pop()
-        if cls in seen or issubclass(cls, BaseException):
-            continue
+        if cls in seen or issubclass(cls, BaseException) or cls is Store:
+            continue  # the store is for tools that read events; its users are memlab itself
         seen.add(cls)
         for name, function in _methods(cls):
             classes += _returned(function)

@@ -240,7 +240,7 @@ class Again:
         self.asked, self.gone = [], gone
         self.embedder = type("E", (), {"fingerprint": "the embedder"})
 
-    def _recall_at(self, decision, pack):
+    def recall_again(self, decision, pack):
         self.asked.append((decision["decision"], pack.name))
         if decision["decision"] in self.gone:
             return None

@@ -43,6 +43,8 @@ class LabFacts:
         object: str | None = None,
         text: str | None = None,
         at: When | None = None,
+        chain: bool = False,
+        linking: str | None = None,
         **fields: Any,
     ) -> Memory:
         """Remember that ``subject`` has, by ``predicate``, a ``value``, or is joined to another entity, ``object``.
@@ -77,7 +79,7 @@ class LabFacts:
                 called = [entities.canonical(name) or name for name in (subject, object) if name is not None]
             text = fact_text(called[0], predicate, str(called[1] if value is None else value))
         fields |= {name: held for name, held in names.items() if held is not None}
-        return self._remembering.one(text, at=at, chain=False, linking=None, fields=fields)
+        return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
 
     @checked
     def frame(
