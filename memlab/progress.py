@@ -37,7 +37,7 @@ def bar(shown: bool, total: int, *, unit: str, desc: str | None = None) -> Itera
 
 
 class _Lines:
-    """Progress as lines of text: ``living: 400 of 2,133 events``."""
+    """Progress as lines of text: ``living: 400 of 2,133 (event)``."""
 
     def __init__(self, total: int, unit: str, desc: str | None) -> None:
         self._total, self._unit, self._desc = total, unit, f"{desc}: " if desc else ""
@@ -48,4 +48,4 @@ class _Lines:
         self._done += n
         if monotonic() >= self._next:
             self._next = monotonic() + _SECONDS_PER_LINE
-            print(f"{self._desc}{self._done:,.0f} of {self._total:,} {self._unit}s", file=sys.stderr, flush=True)
+            print(f"{self._desc}{self._done:,.0f} of {self._total:,} ({self._unit})", file=sys.stderr, flush=True)
