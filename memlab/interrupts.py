@@ -1,12 +1,14 @@
-"""What an interrupted call leaves behind: a lock whose block was left before its end.
+"""What an interrupted call leaves behind: a write or a lock whose block was left before its end.
 
-An interrupt may strike between two instructions that open or close a block, and where the traceback is kept, as a
-notebook does, nothing closes it later. So a public call that an interrupt ends frees what its thread still holds.
+An interrupt may strike between two instructions that open or close a block. The traceback then keeps the block open,
+and where it is kept itself, as in a notebook, nothing closes it later. So a public call that an interrupt ends clears
+the frames that have ended, which closes their blocks, and frees the locks that its thread still holds.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 import weakref
 from typing import Protocol
 
@@ -28,8 +30,11 @@ def watch_interrupts(holder: Holder) -> None:
     _HOLDERS.add(holder)
 
 
-def free_interrupted() -> None:
-    """Free what this thread holds, unless its caller was called by memlab, which may still need it."""
+def free_interrupted(error: BaseException) -> None:
+    """Close what the call that ``error`` ended has left open, and free the locks of its thread, unless memlab itself
+    called it and may still need them.
+    """
+    traceback.clear_frames(error.__traceback__)
     frame = sys._getframe(2)
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith("memlab."):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
-__all__ = ["Step", "bar"]
+__all__ = ["Step", "bar", "in_notebook"]
 
 _SECONDS_PER_LINE = 3.0
 """Where no bar can be drawn: a line now and then shows that work goes on, and a log stays short."""
@@ -16,6 +16,15 @@ _SECONDS_PER_LINE = 3.0
 
 class Step(Protocol):
     def __call__(self, n: float) -> object: ...
+
+
+def in_notebook() -> bool:
+    """Whether output goes to a Jupyter front end; asked without loading IPython."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython.core.getipython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
 
 
 @contextmanager
@@ -27,7 +36,7 @@ def bar(shown: bool, total: int, *, unit: str, desc: str | None = None) -> Itera
     if not shown:
         yield lambda n: None
         return
-    if not sys.stderr.isatty() and "ipykernel" not in sys.modules:
+    if not sys.stderr.isatty() and not in_notebook():
         yield _Lines(total, unit, desc)
         return
     from tqdm.auto import tqdm

@@ -50,8 +50,8 @@ def checked(call: _Callable) -> _Callable:
             return function(*args, **given)
         except MemlabError:
             raise
-        except KeyboardInterrupt:
-            free_interrupted()
+        except KeyboardInterrupt as error:
+            free_interrupted(error)
             raise
         except OSError as error:
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error

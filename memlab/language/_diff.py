@@ -58,12 +58,14 @@ class Change:
 
     def __str__(self) -> str:
         before, after = _short(self.before), _short(self.after)
-        if self.name:
-            return f"{self.place}: {self.name} {before} -> {after}"
         where = f"{self.place}:{self.line}" if self.line else self.place
-        if self.before is None or self.after is None:
-            return f"{where}  {'+' if self.before is None else '-'} {after if self.before is None else before}"
-        return f"{where}  ~ {before} -> {after}"
+        if self.name:
+            line = f"{self.place}: {self.name} {before} -> {after}"
+        elif self.before is None or self.after is None:
+            line = f"{where}  {'+' if self.before is None else '-'} {after if self.before is None else before}"
+        else:
+            line = f"{where}  ~ {before} -> {after}"
+        return printable(line)
 
 
 class Piece(NamedTuple):

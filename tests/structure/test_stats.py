@@ -237,7 +237,7 @@ def test_a_bar_is_drawn_for_what_takes_long(lab, clock, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("memlab.progress._SECONDS_PER_LINE", 0)
     of(lab, clock)
-    assert "stats: 5 of 5 steps" in capsys.readouterr().err
+    assert "stats: 5 of 5 (step)" in capsys.readouterr().err
 
 
 def test_communities_of_a_large_graph_are_those_of_its_newest_edges(lab, clock, monkeypatch):

@@ -20,6 +20,7 @@ from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_yo
 from memlab.language import compile_policy
 from memlab.policies import Pack, VersionLog, pack_from_sources, slot_named
 from memlab.printable import printable
+from memlab.progress import in_notebook
 from memlab.storage.store import Store
 from memlab.worker import Worker
 
@@ -291,7 +292,7 @@ class _Shown:
         self._place: Any = None
 
     def __call__(self, change: Change) -> None:
-        if not _in_notebook():
+        if not in_notebook():
             if change.error is not None:
                 print(change, file=sys.stderr)
             return
@@ -301,15 +302,6 @@ class _Shown:
             self._place = display(change, display_id=True)  # type: ignore[no-untyped-call]
         else:
             self._place.update(change)
-
-
-def _in_notebook() -> bool:
-    """Whether output goes to a Jupyter front end; asked without loading IPython."""
-    if "IPython" not in sys.modules:
-        return False
-    from IPython.core.getipython import get_ipython
-
-    return getattr(get_ipython(), "kernel", None) is not None
 
 
 def _look(path: Path) -> _Look:
