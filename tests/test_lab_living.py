@@ -13,7 +13,7 @@ import memlab
 from memlab.errors import InputError, LabError, ReadOnlyLab
 from memlab.subjects.retention import upkeep as _upkeep
 from memlab.subjects.retention.schedule import Pace
-from memlab.subjects.retention.upkeep import upkept
+from memlab.subjects.retention.upkeep import run_upkeep
 
 QUIET = '(pack quiet :inherits companion) (setting linking "off")'
 SOON, NEVER = timedelta(milliseconds=1), timedelta(days=365)
@@ -232,7 +232,7 @@ class TestSchedule:
         monkeypatch.setattr(_upkeep, "_BLOCK", 1)
         lab.remember_many(["a", "b", "c"])
         looks = iter([False, True, True, True])
-        found = upkept(lab.store, lab.store.clock(), stopped=lambda: next(looks))
+        found = run_upkeep(lab.store, lab.store.clock(), stopped=lambda: next(looks))
         assert (found.complete, found.frame["id"].to_list()) == (False, [1])
         assert "stopped before its end" in repr(found)
         assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]

@@ -25,7 +25,7 @@ from memlab.index._report import IndexReport, report
 from memlab.index._select import best
 from memlab.index._stop_words import STOP_WORDS
 from memlab.index._stored import Grown
-from memlab.index._sweep import swept
+from memlab.index._sweep import sweep
 from memlab.index._tokens import LANGUAGES
 from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 from memlab.index._words import Query, TermHits, Words
@@ -54,6 +54,6 @@ __all__ = [
     "group_scores",
     "idf",
     "report",
-    "swept",
+    "sweep",
     "unsound_bases",
 ]

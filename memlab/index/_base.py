@@ -138,7 +138,7 @@ def found_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
         try:
             header = msgspec.json.decode(read_sealed(beside), type=Header)
         except (DamagedLab, msgspec.MsgspecError):
-            continue  # half-removed, or of another version: as if it were not there, and swept by the next builder
+            continue  # half-removed, or of another version: as if it were not there, and sweep by the next builder
         right = header.format == _FORMAT and header.kind == kind
         if right and header.rows > 0 and header.rows % BLOCK == 0 and header.kept > 0:
             found.append((beside.with_suffix(""), header))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from memlab.errors import LabBusy
 
-__all__ = ["swept"]
+__all__ = ["sweep"]
 
 _PAUSE = 0.02
 
 
-def swept(folder: Path, *, timeout: float = 30.0) -> None:
+def sweep(folder: Path, *, timeout: float = 30.0) -> None:
     """Remove all indexes in ``folder`` and what builders left, under the builders' lock.
 
     LabBusy if another process builds one for longer than ``timeout`` seconds. Who has an index mapped keeps it.

@@ -14,7 +14,7 @@ import polars as pl
 
 from memlab.privacy._disguises import SPELLED, joined_lines, without_disguise
 from memlab.privacy._seed import LEAST, maybe_seed, seed_phrases
-from memlab.privacy._told import TELLING
+from memlab.privacy._telling_names import TELLING
 
 __all__ = ["LONG", "is_ordinary", "which_are_ordinary"]
 

@@ -15,7 +15,7 @@ from memlab.privacy._ordinary import is_ordinary, which_are_ordinary
 from memlab.privacy._personal import personal
 from memlab.privacy._private_keys import private_keys
 from memlab.privacy._seed import seed_phrases
-from memlab.privacy._told import told
+from memlab.privacy._telling_names import told
 
 __all__ = ["Finding", "Screened", "Screening", "refuse", "screen", "screen_many"]
 

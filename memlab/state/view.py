@@ -21,8 +21,8 @@ from memlab.graph import NODE_KINDS, kind_of
 from memlab.index import Words
 from memlab.state.columns import Texts
 from memlab.state.projections import Happened
-from memlab.state.retelling import Retold
 from memlab.state.state import Contents, State
+from memlab.state.visible import VisibleBody
 
 __all__ = ["EVERYONE", "Asker", "Seen", "hidden_from", "same_edges", "seen_rows"]
 
@@ -135,7 +135,7 @@ class Seen(State):
     def follow(self, events: Iterable[Happened], contents: Contents, hidden: Flags, asker: Asker) -> None:
         """Take in what has happened since. ``asker`` says as whom a logged recall was asked."""
         self.hidden = hidden
-        self.fold(self._retold(events, asker), contents)
+        self.fold(self._visible_events(events, asker), contents)
         self.seq, self._after = next(reversed(self.told), 0), self.whole.seq
 
     def _read_contents(self, contents: Contents) -> None:
@@ -157,7 +157,7 @@ class Seen(State):
 
     # -- events as they are told ------------------------------------------------------------------------------
 
-    def _retold(self, events: Iterable[Happened], asker: Asker) -> Iterator[_Told]:
+    def _visible_events(self, events: Iterable[Happened], asker: Asker) -> Iterator[_Told]:
         for event in events:
             body, known = self._body(event, asker)
             if known:
@@ -167,13 +167,13 @@ class Seen(State):
                     body = self._numbered(body)
                 yield _Told(event.seq, event.at, event.kind, body)
 
-    def retold(self, event: Happened) -> dict[str, Any]:
+    def visible_body(self, event: Happened) -> dict[str, Any]:
         """The body of an event of which the viewer is told, without what is hidden; edges have their own numbers."""
-        return Retold(event.body, self.hidden, self.whole).body
+        return VisibleBody(event.body, self.hidden, self.whole).body
 
     def _body(self, event: Happened, asker: Asker) -> tuple[dict[str, Any], bool]:
         """The body without what is hidden, and whether the viewer is told of the event."""
-        found = Retold(event.body, self.hidden, self.whole)
+        found = VisibleBody(event.body, self.hidden, self.whole)
         body, known = found.body, bool(found.seen or not found.unseen)
         if event.kind == "recall" and not event.body["ids"]:
             known = asker(event.seq) in (None, self.viewer)

@@ -19,7 +19,7 @@ from memlab.disk import sync, writing
 from memlab.errors import LabError
 from memlab.journal import Journal, copied
 
-__all__ = ["BACKUPS", "UNCOPIED", "Kept", "backups_in", "places", "removed", "write_backup"]
+__all__ = ["BACKUPS", "UNCOPIED", "Kept", "backups_in", "places", "remove_folder", "write_backup"]
 
 BACKUPS = "backups"
 """Where a lab keeps its own, below its folder."""
@@ -60,7 +60,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> K
     with writing(f"A backup in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".draft-*"):
-        removed(left)
+        remove_folder(left)
     before = backups_in(folder)
     number, head = (before[-1].number if before else 0) + 1, journal.head
     draft = folder / f".draft-{os.getpid()}-{number:06d}"
@@ -76,7 +76,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> K
     if journal.path is None or folder != journal.path / BACKUPS:
         _note(journal, folder)
     for old in [*before][: max(0, len(before) + 1 - keep)]:
-        removed(old.path)
+        remove_folder(old.path)
     return Kept(final, number, head, now)
 
 
@@ -93,7 +93,7 @@ def _note(journal: Journal, folder: Path) -> None:
             tx.meta(_META, msgspec.json.encode([*known, str(folder)]).decode())
 
 
-def removed(path: Path) -> None:
+def remove_folder(path: Path) -> None:
     """Remove a folder with all that is in it; LabError where the disk refuses."""
     try:
         shutil.rmtree(path)

@@ -11,9 +11,9 @@ from pathlib import Path
 from memlab.clock import Micros
 from memlab.disk import sync, writing
 from memlab.errors import LabError
-from memlab.index import swept
+from memlab.index import sweep
 from memlab.journal import Journal, Until, expunge
-from memlab.storage.backups import backups_in, places, removed, write_backup
+from memlab.storage.backups import backups_in, places, remove_folder, write_backup
 
 __all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_purge", "last_purge"]
 
@@ -48,11 +48,11 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
     folder = journal.path
     with writing(f"What is left of a purge in {folder}"):
         if folder is not None and journal.meta(PURGING) != _COPIES:
-            removed(folder / "snapshots")
-            removed(folder / REPLACED)
+            remove_folder(folder / "snapshots")
+            remove_folder(folder / REPLACED)
             with journal.write():  # slates are sealed under the writer's lock
-                removed(folder / "slates")
-            swept(folder / "neighbours")
+                remove_folder(folder / "slates")
+            sweep(folder / "neighbours")
             sync(folder)
             expunge(journal)
             with journal.write() as tx:
@@ -75,5 +75,5 @@ def _renew(journal: Journal, place: Path, now: Micros) -> None:
     if backups_in(place):
         write_backup(journal, place, now=now, keep=1)
     for left in place.glob(".draft-*"):
-        removed(left)
+        remove_folder(left)
     sync(place)

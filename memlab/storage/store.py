@@ -166,7 +166,7 @@ class Store:
                     stacklevel=4,
                 )
             self.state, self.versions = State(self.projections), VersionLog()
-            self._fold_anew()
+            self._refold()
             self._end_purge()
             self._sweep()
             self._match_embedder(reembed=reembed and not read_only)
@@ -220,17 +220,17 @@ class Store:
         with self.alone():
             rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
             if self._marked or rewritten:  # of a purge no event tells the past
-                self._fold_anew()
+                self._refold()
             if self.journal.head != self.state.seq:
                 events = list(self.journal.events(after=self.state.seq))
                 if any(event.kind == "purge" for event in events):
-                    self._fold_anew()
+                    self._refold()
                 else:
                     self._marked = True
                     _fold(events, self.journal, self.state, self.versions)
                     self._marked = False
 
-    def _fold_anew(self) -> None:
+    def _refold(self) -> None:
         """Fold from the last point that can be trusted: a snapshot that is believed, or the beginning."""
         self._marked = True
         state, versions = self._restored()

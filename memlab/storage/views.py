@@ -90,7 +90,9 @@ class SeenJournal(Until):
         if not isinstance(state, Seen):
             return found
         return (
-            Event(event.seq, event.at, event.kind, state.retold(event)) for event in found if event.seq in state.told
+            Event(event.seq, event.at, event.kind, state.visible_body(event))
+            for event in found
+            if event.seq in state.told
         )
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:

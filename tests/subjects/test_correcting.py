@@ -10,7 +10,7 @@ from memlab.errors import InputError
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, restored, statuses_of, without_use
 from memlab.subjects.projections import new_state
-from memlab.subjects.purge.decisions import Cut, Gone, gone_of, purging
+from memlab.subjects.purge.decisions import Cut, PurgePlan, plan_purge, purging
 from memlab.subjects.purge.rewriting import rewritten
 
 
@@ -45,7 +45,7 @@ def folded(*events):
 
 
 def gone(state, events, *ids):
-    return gone_of(state, events, np.array(ids) - 1, seq=len(events) + 1)
+    return plan_purge(state, events, np.array(ids) - 1, seq=len(events) + 1)
 
 
 # -- the status before ----------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
     long = "the quokkas sleep in the shed behind the house"
     nobody: frozenset[str] = frozenset()
     cut = Cut(frozenset({long}), {long[:12]: (long,)})
-    out = Gone(np.array([1]), frozenset({"Zoe Q", "person"}), nobody, nobody, cut, np.array([0]), "7")
+    out = PurgePlan(np.array([1]), frozenset({"Zoe Q", "person"}), nobody, nobody, cut, np.array([0]), "7")
     event = Event(
         9,
         "verify",
@@ -236,7 +236,7 @@ def test_imported_edges_lead_to_placeholders_where_only_the_purged_had_them():
         "weight": [1.0] * 3,
     }
     nobody: frozenset[str] = frozenset()
-    out = Gone(np.array([1]), frozenset({"alone"}), nobody, nobody, Cut(nobody, {}), np.array([0]), "5")
+    out = PurgePlan(np.array([1]), frozenset({"alone"}), nobody, nobody, Cut(nobody, {}), np.array([0]), "5")
     body = rewritten(Event(1, "import", {"graph": graph}), out)["graph"]
     assert body["nodes"] == [["tag", "shared"], ["tag", "[purged 5-1]"], ["tag", "[purged 5-2]"]]
     assert body["target"] == [-3, -1, -2]

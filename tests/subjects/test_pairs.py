@@ -19,7 +19,7 @@ from memlab.subjects.core import Core
 from memlab.subjects.linking.candidates import Candidates, Places, candidates
 from memlab.subjects.linking.comparing import Comparing, _fresh
 from memlab.subjects.linking.negation import Said
-from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.pairs import Pairs
 
 TRIGRAMS = load_embedder(letters)
@@ -29,7 +29,7 @@ OLD_WORDS, NEW_WORDS = (
 )
 
 
-def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[Joint, np.ndarray]:
+def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np.ndarray]:
     """A lab's memories and these, which are not stored."""
     state, now = lab.store.state, lab.store.clock()
     texts = [row["text"] for row in rows]
@@ -43,7 +43,7 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[Joint, np.ndarr
         columns["visibility"] = [word or "project" for word in columns["visibility"]]
     body = {"first": len(state) + 1, "count": len(rows), "columns": columns}
     fresh = _fresh(state, body, texts, TRIGRAMS.encode(texts), now=now)
-    return Joint(state, lab.pack, now, fresh=fresh), len(state) + np.arange(len(rows))
+    return PairedState(state, lab.pack, now, fresh=fresh), len(state) + np.arange(len(rows))
 
 
 def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candidates:

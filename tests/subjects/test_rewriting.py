@@ -6,8 +6,8 @@ import pytest
 
 import memlab
 from memlab.state import PLACEHOLDER
-from memlab.subjects.purge.decisions import gone_of
-from memlab.subjects.purge.rewriting import rewritten
+from memlab.subjects.purge.decisions import plan_purge
+from memlab.subjects.purge.rewriting import redact_event
 from memlab.subjects.purge.verifying import differences
 
 
@@ -101,7 +101,7 @@ def test_why_a_policy_was_installed_may_quote_what_is_gone(disk):
 def test_a_placeholder_that_an_import_brought_is_not_given_again(lab):
     lab.remember("one", tags=["quokka"])
     lab.remember("two", tags=[f"{PLACEHOLDER}9-1]"])
-    gone = gone_of(lab.store.state, lab.store.journal.events(), np.array([0]), seq=9)
+    gone = plan_purge(lab.store.state, lab.store.journal.events(), np.array([0]), seq=9)
     assert gone.alias("quokka") == f"{PLACEHOLDER}9-2]" == gone.alias("quokka")
     assert gone.alias(f"{PLACEHOLDER}9-1]") == f"{PLACEHOLDER}9-1]"
 
@@ -111,8 +111,8 @@ def test_bodies_without_what_is_gone_are_left_as_they_are(lab):
     lab.remember("two", subject="Bob")
     lab.entities.merge("Ada", "Bob")
     events = list(lab.store.journal.events())
-    gone = gone_of(lab.store.state, events, np.array([], dtype=np.int64), seq=9)
-    assert all(rewritten(event, gone) is None for event in events)
+    gone = plan_purge(lab.store.state, events, np.array([], dtype=np.int64), seq=9)
+    assert all(redact_event(event, gone) is None for event in events)
 
 
 def test_differences_are_found_in_each_part(lab, trigrams, clock):

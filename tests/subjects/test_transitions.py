@@ -19,7 +19,7 @@ from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import Change, values_of
 from memlab.subjects.retention import upkeep as _upkeep
 from memlab.subjects.retention.transitions import transitions
-from memlab.subjects.retention.upkeep import upkept
+from memlab.subjects.retention.upkeep import run_upkeep
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 PACKS = sorted(memlab.packs())
@@ -162,7 +162,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
     looks = iter(range(100))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_upkeep, "_BLOCK", block)
-        begun = upkept(parts.store, now, stopped=lambda: next(looks) >= cut)
+        begun = run_upkeep(parts.store, now, stopped=lambda: next(looks) >= cut)
         assert begun.complete == (cut >= -(-len(rows) // block))
         rest = parts.upkeep.maintain(now)
     assert rest.complete

@@ -16,7 +16,7 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.disk import sync, writing
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab
-from memlab.index import swept
+from memlab.index import sweep
 from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, connected, head_of, present, stamp
 from memlab.printable import printable
 from memlab.storage.backups import BACKUPS, UNCOPIED, Kept, backups_in, places
@@ -201,5 +201,5 @@ def _put_in_place(folder: Path, backup: Path, *, sound: bool) -> Path:
         sync(folder)
         for name in ("snapshots", "slates"):
             shutil.rmtree(folder / name, ignore_errors=True)  # made of another journal: not believed if it stays
-    swept(folder / "neighbours")
+    sweep(folder / "neighbours")
     return aside

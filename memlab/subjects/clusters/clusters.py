@@ -45,9 +45,9 @@ __all__ = [
     "LabClusters",
     "check_writable",
     "cluster",
-    "clusters_kept",
+    "find_clusters",
+    "keep_clusters",
     "refine",
-    "sought",
     "table",
 ]
 
@@ -148,13 +148,13 @@ def cluster(
     kind: str = "cluster",
     among: Sequence[str] | None = None,
 ) -> Clustered:
-    """Find clusters anew. They are sought in a copy, while others read and write; what came since may join later.
+    """Find clusters anew. It is done in a copy, while others read and write; what came since may join later.
 
     What everyone sees is clustered by itself, and so is what each creator keeps private, an event each; ``among``
     names some of these audiences.
     """
     check_writable(store)
-    found, fingerprint, upto = sought(store, min_size=min_size, seed=seed, among=among)
+    found, fingerprint, upto = find_clusters(store, min_size=min_size, seed=seed, among=among)
     made = []
     for audience, theirs in found.items():
         with store.writing() as tx:
@@ -179,7 +179,7 @@ def refine(store: Store, now: Micros) -> Clustered:
     )
 
 
-def clusters_kept(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
+def keep_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
     """What upkeep does about clusters: what is new joins, and where the pack says that it is due they are refined, or
     found where there are none. The events that it wrote.
 
@@ -208,12 +208,10 @@ def _joining(state: State, pack: Pack, audience: str) -> Clustering:
     return near_clusters(state, pack, np.arange(centroids_of(state).part(audience).looked, len(state)), audience)
 
 
-def sought(
+def find_clusters(
     store: Store, *, min_size: int | None, seed: int, among: Sequence[str] | None = None
 ) -> tuple[dict[str, Clusters], str, int]:
-    """Clusters among the memories in use, of each audience, with the embedder and the last id that they were sought
-    among.
-    """
+    """Clusters among the memories in use, of each audience; the embedder, and the last id that was looked at."""
     with store.reading():
         state = store.state
         rows = {one: in_use(state, one) for one in (audiences(state) if among is None else among)}

@@ -19,7 +19,7 @@ from memlab.printable import printable
 from memlab.privacy import Finding, Screened, personal_kinds, screen
 from memlab.state import State, as_said, checked_text, compact, redactions
 from memlab.storage.store import Store
-from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, sought, table
+from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters, table
 from memlab.subjects.clusters.decisions import audiences, centroids_of, in_use
 from memlab.subjects.clusters.searching import Clusters
 from memlab.subjects.consolidation.decisions import (
@@ -182,7 +182,7 @@ def consolidate(
     unseen = plan.unseen() if by == "clusters" else []
     if unseen:
         if dry_run:
-            planned = sought(store, min_size=None, seed=seed)[0]
+            planned = find_clusters(store, min_size=None, seed=seed)[0]
         else:
             cluster(store, now, min_size=None, seed=seed, among=unseen)  # events of their own
     while True:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memlab.index import best
 from memlab.recall import Filters, Population
 from memlab.state import EVERYONE, State
-from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.paired_state import PairedState
 
 __all__ = ["Candidates", "Places", "Populate", "candidates"]
 
@@ -73,7 +73,7 @@ class _Place:
 class Places:
     """From where each of some new rows (ascending) looks: rows of one place are compared with one another."""
 
-    def __init__(self, joint: Joint, rows: Ints) -> None:
+    def __init__(self, joint: PairedState, rows: Ints) -> None:
         self.rows = rows
         state = joint.state if joint.fresh is None else joint.fresh
         local = rows - (0 if joint.fresh is None else joint.size)
@@ -111,7 +111,7 @@ def _filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
 
 
 def candidates(
-    joint: Joint, rows: Ints, places: Places, populate: Populate, *, count: int, gone: Flags | None = None
+    joint: PairedState, rows: Ints, places: Places, populate: Populate, *, count: int, gone: Flags | None = None
 ) -> Candidates:
     """The pairs to decide of for some new rows (ascending, among those of ``places``), each with rows before it.
 
@@ -135,7 +135,7 @@ def candidates(
 
 
 def _around(
-    joint: Joint, rows: Ints, peers: Ints, place: _Place, populate: Populate, count: int, gone: Flags | None
+    joint: PairedState, rows: Ints, peers: Ints, place: _Place, populate: Populate, count: int, gone: Flags | None
 ) -> tuple[Ints, Ints, Floats]:
     """New rows, old rows and similarities of one place, each pair once."""
     state = joint.state
@@ -181,7 +181,7 @@ def _fitting(state: State, gone: Flags | None) -> Flags | None:
 
 
 def _nearest_old(
-    joint: Joint, rows: Ints, known: Ints, population: Population, fits: Flags | None, count: int
+    joint: PairedState, rows: Ints, known: Ints, population: Population, fits: Flags | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
     """Among ``known``, the part of the population that was there before the first of these rows."""
     if not len(known):
@@ -213,7 +213,7 @@ def _nearest_old(
     return _joined(found)
 
 
-def _nearest_new(joint: Joint, rows: Ints, peers: Ints, count: int) -> tuple[Ints, Ints, Floats]:
+def _nearest_new(joint: PairedState, rows: Ints, peers: Ints, count: int) -> tuple[Ints, Ints, Floats]:
     """Among those of the same place that are new as well and come before."""
     if not len(peers):
         return _none()
@@ -262,7 +262,9 @@ class _Similarities(Protocol):
     def __call__(self, block: NDArray[np.int8], /) -> Floats: ...
 
 
-def _of_subject(joint: Joint, rows: Ints, known: Ints, peers: Ints, count: int) -> list[tuple[Ints, Ints, Floats]]:
+def _of_subject(
+    joint: PairedState, rows: Ints, known: Ints, peers: Ints, count: int
+) -> list[tuple[Ints, Ints, Floats]]:
     """Old and earlier new memories with the same subject: the nearest, and all with the same predicate."""
     subjects = _words(joint, rows, "subject")
     stating = np.flatnonzero(subjects != None)  # noqa: E711  by element
@@ -280,7 +282,7 @@ def _of_subject(joint: Joint, rows: Ints, known: Ints, peers: Ints, count: int) 
     return found
 
 
-def _facts(joint: Joint, row: int, others: Ints, predicate: str | None, count: int) -> tuple[Ints, Ints, Floats]:
+def _facts(joint: PairedState, row: int, others: Ints, predicate: str | None, count: int) -> tuple[Ints, Ints, Floats]:
     """Of one new row: the nearest of its subject, and all with its predicate."""
     held, local = joint.vectors(np.array([row]))
     query = held.take(local)[0]
@@ -295,7 +297,7 @@ def _facts(joint: Joint, row: int, others: Ints, predicate: str | None, count: i
     return np.full(int(kept.sum()), row), others[kept], cosine[kept]
 
 
-def _with(joint: Joint, rows: Ints, column: str, name: str) -> Ints:
+def _with(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
     """Those of some rows (ascending) that have this name in a column."""
     cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
@@ -306,7 +308,7 @@ def _with(joint: Joint, rows: Ints, column: str, name: str) -> Ints:
     return np.concatenate([found, rows[cut:][late.codes[rows[cut:] - joint.size] == late.code(name)]])
 
 
-def _words(joint: Joint, rows: Ints, column: str) -> NDArray[Any]:
+def _words(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
     """The names of new rows, null as None."""
     state = joint.state if joint.fresh is None else joint.fresh
     return state.names[column].objects(rows - (0 if joint.fresh is None else joint.size))

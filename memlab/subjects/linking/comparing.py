@@ -17,7 +17,7 @@ from memlab.state import State
 from memlab.subjects.core import Core
 from memlab.subjects.linking.decisions import linked
 from memlab.subjects.linking.linked import Linked
-from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["LINKING", "Comparing", "check_linking", "link_waiting", "linking_of", "waiting_of"]
@@ -44,7 +44,7 @@ class Comparing:
             before[np.asarray(body["edges"]["target"], dtype=np.int64) - first] = (
                 np.asarray(body["edges"]["source"], dtype=np.int64) - 1
             )
-        joint = Joint(state, self._core.pack, now, fresh=fresh, before=before)
+        joint = PairedState(state, self._core.pack, now, fresh=fresh, before=before)
         kinds = fresh.names["kind"]
         return self._linked(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
 
@@ -55,7 +55,7 @@ class Comparing:
         status, kinds = state.names["status"], state.names["kind"]
         live = np.isin(status.codes[rows], [status.code(word) for word in RECALLABLE])
         rows = rows[live & (kinds.codes[rows] != kinds.code("turn"))]
-        return self._linked(Joint(state, self._core.pack, self._core.store.clock()), rows)
+        return self._linked(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
         """Closeness of the nearest memory that a recall from this project may find; None where there is none."""
@@ -67,7 +67,7 @@ class Comparing:
         _, cosine = state.vectors.top(vector, 1, **population.search)
         return float(self._core.store.embedder.closeness(cosine)[0])
 
-    def _linked(self, joint: Joint, rows: NDArray[np.int64]) -> Linked:
+    def _linked(self, joint: PairedState, rows: NDArray[np.int64]) -> Linked:
         pack = joint.pack
         return linked(
             joint,

@@ -26,7 +26,7 @@ from memlab.state import Change, edges_of, values_of
 from memlab.subjects.linking.candidates import Places, Populate, candidates
 from memlab.subjects.linking.linked import Linked, Outcome
 from memlab.subjects.linking.negation import difference
-from memlab.subjects.linking.paired_state import Joint
+from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.pairs import Pairs
 
 __all__ = ["linked"]
@@ -53,7 +53,7 @@ Closeness = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def linked(
-    joint: Joint,
+    joint: PairedState,
     rows: Ints,
     populate: Populate,
     closeness: Closeness,
@@ -73,7 +73,7 @@ def linked(
 class _Decision:
     """The state of one decision: what was merged and superseded so far."""
 
-    def __init__(self, joint: Joint, rows: Ints, populate: Populate, closeness: Closeness, *, count: int) -> None:
+    def __init__(self, joint: PairedState, rows: Ints, populate: Populate, closeness: Closeness, *, count: int) -> None:
         self.joint, self.rows = joint, rows
         self.stored = joint.fresh is None
         self.gone = np.zeros(len(joint), dtype=np.bool_)

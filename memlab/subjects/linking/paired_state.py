@@ -14,13 +14,13 @@ from memlab.recall import Moment
 from memlab.state import State
 from memlab.subjects.linking.negation import Said
 
-__all__ = ["Joint", "Side"]
+__all__ = ["PairedState", "RowView"]
 
 Ints = NDArray[np.int64]
 Values = NDArray[Any]
 
 
-class Joint:
+class PairedState:
     """The memories of ``state``, then those of ``fresh``, which are in no journal yet: row ``len(state) + p``.
 
     ``before`` says which row each of the fresh follows in its session, -1 for none. Without ``fresh``, what is new was
@@ -37,9 +37,9 @@ class Joint:
     def __len__(self) -> int:
         return self.size + (0 if self.fresh is None else len(self.fresh))
 
-    def side(self, rows: Ints) -> Side:
+    def side(self, rows: Ints) -> RowView:
         """These rows (strictly ascending) with their features."""
-        return Side(self, rows)
+        return RowView(self, rows)
 
     def home(self, row: int) -> tuple[State, int]:
         """The state that holds a row, and the row's number there."""
@@ -54,10 +54,10 @@ class Joint:
         return self.state.vectors, rows
 
 
-class Side:
-    """Some rows of a ``Joint``: features by name, columns, and texts."""
+class RowView:
+    """Some rows of a ``PairedState``: features by name, columns, and texts."""
 
-    def __init__(self, joint: Joint, rows: Ints) -> None:
+    def __init__(self, joint: PairedState, rows: Ints) -> None:
         self.rows = rows
         cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
         self._moments = [Moment(joint.state, joint.pack, rows[:cut], joint.now)]
@@ -94,7 +94,7 @@ def _whole(parts: list[Values]) -> Values:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _answers(joint: Joint, before: Ints) -> Values:
+def _answers(joint: PairedState, before: Ints) -> Values:
     """Whether the row before asks, for rows whose edges are not there yet."""
     asks = joint.state.asks.values
     if joint.fresh is not None:

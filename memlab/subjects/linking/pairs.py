@@ -17,7 +17,7 @@ from memlab.clock import DAY
 from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
-from memlab.subjects.linking.paired_state import Side
+from memlab.subjects.linking.paired_state import RowView
 
 __all__ = ["Pairs"]
 
@@ -37,7 +37,7 @@ class Pairs:
     """
 
     def __init__(
-        self, new: Side, old: Side, first: Ints, second: Ints, similarity: Floats, closeness: Floats, rank: Ints
+        self, new: RowView, old: RowView, first: Ints, second: Ints, similarity: Floats, closeness: Floats, rank: Ints
     ) -> None:
         self.new, self.old, self.first, self.second = new, old, first, second
         self.similarity, self.closeness, self.rank = similarity, closeness, rank
@@ -168,7 +168,7 @@ class Pairs:
         return np.asarray(new[self.first] == old[self.second])
 
 
-def _of_fact(side: Side, name: str) -> Values:
+def _of_fact(side: RowView, name: str) -> Values:
     """A fact's subject, predicate or value (the entity where it has one), without the case of its letters."""
     words = side.word(name)
     if name == "value":

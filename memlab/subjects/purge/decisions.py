@@ -22,7 +22,7 @@ from memlab.slates import decode, encode
 from memlab.state import PLACEHOLDER, Change, State, Tombstones, as_said, entity_key, plain, values_of
 from memlab.subjects.purge.questions import NOTHING, Quotes, quotes_of
 
-__all__ = ["BY_HAND", "NAMED", "Cut", "Gone", "cut_of", "gone_of", "purging", "rewritten_slate", "tombstones_of"]
+__all__ = ["BY_HAND", "NAMED", "Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slate", "tombstones_of"]
 
 _NAMES = frozenset(name for name, column in MEMORY.items() if column.storage in ("name", "list") or name == "ref")
 _OF_ENTITIES = ("subject", "object")
@@ -91,7 +91,7 @@ def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
 
 
 @dataclass(frozen=True)
-class Gone:
+class PurgePlan:
     """What is to go: the texts of these memories, and the names that no other memory ever had and nobody declared.
 
     A name that was declared stays unless it is a purged text as a whole. Entities are known by ``entity_key``, so that
@@ -112,7 +112,7 @@ class Gone:
     """The project, session or viewer that goes as a whole: what was asked there goes too."""
     taken: frozenset[str] = frozenset()
     emptied: set[int] = field(default_factory=set)
-    """The recalls whose questions were taken out, filled by ``rewritten_slate``."""
+    """The recalls whose questions were taken out, filled by ``redact_slate``."""
     _aliases: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -153,7 +153,7 @@ class Gone:
         return self.alias(name) if own or also or name in self.names else name
 
 
-def gone_of(
+def plan_purge(
     state: State,
     events: Iterable[Event],
     rows: NDArray[np.int64],
@@ -161,7 +161,7 @@ def gone_of(
     seq: int,
     asked: Mapping[str, str] | None = None,
     entity: Collection[str] = (),
-) -> Gone:
+) -> PurgePlan:
     """What the purge of ``rows`` by the event ``seq`` takes out.
 
     ``asked`` names the project, session or viewer that goes as a whole, ``entity`` all names of the one that goes: they
@@ -174,7 +174,7 @@ def gone_of(
     whole = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
     # an entity is one under every spelling
     others, declared = _keys(held.entities), _keys(held.by_hand - whole)
-    return Gone(
+    return PurgePlan(
         ids,
         frozenset((held.own - held.declared | whole) - held.others),
         frozenset((_keys(held.own_entities) - declared | _keys(held.by_hand & whole)) - others),
@@ -336,7 +336,7 @@ def _strings(value: Any) -> Iterator[str]:
 # -- slates -----------------------------------------------------------------------------------------------------
 
 
-def rewritten_slate(decision: int, blob: bytes, gone: Gone) -> bytes | None:
+def redact_slate(decision: int, blob: bytes, gone: PurgePlan) -> bytes | None:
     """The slate of a recall without what is gone; None if it holds nothing of it.
 
     A question that was or quotes a purged text, or was asked in a purged project or session, loses its words and its
@@ -358,7 +358,7 @@ def rewritten_slate(decision: int, blob: bytes, gone: Gone) -> bytes | None:
     return encode(changed) if any(getattr(changed, name) != getattr(slate, name) for name in fields) else None
 
 
-def _filters(filters: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
+def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     """What a caller admitted: names that are gone have placeholders; an expression that holds one is dropped."""
     text = next((filters[name] for name in ("where", "where-text") if isinstance(filters.get(name), str)), "")
     if text and (gone.cut(text) != text or any(len(name) > 3 and name in text for name in gone.names)):

@@ -11,7 +11,7 @@ from memlab.state import State
 from memlab.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.subjects.core import Core, Memories
 from memlab.subjects.corrections.decisions import joined_by_succession
-from memlab.subjects.purge.decisions import gone_of, purging, rewritten_slate
+from memlab.subjects.purge.decisions import plan_purge, purging, redact_slate
 from memlab.subjects.purge.receipt import (
     Chosen,
     Purged,
@@ -20,9 +20,9 @@ from memlab.subjects.purge.receipt import (
     chosen_by,
     held_files,
     receipt_of,
-    sought_of,
+    search_terms_of,
 )
-from memlab.subjects.purge.rewriting import rewritten
+from memlab.subjects.purge.rewriting import redact_event
 from memlab.subjects.purge.verifying import differences
 from memlab.subjects.retention.transitions import due_for_purge
 
@@ -76,13 +76,13 @@ def purge(
             scrub = Scrub()
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
-                gone = gone_of(state, journal.events(), purged, seq=seq, asked=chosen.asked, entity=chosen.entity)
-                wanted = sought_of(state, rows, gone, chosen.entity)
-                bodies = {e.seq: body for e in journal.events() if (body := rewritten(e, gone)) is not None}
+                gone = plan_purge(state, journal.events(), purged, seq=seq, asked=chosen.asked, entity=chosen.entity)
+                wanted = search_terms_of(state, rows, gone, chosen.entity)
+                bodies = {e.seq: body for e in journal.events() if (body := redact_event(e, gone)) is not None}
                 slates = {
                     decision: new
                     for decision, blob in journal.slates()
-                    if (new := rewritten_slate(decision, blob, gone)) is not None
+                    if (new := redact_slate(decision, blob, gone)) is not None
                 }
                 scrub = Scrub(bodies, slates, gone.ids.tolist())
                 change, tombstones = purging(state, purged, now)

@@ -20,10 +20,10 @@ from memlab.storage.backups import backups_in, places
 from memlab.storage.copies import copies, forget_copy
 from memlab.storage.store import Store
 from memlab.subjects.entities.decisions import entities_of
-from memlab.subjects.purge.decisions import Gone
+from memlab.subjects.purge.decisions import PurgePlan
 from memlab.subjects.purge.searching import Searched, Sought, searched, sought
 
-__all__ = ["Chosen", "Purged", "Receipt", "checked_choice", "chosen_by", "held_files", "receipt_of", "sought_of"]
+__all__ = ["Chosen", "Purged", "Receipt", "checked_choice", "chosen_by", "held_files", "receipt_of", "search_terms_of"]
 
 _SCHEMA = {
     "step": pl.String,
@@ -166,7 +166,7 @@ def checked_choice(memory: object, overdue: object, **names: object) -> None:
 # -- the receipt ------------------------------------------------------------------------------------------------------
 
 
-def sought_of(state: State, rows: Sequence[int], gone: Gone, entity: Iterable[str]) -> Sought:
+def search_terms_of(state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]) -> Sought:
     """What to search for once it is gone; asked of the state that still has it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
@@ -220,7 +220,7 @@ class Receipt:
 
 def receipt_of(
     store: Store,
-    gone: Gone,
+    gone: PurgePlan,
     scrub: Scrub,
     change: Change,
     wanted: Sought,

@@ -17,9 +17,9 @@ import numpy as np
 
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER
-from memlab.subjects.purge.decisions import BY_HAND, NAMED, Gone
+from memlab.subjects.purge.decisions import BY_HAND, NAMED, PurgePlan
 
-__all__ = ["rewritten"]
+__all__ = ["redact_event"]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
 _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == "note")
@@ -39,7 +39,7 @@ _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
 """What may be a word that the code of a register knows; its place is not known here, so it stays."""
 
 
-def rewritten(event: Event, gone: Gone) -> dict[str, Any] | None:
+def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
     """The body of an event without what is gone; None if it holds nothing of it."""
     if event.kind in _UNTOUCHED:
         return None
@@ -52,7 +52,7 @@ def rewritten(event: Event, gone: Gone) -> dict[str, Any] | None:
     return None if body == event.body else body
 
 
-def _field(event: Event, name: str, value: Any, gone: Gone) -> Any:
+def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
     if name in BY_HAND.get(event.kind, ()):
         return [gone.node("entity", one) for one in value] if isinstance(value, list) else gone.node("entity", value)
     if name == "columns" and "first" in event.body:
@@ -78,7 +78,7 @@ def _field(event: Event, name: str, value: Any, gone: Gone) -> Any:
 # -- what any event may carry -----------------------------------------------------------------------------------------
 
 
-def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
+def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     """Columns of remembered rows: what is content of a purged one is null, its tags have placeholders."""
     places = gone.within(listed)
     kept: dict[str, Any] = {}
@@ -98,11 +98,11 @@ def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: Gone) -> d
     return kept
 
 
-def _aliased(tags: Sequence[str] | None, gone: Gone) -> list[str] | None:
+def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 
-def _set(part: Mapping[str, Any], gone: Gone) -> list[dict[str, Any]]:
+def _set(part: Mapping[str, Any], gone: PurgePlan) -> list[dict[str, Any]]:
     """What a change sets, without the content of purged memories. Tags stay together: each makes an edge, in order."""
     ids, columns = part["ids"], part["columns"]
     places = frozenset(gone.within(ids))
@@ -128,13 +128,13 @@ def _set(part: Mapping[str, Any], gone: Gone) -> list[dict[str, Any]]:
     return [part for part in parts if part["ids"] and part["columns"]]
 
 
-def _join(part: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
+def _join(part: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     places = frozenset(gone.within(part["source"]))
     targets = [gone.node(part["kind"], name, own=place in places) for place, name in enumerate(part["target"])]
     return {**part, "target": targets}
 
 
-def _counted(body: Mapping[str, Any], gone: Gone) -> dict[str, int]:
+def _counted(body: Mapping[str, Any], gone: PurgePlan) -> dict[str, int]:
     """How many of the memories that a new entity takes are left, and the instant of the newest of them."""
     taken = {id for part in body.get("join", ()) for id in part["source"]}
     left = taken.difference(gone.ids.tolist())
@@ -147,7 +147,7 @@ def _counted(body: Mapping[str, Any], gone: Gone) -> dict[str, int]:
 # -- imports ----------------------------------------------------------------------------------------------------------
 
 
-def _graph(graph: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
+def _graph(graph: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     """Imported edges: a purged memory's lead to placeholders, and a node that only such had is called by one."""
     nodes = [[kind, gone.node(kind, name)] for kind, name in graph["nodes"]]
     source, target = list(graph["source"]), list(graph["target"])
@@ -167,13 +167,13 @@ def _graph(graph: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
     return {**graph, "nodes": nodes, "source": source, "target": target}
 
 
-def _entities(dumped: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
+def _entities(dumped: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     entries = [[gone.node("entity", name), *rest] for name, *rest in dumped["entries"]]
     return {**dumped, "entries": entries, "names": [gone.node("entity", name) for name in dumped["names"]]}
 
 
 def _mentioned(
-    entries: Sequence[Sequence[Any]], registers: Mapping[str, Any], graph: Mapping[str, Any], gone: Gone
+    entries: Sequence[Sequence[Any]], registers: Mapping[str, Any], graph: Mapping[str, Any], gone: PurgePlan
 ) -> list[Any]:
     """Imported entities, which purged memories mention no more."""
     purged = frozenset(gone.ids.tolist())
@@ -189,25 +189,25 @@ def _mentioned(
     ]
 
 
-def _centroids(dumped: Mapping[str, Any], gone: Gone) -> dict[str, Any]:
+def _centroids(dumped: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     clusters = [[id, gone.node("cluster", name), *rest] for id, name, *rest in dumped["clusters"]]
     return {**dumped, "clusters": clusters}
 
 
-def _summaries(dumped: Iterable[Sequence[Any]], gone: Gone) -> list[Any]:
+def _summaries(dumped: Iterable[Sequence[Any]], gone: PurgePlan) -> list[Any]:
     return [[id, at, by, gone.node("cluster", of), *rest] for id, at, by, of, *rest in dumped]
 
 
-def _rows(dumped: Iterable[Mapping[str, Any]], gone: Gone) -> list[Any]:
+def _rows(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
     return [_walked(row, gone) for row in dumped]
 
 
-def _kept(dumped: Any, gone: Gone) -> Any:
+def _kept(dumped: Any, gone: PurgePlan) -> Any:
     """A register of ids, numbers and hashes."""
     return dumped
 
 
-_REGISTERS: dict[str, Callable[[Any, Gone], Any]] = {
+_REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "entities": _entities,
     "clusters": _centroids,
     "summaries": _summaries,
@@ -219,7 +219,7 @@ _REGISTERS: dict[str, Callable[[Any, Gone], Any]] = {
 # -- an event's own fields --------------------------------------------------------------------------------------------
 
 
-def _walked(value: Any, gone: Gone, field: str = "") -> Any:
+def _walked(value: Any, gone: PurgePlan, field: str = "") -> Any:
     """Texts are cut out, and names that are gone have placeholders. What was looked for in a purged project, or quotes
     a purged text, has no vector any more. Keys and what may be a word of a vocabulary stay.
     """

@@ -16,7 +16,7 @@ from memlab.policies import Pack
 from memlab.schema import RELATIONS
 from memlab.state import EVERYONE, State, hidden_from
 
-__all__ = ["edges_told", "may_prune", "pruned", "reads_degrees"]
+__all__ = ["edges_frame_of", "may_prune", "pruned", "reads_degrees"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -103,7 +103,7 @@ def _whose(state: State, edges: Ints) -> Ints:
     return found
 
 
-def edges_told(state: State, edges: Ints) -> pl.DataFrame:
+def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
     """Edges as ``lab.edges`` names them: edge, relation, weight, from_kind, source, to_kind, target."""
     source, target = state.edges.ends(edges)
     kinds = np.array(NODE_KINDS, dtype=object)

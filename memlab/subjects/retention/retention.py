@@ -15,7 +15,7 @@ from memlab.policies import Pack, load_pack
 from memlab.subjects.core import Core, Memories
 from memlab.subjects.retention.forecast import Forecast, forecast
 from memlab.subjects.retention.schedule import OnUpkeep, Schedule, Scheduler
-from memlab.subjects.retention.upkeep import Upkeep, upkept
+from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 
 __all__ = ["LabUpkeep"]
 
@@ -46,7 +46,7 @@ class LabUpkeep:
 
         >>> lab.upkeep.maintain().counts                                                          # doctest: +SKIP
         """
-        return upkept(self._core.store, self._core.instant(now, name="now="), progress=progress)
+        return run_upkeep(self._core.store, self._core.instant(now, name="now="), progress=progress)
 
     @checked
     def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:

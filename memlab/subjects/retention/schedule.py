@@ -13,7 +13,7 @@ from memlab.clock import from_micros
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.printable import printable
 from memlab.storage.store import Store
-from memlab.subjects.retention.upkeep import Upkeep, upkept
+from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 from memlab.worker import Worker
 
 __all__ = ["OnUpkeep", "Schedule", "Scheduler"]
@@ -137,7 +137,7 @@ class Schedule:
 
     def _pass(self) -> None:
         try:
-            found = upkept(self._store, self._store.clock(), stopped=lambda: self._worker.stopping)
+            found = run_upkeep(self._store, self._store.clock(), stopped=lambda: self._worker.stopping)
         except MemlabError as error:
             if self._store.journal.closed:
                 self._worker.stop_soon()

@@ -18,11 +18,11 @@ from memlab.printable import printable
 from memlab.progress import Step, bar
 from memlab.state import Change
 from memlab.storage.store import Store
-from memlab.subjects.clusters.clusters import clusters_kept
-from memlab.subjects.retention.pruning import edges_told, may_prune, pruned, reads_degrees
+from memlab.subjects.clusters.clusters import keep_clusters
+from memlab.subjects.retention.pruning import edges_frame_of, may_prune, pruned, reads_degrees
 from memlab.subjects.retention.transitions import Transitions, due_for_purge, transitions
 
-__all__ = ["Upkeep", "upkept"]
+__all__ = ["Upkeep", "run_upkeep"]
 
 Ints = NDArray[np.int64]
 Found = TypeVar("Found")
@@ -107,7 +107,9 @@ class Upkeep:
         return self.counts.head(_SHOWN).rows()
 
 
-def upkept(store: Store, now: Micros, *, progress: bool = False, stopped: Callable[[], bool] = lambda: False) -> Upkeep:
+def run_upkeep(
+    store: Store, now: Micros, *, progress: bool = False, stopped: Callable[[], bool] = lambda: False
+) -> Upkeep:
     """One pass as of ``now``, block by block: each is decided and written under the writer's lock, or left alone.
 
     ``stopped`` is asked between blocks. What a killed pass has written stays, and another pass does the rest.
@@ -122,7 +124,7 @@ def upkept(store: Store, now: Micros, *, progress: bool = False, stopped: Callab
         work.over_memories(memories, step)
         if edges:
             work.over_edges(edges, step)
-    work.events += [] if work.ended else clusters_kept(store, now)
+    work.events += [] if work.ended else keep_clusters(store, now)
     with store.reading():
         waiting = due_for_purge(store.state, store.versions.pack, now)
     at = pl.lit(now).cast(pl.Datetime("us", "UTC")).alias("at")
@@ -147,7 +149,7 @@ class _Pass:
         self.ended = False
         none = np.empty(0, dtype=np.int64)
         self.frames = [transitions(store.state, store.versions.pack, none, now).frame]
-        self.removed = [edges_told(store.state, none)]
+        self.removed = [edges_frame_of(store.state, none)]
 
     def over_memories(self, count: int, step: Step) -> None:
         for start in range(0, count, _BLOCK):
@@ -194,7 +196,7 @@ class _Pass:
             state = self.store.state
             gone = pruned(state, self.store.versions.pack, edges, self.now)
             ends = _distinct(np.concatenate(state.edges.ends(gone))) if again else gone[:0]
-            return (edges_told(state, gone), ends), Change(unlink=gone.tolist())
+            return (edges_frame_of(state, gone), ends), Change(unlink=gone.tolist())
 
         found = self._written(decide)
         if found is None:

@@ -222,12 +222,12 @@ class LabReview:
         if dry_run:
             with self._core.reading() as state:
                 apart, displaced = self._apart(state, names, instant)
-                told, now = _told(state, apart, creator), store.clock()
+                told, now = _described(state, apart, creator), store.clock()
         else:
             with store.writing() as tx:
                 state, now = store.state, store.clock()
                 apart, displaced = self._apart(state, names, instant)
-                told = _told(state, apart, creator)
+                told = _described(state, apart, creator)
                 if apart.now:
                     body = {"reason": reason, "was": apart.was, **apart.change(now).body()}
                     event = tx.event("quarantine", body, at=now)
@@ -320,7 +320,7 @@ def _check(names: dict[str, str | None], reason: str) -> None:
         refuse(checked_text(reason, where="reason"), "reason")
 
 
-def _told(state: State, apart: SetApart, creator: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def _described(state: State, apart: SetApart, creator: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """What changes, what else may want a look, and the edges that meet what goes."""
     after = {id: part["columns"]["status"] for part in apart.now if "status" in part["columns"] for id in part["ids"]}
     roles = {"quarantined": apart.rows, "summary": apart.summaries, "back": apart.back}

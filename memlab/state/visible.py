@@ -17,7 +17,7 @@ from memlab.schema import MEMORY, NEVER
 if TYPE_CHECKING:
     from memlab.state.state import State
 
-__all__ = ["Retold"]
+__all__ = ["VisibleBody"]
 
 Flags = NDArray[np.bool_]
 
@@ -26,7 +26,7 @@ _LISTED = ("ids", "probes", "verified", "rejected")
 _SINGLE = ("memory", "summary", "edit")
 
 
-class Retold:
+class VisibleBody:
     """The ``body`` of an event without the memories that are ``hidden``; ``seen`` and ``unseen`` count what it spoke
     of. Edges are numbered as in ``whole``, the state that has seen every event.
     """
