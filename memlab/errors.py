@@ -68,7 +68,7 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
     if near:
         return f"Did you mean {' or '.join(near)}?"
     if not options:
-        return "Nothing of that sort is declared."
+        return "There are none yet."
     shown = ", ".join(options[:most])
     return f"Known: {shown}{', ...' if len(options) > most else ''}."
 

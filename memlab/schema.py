@@ -104,7 +104,7 @@ PROVENANCES = ("user-stated", "user-corrected", "observed", "inferred", "extract
 SOURCES = ("conversation", "system", "file", "user-edit")
 STATUSES = (
     "active",
-    # let go, until someone restores it
+    # forgotten, until someone restores it
     "forgotten",
     # a fact's life
     "staged",

@@ -79,7 +79,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     order = np.argsort(nodes, kind="stable")
     nodes, groups = nodes[order], groups[order]
     if (nodes[1:] == nodes[:-1]).any():
-        raise InputError("A row has one label; these repeat.")
+        raise InputError(f"Row {nodes[:-1][nodes[1:] == nodes[:-1]][0]} is labelled more than once.")
     numbers = np.flatnonzero(edges.alive)
     source, target = edges.ends(numbers)
     left, right = _looked_up(nodes, groups, source), _looked_up(nodes, groups, target)

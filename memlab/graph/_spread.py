@@ -215,7 +215,7 @@ def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes)
         order = np.argsort(codes, kind="stable")
         codes, own = codes[order], own[order]
         if (codes[1:] == codes[:-1]).any():
-            raise InputError("A row is a seed once; these repeat.")
+            raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
     if not np.isfinite(own).all():
         at = int(np.argmax(~np.isfinite(own)))
         raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")

@@ -1,7 +1,7 @@
 """A history lived again under another pack: what was put in, at the times at which it was put in.
 
 Inputs are what a person or an agent did: remembered, asked, judged, linked, corrected. What the lab's own pack made of
-them (edges, merged duplicates, labels, promotions, what was let go) is left out, and decided anew. Time is simulated:
+them (edges, merged duplicates, labels, promotions, forgetting) is left out, and decided anew. Time is simulated:
 a year takes as long as its events, and upkeep runs when it is due in that time.
 """
 
@@ -197,7 +197,7 @@ class _Player:
         try:
             self._ids[id] = self._new.edit(memory, text=text, **fields).id
         except InputError:
-            return "the new lab let go of it"
+            return "the new lab has forgotten it"
         return None
 
     def _recall(self, event: Event) -> str | None:

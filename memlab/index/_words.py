@@ -324,4 +324,4 @@ def _check(path: Path, base: Segment, vocabulary: int, size: int) -> None:
         and (not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) < size))
     )
     if not sound:
-        raise DamagedLab(f"The words in {path} do not fit together; rebuild them.")
+        raise DamagedLab(f"The postings in {path} contradict each other: rebuild them.")

@@ -76,7 +76,7 @@ class WriterLock:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of the lock file, which lets go of the lock when it is closed."""
+    """A descriptor of the lock file, which releases the lock when it is closed."""
     try:
         # an object and no number: it is closed even if an interrupt strikes before anybody has it
         file = open(path, "r+b", buffering=0, opener=_created)  # noqa: SIM115 - a path has no opener

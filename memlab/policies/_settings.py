@@ -151,7 +151,7 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration(
             "forgotten-as",
             "word",
-            "status of what the forget policy lets go",
+            "status of what the forget policy forgets",
             words=("forgotten", "expired", "deleted"),
         ),
         SettingDeclaration("upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6),

@@ -240,8 +240,9 @@ SLOTS: dict[str, Slot] = {
         ),
         _slot(
             "forget",
-            "Whether a memory is let go: out of every recall, until it is restored. Upkeep asks it, after promote, of "
-            "all that take part in recall and of what was retracted; the setting forgotten-as says what becomes of it.",
+            "Whether a memory is forgotten: out of every recall, until it is restored. Upkeep asks it, after promote, "
+            "of all that take part in recall and of what was retracted; the setting forgotten-as says what becomes "
+            "of it.",
             _inputs(stages=("memory",)),
             "bool",
         ),

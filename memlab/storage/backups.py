@@ -56,7 +56,7 @@ def backups_in(folder: Path) -> list[Kept]:
 
 
 def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> Kept:
-    """Copy the journal into ``folder`` as its newest backup, and let go all but the newest ``keep``."""
+    """Copy the journal into ``folder`` as its newest backup, and delete all but the newest ``keep``."""
     with writing(f"A backup in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".draft-*"):

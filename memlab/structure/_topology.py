@@ -64,7 +64,7 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
     others = len(met) - int(is_memory.sum())
     count = len(met) if memories is None else memories + others
     if count < len(met):
-        raise InputError(f"Edges meet {len(met) - others} memories; there cannot be {memories}.")
+        raise InputError(f"memories is at least the number that the edges join, {len(met) - others}, not {memories}.")
     left, right = (graph.places(ends) for ends in edges.ends(numbers))
     upper = triu(graph.matrix, format="coo")
     pair_left, pair_right = upper.row.astype(np.int64), upper.col.astype(np.int64)

@@ -372,7 +372,7 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": [0, 0], "energy": [1.0, 1.0]}, "a seed once"),
+        ({"rows": [0, 0], "energy": [1.0, 1.0]}, "given more than once"),
         ({"rows": [3]}, r"rows 0\.\.2"),
         ({"rows": [-1]}, r"rows 0\.\.2"),
         ({"rows": [0, 1]}, "one energy each"),

@@ -174,7 +174,7 @@ class TestOnDisk:
         held["rows"] = held["rows"] + 3
         with path.open("wb") as file:
             np.savez(file, **held)
-        with pytest.raises(DamagedLab, match="fit together"):
+        with pytest.raises(DamagedLab, match="contradict each other"):
             Words.load(path)
         with pytest.raises(DamagedLab):
             Words.load(path.with_name("nothing"))

@@ -142,7 +142,7 @@ def test_the_natural_size_grows_with_the_root():
     ("vectors", "rows", "more", "message"),
     [
         (np.ones((2, 3)), [0], {}, "as many rows"),
-        (np.ones((2, 3)), [1, 1], {}, "repeat"),
+        (np.ones((2, 3)), [1, 1], {}, "given more than once"),
         (np.ones((2, 3)), [0.5, 1.5], {}, "whole numbers"),
         (np.full((2, 3), np.inf), [0, 1], {}, "finite"),
         (np.ones((2, 3)), [0, 1], {"min_size": 1}, "at least 2 members"),
@@ -188,7 +188,7 @@ def test_a_file_that_is_cut_or_does_not_fit_together_is_damaged(blobs, tmp_path)
     with np.load(path) as stored:
         arrays = dict(stored)
     np.savez(path, **(arrays | {"labels": arrays["labels"] + 5}))
-    with pytest.raises(DamagedLab, match="do not fit together"):
+    with pytest.raises(DamagedLab, match="contradict each other"):
         Clusters.load(path)
     np.savez(path, **(arrays | {"labels": np.array([{}] * 60)}))
     with pytest.raises(DamagedLab, match="cannot be read"):

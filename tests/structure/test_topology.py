@@ -83,7 +83,7 @@ def test_memories_that_nothing_joins_thin_the_graph_out():
     total = dict(topology(edges, communities(edges), memories=10).totals.iter_rows())
     assert (total["nodes"], total["joined"], total["components"]) == (10, 3, 8)
     assert total["density"] == pytest.approx(2 / 45)
-    with pytest.raises(InputError, match="Edges meet 3 memories"):
+    with pytest.raises(InputError, match="edges join, 3, not 2"):
         topology(edges, communities(edges), memories=2)
 
 

@@ -88,7 +88,9 @@ class Clusters:
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             raise DamagedLab(f"The clusters in {path} cannot be read: {error}") from None
         if not _sound(arrays) or not _known(settings):
-            raise DamagedLab(f"The clusters in {path} do not fit together; make them anew.")
+            raise DamagedLab(
+                f"The arrays in {path} contradict each other: find the clusters again with lab.clusters.find()."
+            )
         return cls(**arrays, method=method, settings=MappingProxyType(settings))
 
 
@@ -128,7 +130,9 @@ def clusters(
     numbers = numbers.astype(np.int64)
     order = np.argsort(numbers, kind="stable")
     if (np.diff(numbers[order]) == 0).any():
-        raise InputError("A row has one vector; these repeat.")
+        raise InputError(
+            f"Row {numbers[order][:-1][np.diff(numbers[order]) == 0][0]} is given more than once: a row has one vector."
+        )
     if not np.array_equal(order, np.arange(len(order))):
         matrix, numbers = matrix[order], numbers[order]
     if most < 2 or dimensions < 1 or not 0 < reach <= 1:

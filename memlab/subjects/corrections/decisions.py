@@ -128,7 +128,7 @@ def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = F
     )
 
 
-# -- letting go, and the way back -------------------------------------------------------------------------------
+# -- out of use, and the way back -------------------------------------------------------------------------------
 
 
 def without_use(state: State, rows: Sequence[int], status: str, now: int, reason: str | None = None) -> Change:
@@ -146,7 +146,7 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
     """These memories back to the status ``before`` (by row); those in use are left as they are.
 
     Bringing back is a use, and a time to live that ran out is over: else the next upkeep would let them go again. What
-    was superseded holds again, if what took its place is no longer in use; and why it was let go is no longer said.
+    was superseded holds again, if what took its place is no longer in use; and the reason is no longer kept.
 
     InputError for what cannot be restored: superseded by what is in use, or purged.
     """
@@ -181,7 +181,7 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
 def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
     """The status that each memory had before the one that it has: what its events tell, whoever wrote them.
 
-    What was restored is what it was before it was let go, so that one can go back step by step; but not to having been
+    What was restored is what it was before, so that one can go back step by step; but not to having been
     retracted, which the next upkeep would clean up. A memory that is told nothing of was active.
     """
     wanted = np.asarray(sorted(row + 1 for row in rows), dtype=np.int64)

@@ -33,7 +33,7 @@ class Past:
         if seq < self._state.seq or purged != self._purged:
             self._state, self._purged = new_state(), purged
         if seq > self._state.seq:
-            # let go meanwhile: an interrupt must leave none that is half folded
+            # put aside meanwhile: an interrupt must leave none that is half folded
             state, self._state = self._state, new_state()
             state.fold(self._journal.events(after=state.seq, upto=seq), self._journal)
             self._state = state

@@ -32,8 +32,8 @@ class LabUpkeep:
 
         Nothing fades by being written to: ``retention`` is a closed form of time. What a pass writes are transitions.
         The live pack's ``promote`` and ``label`` are asked of every memory that takes part in recall, then ``forget``
-        of these and of what was retracted; what is let go gets the status ``forgotten-as``. ``prune`` is asked of every
-        edge but those to tags. Under "companion" a memory goes from vivid over clear and hazy to fragment and is softly
+        of these and of what was retracted; what is forgotten gets the status ``forgotten-as``. ``prune`` is asked of
+        each edge but those to tags. Under "companion" a memory goes from vivid over clear and hazy to fragment and is softly
         deleted at no strength; under "factgraph" each memory, of whatever kind, is a fact: staged, confirmed at three
         accesses, or retracted and then cleaned up.
 

@@ -56,7 +56,7 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     """Those of ``rows`` that upkeep asks about: what takes part in recall, and what was retracted.
 
     What changed after ``now`` is left alone until the clock has caught up: time that runs backwards undoes nothing.
-    What was retracted is let go only at a later instant than that.
+    What was retracted is forgotten only at a later instant than that.
     """
     status = status_of(state, rows)
     wanted, changed = _ASKED[status], state.numbers["changed"]
