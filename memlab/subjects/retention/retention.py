@@ -33,9 +33,9 @@ class LabUpkeep:
         Nothing fades by being written to: ``retention`` is a closed form of time. What a pass writes are transitions.
         The live pack's ``promote`` and ``label`` are asked of every memory that takes part in recall, then ``forget``
         of these and of what was retracted; what is forgotten gets the status ``forgotten-as``. ``prune`` is asked of
-        each edge but those to tags. Under "companion" a memory goes from vivid over clear and hazy to fragment and is softly
-        deleted at no strength; under "factgraph" each memory, of whatever kind, is a fact: staged, confirmed at three
-        accesses, or retracted and then cleaned up.
+        each edge but those to tags. Under "companion" a memory goes from vivid over clear and hazy to fragment and is
+        softly deleted at no strength; under "factgraph" each memory, of whatever kind, is a fact: staged, confirmed at
+        three accesses, or retracted and then cleaned up.
 
         A pass writes one event for each block of memories in which something changed, and none where nothing did. So
         a second pass at the same ``now`` writes nothing, and one that was killed is finished by the next. A memory that
