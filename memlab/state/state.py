@@ -6,7 +6,7 @@ equals the fold of all, so a snapshot is nothing but a fold that was written dow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -87,6 +87,22 @@ class State:
         self._last, self._followed = np.zeros(0, dtype=np.int64), 0
         self._frame: tuple[int, pl.DataFrame] | None = None
 
+    @classmethod
+    def of_rows(
+        cls, columns: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, at: int, like: State
+    ) -> State:
+        """The rows that remembering these would add to ``like``, in a state of their own: without ids and edges yet."""
+        rows = cls()
+        rows.fingerprint, rows.embedder_name, rows.vectors = (
+            like.fingerprint,
+            like.embedder_name,
+            Vectors(like.vectors.dim),
+        )
+        rows._add_rows(columns, len(texts), at=at, seq=like.seq + 1)
+        rows._add_texts(texts)
+        rows.vectors.append(vectors)
+        return rows
+
     def __len__(self) -> int:
         return len(self.contexts)
 
@@ -161,7 +177,7 @@ class State:
             if name in self.numbers:
                 self.numbers[name].set(rows, _stored(name, values))
             elif name in self.names:
-                self._known_words(event, name, values)
+                self._known_words(event.seq, name, values)
                 self.names[name].set(rows, values)
             elif name in self.notes:
                 self.notes[name].set(rows.tolist(), values)
@@ -187,25 +203,34 @@ class State:
                 self._tag(row, [fresh], event.at)
         self.lists[name] = lists.changed(rows.tolist(), values)
 
-    def _known_words(self, event: Happened, name: str, values: Any) -> None:
+    def _known_words(self, seq: int, name: str, values: Any) -> None:
         if MEMORY[name].storage == "word":
             for word in [values] if isinstance(values, str) else values:
                 if word not in MEMORY[name].words:
                     raise NewerLab(
-                        f'Event {event.seq} sets {name} to "{word}", which this version of memlab does not know. '
+                        f'Event {seq} sets {name} to "{word}", which this version of memlab does not know. '
                         "Open the lab with the version that wrote it."
                     )
 
     def _remember(self, event: Happened) -> None:
         body = event.body
         count, columns = body["count"], body["columns"]
+        self._add_rows(columns, count, at=event.at, seq=event.seq)
+        if "edges" in body:
+            self._link(event)
+        if event.kind in _ADDING:
+            self._tag(len(self) - count, _spread(columns.get("tags"), count), event.at)
+        self.generation += 1
+
+    def _add_rows(self, columns: Mapping[str, Any], count: int, *, at: int, seq: int) -> None:
+        """Rows without edges; their texts and vectors follow."""
         for name in columns:
             if name not in MEMORY:
                 raise NewerLab(
-                    f'Event {event.seq} remembers a "{name}", which this version of memlab does not know. '
+                    f'Event {seq} remembers a "{name}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
-        created = columns.get("created", event.at)
+        created = columns.get("created", at)
         for name, numbers in self.numbers.items():
             given = created if name in ("created", "accessed") else columns.get(name, _absent(name))
             if isinstance(given, list):
@@ -217,15 +242,10 @@ class State:
             for name, column in kept.items():
                 given = columns.get(name, MEMORY[name].default)
                 if name in columns and kept is self.names:
-                    self._known_words(event, name, given)
+                    self._known_words(seq, name, given)
                 (column.append(given) if isinstance(given, list) else column.extend(given, count))
-
-        def column_of(name: str) -> list[Any]:
-            given = columns.get(name)
-            return given if isinstance(given, list) else [given] * count
-
-        self.refs.append(column_of("ref"))
-        projects, sessions = column_of("project"), column_of("session")
+        self.refs.append(_spread(columns.get("ref"), count))
+        projects, sessions = (_spread(columns.get(name), count) for name in ("project", "session"))
         self.contexts.append(
             [
                 None if session is None else f"{project or ''}\x1f{session}"
@@ -233,11 +253,6 @@ class State:
             ]
         )
         self.nodes.grow(len(self))
-        if "edges" in body:
-            self._link(event)
-        if event.kind in _ADDING:
-            self._tag(len(self) - count, column_of("tags"), event.at)
-        self.generation += 1
 
     def _import(self, event: Happened) -> None:
         if event.body.get("count"):
@@ -305,16 +320,19 @@ class State:
     def _read_contents(self, contents: Contents) -> None:
         known = len(self.texts)
         if known < len(self):
-            texts = contents.texts(range(known + 1, len(self) + 1))
-            self.texts.append(texts)
-            speakers = self.names["speaker"]
-            said = [as_said(text, speakers.at(known + row)) for row, text in enumerate(texts)]
-            for words in (self.words, *self.other_words.values()):
-                words.append(said)
-            self.asks.append(["?" in text for text in texts])
+            self._add_texts(contents.texts(range(known + 1, len(self) + 1)))
         if len(self.vectors) < len(self):
             for _, block in contents.vectors(self.fingerprint, after_id=len(self.vectors)):
                 self.vectors.append(block[: len(self) - len(self.vectors)])
+
+    def _add_texts(self, texts: Sequence[str]) -> None:
+        """The texts of the rows that have none yet."""
+        known, speakers = len(self.texts), self.names["speaker"]
+        self.texts.append(texts)
+        said = [as_said(text, speakers.at(known + row)) for row, text in enumerate(texts)]
+        for words in (self.words, *self.other_words.values()):
+            words.append(said)
+        self.asks.append(["?" in text for text in texts])
 
     def words_in(self, language: str) -> Words:
         """The postings in one of ``memlab.index.LANGUAGES``. Whoever first asks for another than the usual one waits
@@ -409,6 +427,11 @@ def as_said(text: str, speaker: str | None) -> str:
     Measured on real conversations: recall@10 of the dense search alone .47 without the name and .56 with it.
     """
     return text if speaker is None else f"{speaker}: {text}"
+
+
+def _spread(given: Any, count: int) -> list[Any]:
+    """A column of an event as a list: one value may stand for all rows."""
+    return given if isinstance(given, list) else [given] * count
 
 
 def _absent(name: str) -> float | bool | int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
-from memlab.journal import Event
 from memlab.policies import Pack
 from memlab.recall import Filters, Population, Question
 from memlab.schema import RECALLABLE
-from memlab.state import State
+from memlab.state import State, compact
 from memlab.subjects.core import Core
 from memlab.subjects.linking.decisions import linked
 from memlab.subjects.linking.linked import Linked
@@ -35,14 +34,23 @@ class Comparing:
         core.store.refresh_index()
         self._core = core
 
-    def before(self, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int) -> Linked:
-        """Of what is not stored yet: the body of the ``remember`` event that would store all of it at ``now``."""
-        state, first = self._core.store.state, int(body["first"])
-        fresh = _fresh(state, body, texts, vectors, now=now)
+    def before(
+        self,
+        columns: Mapping[str, list[Any]],
+        edges: Mapping[str, Any] | None,
+        texts: Sequence[str],
+        vectors: NDArray[np.int8],
+        *,
+        first: int,
+        now: int,
+    ) -> Linked:
+        """Of what is not stored yet: memories from the id ``first`` on, and the ``next`` edges that lead to them."""
+        state = self._core.store.state
+        fresh = State.of_rows(compact(columns), texts, vectors, at=now, like=state)
         before = np.full(len(fresh), -1, dtype=np.int64)
-        if "edges" in body:
-            before[np.asarray(body["edges"]["target"], dtype=np.int64) - first] = (
-                np.asarray(body["edges"]["source"], dtype=np.int64) - 1
+        if edges is not None:
+            before[np.asarray(edges["target"], dtype=np.int64) - first] = (
+                np.asarray(edges["source"], dtype=np.int64) - 1
             )
         joint = PairedState(state, self._core.pack, now, fresh=fresh, before=before)
         kinds = fresh.names["kind"]
@@ -82,30 +90,6 @@ class Comparing:
     def _populate(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
         question = Question("", at=0, project=project, session=session, filters=filters)
         return self._core.recaller.population(self._core.store.state, question)
-
-
-class _Held:
-    """Texts and vectors that are in no journal yet."""
-
-    def __init__(self, texts: Sequence[str], vectors: NDArray[np.int8]) -> None:
-        self._texts, self._vectors = texts, vectors
-
-    def texts(self, ids: Sequence[int]) -> list[str]:
-        return [self._texts[id - 1] for id in ids]
-
-    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        yield after_id + 1, self._vectors[after_id:]
-
-
-def _fresh(
-    state: State, body: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, now: int
-) -> State:
-    """What the event will amount to, in a state of its own: one definition of what is remembered, the fold's."""
-    embedder = {"fingerprint": state.fingerprint, "name": state.embedder_name, "dim": state.vectors.dim}
-    alone = {"first": 1, "count": body["count"], "columns": body["columns"]}
-    fresh = State()
-    fresh.fold([Event(1, now, "embedder", embedder), Event(2, now, "remember", alone)], _Held(texts, vectors))
-    return fresh
 
 
 def waiting_of(state: State) -> Waiting:

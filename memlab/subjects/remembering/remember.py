@@ -19,7 +19,7 @@ from memlab.subjects.linking.comparing import Comparing, check_linking, linking_
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.worker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
-from memlab.subjects.remembering.body import chosen, remembering, with_confidence, with_visibility, without
+from memlab.subjects.remembering.body import chained, chosen, remembering, with_confidence, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
@@ -70,14 +70,12 @@ class Remembering:
             with_visibility(columns, unsaid, pack)
             check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
-            body = remembering(state, columns, first, count, chain=chain)
             if how == "now":
-                linked = Comparing(self._core).before(body, texts, vectors, now=now)
-                kept = linked.kept
-                if not kept.all():
+                edges = chained(state, columns, first, count) if chain else None
+                linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
+                if not (kept := linked.kept).all():
                     columns = {name: chosen(values, kept) for name, values in columns.items()}
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
-                    body = remembering(state, columns, first, count, chain=chain)
             check_sessions(state, pack, columns, count)
             ids = range(first, first + count)
             standing: Sequence[int] = ids if linked is None else linked.stands
@@ -85,7 +83,7 @@ class Remembering:
                 (standing[row], found) for row, screening in enumerate(screenings) for found in screening.findings
             )
             if count:
-                body |= redactions(findings)
+                body = remembering(state, columns, first, count, chain=chain) | redactions(findings)
                 tx.payloads(ids, texts)
                 tx.vectors(first, store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
