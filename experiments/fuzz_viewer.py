@@ -318,7 +318,7 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
         id = life.ids[step.told["key"]]
         if verb == "deprecate":
             return life.lab.review.deprecate(id, "it is wrong").frame
-        done = getattr(life.lab, verb)(id)
+        done = getattr(life.lab.facts if verb == "retract" else life.lab, verb)(id)
         return None if verb == "purge" else getattr(done, "frame", None)
 
     return call

@@ -5,7 +5,15 @@ from memlab.state.compact import compact, redactions, refuse_names
 from memlab.state.entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.state.fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
 from memlab.state.projections import Happened, Projection
-from memlab.state.snapshot import Decided, OldSnapshot, Snapshot, latest_snapshot, load_snapshot, save_snapshot
+from memlab.state.snapshot import (
+    Decided,
+    OldSnapshot,
+    Snapshot,
+    latest_snapshot,
+    load_snapshot,
+    remove_snapshot,
+    save_snapshot,
+)
 from memlab.state.state import Contents, State, as_said, stamps
 from memlab.state.tombstones import PLACEHOLDER, Tombstones, plain
 from memlab.state.view import EVERYONE, Asker, Seen, hidden_from, same_edges, seen_rows
@@ -43,6 +51,7 @@ __all__ = [
     "plain",
     "redactions",
     "refuse_names",
+    "remove_snapshot",
     "same_edges",
     "save_snapshot",
     "seen_rows",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from memlab.state.columns import Latest, Names, Texts
 from memlab.state.projections import Projection
 from memlab.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 
-__all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "save_snapshot"]
+__all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "remove_snapshot", "save_snapshot"]
 
 _FORMAT = 5
 _PREFIX, _DRAFT = "snapshot-", ".draft-"
@@ -67,15 +68,23 @@ def save_snapshot(
         draft.mkdir()
         try:
             _write(state, draft, lab, chain, decided)
-            shutil.rmtree(final, ignore_errors=True)
+            remove_snapshot(final)
             draft.rename(final)
             sync(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     for other in folder.glob(f"{_PREFIX}*"):
         if other.name != final.name:
-            shutil.rmtree(other, ignore_errors=True)
+            remove_snapshot(other)
     return final
+
+
+def remove_snapshot(path: Path) -> None:
+    """Remove a snapshot, if it is there. It is renamed first: a killed process leaves a draft, and no half of one."""
+    left = path.with_name(f"{_DRAFT}{os.getpid()}-{path.name}")
+    with suppress(OSError):
+        path.rename(left)
+    shutil.rmtree(left, ignore_errors=True)
 
 
 def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[Decided]) -> None:

@@ -40,6 +40,7 @@ from memlab.state import (
     as_said,
     latest_snapshot,
     load_snapshot,
+    remove_snapshot,
     save_snapshot,
 )
 from memlab.storage.backups import BACKUPS
@@ -367,7 +368,7 @@ class Store:
         """Remove a snapshot that is not believed; where that cannot be, the next opening tells of it again."""
         if not self.journal.read_only:
             with suppress(LabBusy), self.derived.held(0.0):
-                shutil.rmtree(snapshot, ignore_errors=True)
+                remove_snapshot(snapshot)
 
     def _sweep(self) -> None:
         """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
