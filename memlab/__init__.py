@@ -13,13 +13,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from memlab.version import __version__
 
 if TYPE_CHECKING:
     from memlab import examples as examples
     from memlab import ingest as ingest
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
+    from memlab.bench import bench_locomo as bench_locomo
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import DamageWarning as DamageWarning
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from memlab.errors import LabError as LabError
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
-    from memlab.evaluation import bench_locomo as bench_locomo
     from memlab.evaluation import evaluate as evaluate
     from memlab.evaluation import tune as tune
     from memlab.history import compare as compare
@@ -73,7 +73,7 @@ _WHERE = {
     "Pack": "policies",
     "PolicyError": "errors",
     "Slates": "slates",
-    "bench_locomo": "evaluation",
+    "bench_locomo": "bench",
     "check": "subjects.backups.checking",
     "compare": "history",
     "evaluate": "evaluation",

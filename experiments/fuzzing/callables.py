@@ -71,9 +71,10 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         for name, function in _methods(cls):
             classes += _returned(function)
             found[f"{cls.__name__}.{name}"] = function
-        for name, hint in vars(cls).get("__annotations__", {}).items():
-            if not name.startswith("_"):
-                classes += _classes(_evaluated(hint, sys.modules[cls.__module__]))
+        for base in cls.__mro__:
+            for name, hint in vars(base).get("__annotations__", {}).items():
+                if not name.startswith("_") and base.__module__.startswith("memlab"):
+                    classes += _classes(_evaluated(hint, sys.modules[base.__module__]))
     return {
         name: function
         for name, function in sorted(found.items())

@@ -39,7 +39,7 @@ def bench() -> None:
 @as_json_option
 def locomo(path: Path | None, packs: tuple[str, ...], download: bool, as_json: bool) -> None:
     """Rank the turns of LoCoMo-format conversations with every pack."""
-    from memlab.evaluation import bench_locomo
+    from memlab.bench import bench_locomo
     from memlab.ingest import download_locomo, read_locomo
 
     if path is None and not download:

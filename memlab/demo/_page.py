@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memlab import __version__
 from memlab.demo import figures
 from memlab.demo._result import SLOT, SOURCE, DemoResult
 from memlab.drawing import element, svg
+from memlab.version import __version__
 
 if TYPE_CHECKING:
     from memlab.demo.quarter import Quarter

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memlab.bench import BenchResult
     from memlab.demo.quarter import Quarter
-    from memlab.evaluation import BenchResult
     from memlab.ingest import LabelledConversation
     from memlab.recall import Hit, Hits, ScoreExplanation
 

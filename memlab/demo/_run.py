@@ -96,8 +96,8 @@ def run_demo(
         embedder = lab.embedder.fingerprint
 
     # From here on seconds pass, so what they need is imported only now.
+    from memlab.bench import bench_locomo
     from memlab.demo._page import page
-    from memlab.evaluation import bench_locomo
 
     bench = bench_locomo([labelled], dataset=talk.name, progress=progress)
     say(f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own")

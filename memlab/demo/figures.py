@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from memlab.bench import BenchResult
     from memlab.demo.quarter import Quarter
-    from memlab.evaluation import BenchResult
     from memlab.recall import Hit, Hits, ScoreExplanation
 
 __all__ = [

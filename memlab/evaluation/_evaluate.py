@@ -12,8 +12,9 @@ import polars as pl
 from memlab.arguments import Seed, checked
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._compare import Contest, compare
-from memlab.evaluation._evaluation import Evaluation, PolicyValue, Settings
+from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._feedback import Horizon, horizon_micros
+from memlab.evaluation._findings import PolicyValue, Settings
 from memlab.evaluation._fingerprints import read_fingerprints
 from memlab.evaluation._gates import Gate, bounded_only
 from memlab.evaluation._inclusion import Estimator, horvitz_thompson, self_normalised

@@ -9,13 +9,12 @@ import numpy as np
 
 from memlab.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, drawn
 from memlab.errors import InputError, UnknownName
+from memlab.evaluation._disagreements import Disagreement
+from memlab.evaluation._findings import Findings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from memlab.evaluation._disagreements import Disagreement
-    from memlab.evaluation._evaluation import Evaluation
 
 __all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_weights", "figure", "height_of"]
 
@@ -27,9 +26,9 @@ _MOST_LINES = len(CYCLE)
 _MOST_RANKS = 8
 
 
-def figure(ev: Evaluation, kind: str) -> Figure:
+def figure(ev: Findings, kind: str) -> Figure:
     """One of the figures of ``Evaluation.figure``."""
-    makers: dict[str, Callable[[Evaluation], Draw]] = {
+    makers: dict[str, Callable[[Findings], Draw]] = {
         "leaderboard": draw_leaderboard,
         "weights": draw_weights,
         "disagreement": _greatest,
@@ -40,12 +39,12 @@ def figure(ev: Evaluation, kind: str) -> Figure:
     return drawn(makers[kind](ev), width=width, height=height or height_of(ev))
 
 
-def height_of(ev: Evaluation) -> float:
+def height_of(ev: Findings) -> float:
     """Inches that a leaderboard needs."""
     return 1.0 + 0.36 * max(1, len(ev.rows))
 
 
-def draw_leaderboard(ev: Evaluation) -> Draw:
+def draw_leaderboard(ev: Findings) -> Draw:
     """One line a policy: its value with its interval, its bounds in grey, and the model's guess as a hollow diamond."""
     rows = list(reversed(ev.rows))
     labels = ev.settings.measure == "labels"
@@ -91,7 +90,7 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
     return draw
 
 
-def _range(ev: Evaluation) -> tuple[float, float]:
+def _range(ev: Findings) -> tuple[float, float]:
     """What holds every interval and its model's guess; wide bounds and guesses of what is withheld may run out."""
     valued = [row for row in ev.rows if row.value is not None]
     ends = [end for row in ev.rows if row.value for end in (row.value.value, row.value.low, row.value.high)]
@@ -103,7 +102,7 @@ def _range(ev: Evaluation) -> tuple[float, float]:
     return min(known) - room, max(known) + room
 
 
-def draw_weights(ev: Evaluation) -> Draw:
+def draw_weights(ev: Findings) -> Draw:
     """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
     if ev.settings.measure == "labels":
         raise InputError("Labels are counted, not weighted: there is no figure of weights.")
@@ -136,7 +135,7 @@ def draw_weights(ev: Evaluation) -> Draw:
     return draw
 
 
-def _greatest(ev: Evaluation) -> Draw:
+def _greatest(ev: Findings) -> Draw:
     pair = ev.pair
     if pair is None:
         raise InputError("A disagreement needs two policies that could be evaluated.")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._findings import Findings, PolicyValue
 from memlab.evaluation._gates import rounded
-
-if TYPE_CHECKING:
-    from memlab.evaluation._evaluation import Evaluation, PolicyValue
 
 __all__ = ["as_html", "as_text", "caption", "headline", "interval", "number", "reasons", "remarks", "stars"]
 
@@ -31,7 +28,7 @@ def stars(p: float) -> str:
     return "" if np.isnan(p) else "*" * sum(p < threshold for threshold in (0.001, 0.01, 0.05))
 
 
-def caption(ev: Evaluation) -> str:
+def caption(ev: Findings) -> str:
     """What kind of number this is."""
     held = f"{_counted(ev.recalls, 'recall')} in {_counted(ev.clusters, 'cluster')}"
     if ev.settings.measure == "labels":
@@ -43,7 +40,7 @@ def caption(ev: Evaluation) -> str:
     )
 
 
-def headline(ev: Evaluation) -> str:
+def headline(ev: Findings) -> str:
     """The finding in one sentence."""
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
@@ -65,7 +62,7 @@ def headline(ev: Evaluation) -> str:
     return f"Nothing in this log shows a policy to be better than {ev.baseline}."
 
 
-def reasons(ev: Evaluation) -> list[tuple[str, str]]:
+def reasons(ev: Findings) -> list[tuple[str, str]]:
     """Policies and the reason that they share, for everything that has no value."""
     told = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
     told += [(row.policy, f"withheld. {gate}") for row in ev.rows for gate in row.closed]
@@ -77,7 +74,7 @@ def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     return [(_listed(policies), reason) for reason, policies in shared.items()]
 
 
-def remarks(ev: Evaluation) -> list[str]:
+def remarks(ev: Findings) -> list[str]:
     told = []
     if ev.needed is not None:
         first, second, count = ev.needed
@@ -98,7 +95,7 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def cells(ev: Evaluation) -> tuple[list[str], list[list[str]]]:
+def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
     labels = ev.settings.measure == "labels"
     metrics = list(ev.rows[0].metrics) if labels and ev.rows else []
     head = ["policy", "value", "interval", f"to {ev.baseline}", "interval", "p", ""]
@@ -123,7 +120,7 @@ def cells(ev: Evaluation) -> tuple[list[str], list[list[str]]]:
     return [*head, "kind", "verdict"], rows
 
 
-def _feedback_cells(ev: Evaluation, row: PolicyValue) -> list[str]:
+def _feedback_cells(ev: Findings, row: PolicyValue) -> list[str]:
     assert row.measured is not None
     return [
         f"{number(row.lower, 2)}..{number(row.upper, 2)}" if row.measured.unsupported >= 0.005 else "",
@@ -139,7 +136,7 @@ _LEGEND = {
 }
 
 
-def as_text(ev: Evaluation) -> str:
+def as_text(ev: Findings) -> str:
     lines = [headline(ev), caption(ev)]
     if ev.rows:
         head, rows = cells(ev)
@@ -160,7 +157,7 @@ def as_text(ev: Evaluation) -> str:
     return "\n".join([*lines, *([""] if told else []), *told])
 
 
-def as_html(ev: Evaluation) -> str:
+def as_html(ev: Findings) -> str:
     parts = [
         f"<p><b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span></p>",
     ]

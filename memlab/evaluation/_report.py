@@ -6,19 +6,17 @@ import hashlib
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from memlab import __version__
 from memlab.drawing import svg
 from memlab.errors import InputError
 from memlab.evaluation._figures import SIZES, draw_disagreement, draw_leaderboard, draw_weights, height_of
+from memlab.evaluation._findings import Findings
 from memlab.evaluation._gates import GATES
 from memlab.evaluation._render import caption, headline, interval, number, reasons, remarks, stars
-
-if TYPE_CHECKING:
-    from memlab.evaluation._evaluation import Evaluation
+from memlab.version import __version__
 
 __all__ = ["log_digest", "page", "write_report"]
 
@@ -27,7 +25,7 @@ _PACKAGES = ("polars", "numpy")
 _EXAMPLES = 4
 
 
-def write_report(ev: Evaluation, path: Path) -> Path:
+def write_report(ev: Findings, path: Path) -> Path:
     """Write the page. ``InputError`` where that is not possible."""
     html = page(ev)
     try:
@@ -38,7 +36,7 @@ def write_report(ev: Evaluation, path: Path) -> Path:
     return path
 
 
-def page(ev: Evaluation) -> str:
+def page(ev: Findings) -> str:
     """The page. Everything that came from text is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -78,7 +76,7 @@ def page(ev: Evaluation) -> str:
     )
 
 
-def reproduction(ev: Evaluation) -> str:
+def reproduction(ev: Findings) -> str:
     """The call that gives this evaluation again."""
     settings = ev.settings
     given = ", ".join(repr(name) for name in ev.given)
@@ -92,7 +90,7 @@ def reproduction(ev: Evaluation) -> str:
     return (",\n" + " " * len("memlab.evaluate(")).join(parts)
 
 
-def log_digest(ev: Evaluation) -> str:
+def log_digest(ev: Findings) -> str:
     """A sha256 of what the log says: recalls, candidates, probabilities, what was shown and what it earned."""
     log = ev._log
     digest = hashlib.sha256()

@@ -22,10 +22,10 @@ from memlab.printable import printable
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE, single_valued
 from memlab.state import State
+from memlab.subjects.projections import new_state
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from memlab.subjects.projections import new_state
 
 __all__ = ["Comparison", "compare"]
 
@@ -70,7 +70,7 @@ class Comparison:
         """Four panels: size, junk, stale hits, retained value."""
         from memlab.history._figure import figure
 
-        return figure(self)
+        return figure(self.labs, self.frame)
 
     def _repr_html_(self) -> str:
         from memlab.drawing import element

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,8 +12,6 @@ from memlab.drawing import CYCLE, GREY, drawn
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from memlab.history._compare import Comparison
 
 __all__ = ["figure"]
 
@@ -27,7 +26,7 @@ _STYLES = ("-", *((0, dashes) for dashes in _DASHES))
 """By turns, so that a line shows through the gaps of one that lies on it: several labs are often at 0 together."""
 
 
-def figure(found: Comparison) -> Figure:
+def figure(labs: Sequence[str], frame: pl.DataFrame) -> Figure:
     """One panel a measure, one line a lab; a lab without a value at an instant has a gap there."""
 
     def draw(axes: Axes) -> None:
@@ -38,8 +37,8 @@ def figure(found: Comparison) -> Figure:
         axes.remove()
         panels = whole.subplots(2, 2, sharex=True)
         for panel, (column, title, unit) in zip(panels.flat, _PANELS, strict=True):
-            for place, name in enumerate(found.labs):
-                line = found.frame.filter(pl.col("lab") == name)
+            for place, name in enumerate(labs):
+                line = frame.filter(pl.col("lab") == name)
                 panel.plot(
                     line["at"].to_list(),
                     line[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
@@ -55,7 +54,7 @@ def figure(found: Comparison) -> Figure:
             panel.set_ylabel(unit)
             panel.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
             panel.set_ylim(bottom=0)
-            if not found.frame[column].drop_nulls().len():
+            if not frame[column].drop_nulls().len():
                 panel.text(0.5, 0.5, "nothing to measure", transform=panel.transAxes, ha="center", color=GREY)
         for panel in panels[1]:
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]

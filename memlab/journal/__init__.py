@@ -13,7 +13,7 @@ from memlab.journal._journal import Journal
 from memlab.journal._lock import WriterLock
 from memlab.journal._migration import Mend
 from memlab.journal._reading import Reading
-from memlab.journal._scrub import Scrub, expunge
+from memlab.journal._scrub import Scrub
 from memlab.journal._transaction import Transaction
 from memlab.journal._until import Until
 
@@ -35,7 +35,6 @@ __all__ = [
     "WriterLock",
     "connected",
     "copied",
-    "expunge",
     "faults",
     "head_of",
     "present",

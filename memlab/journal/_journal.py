@@ -272,6 +272,27 @@ class Journal(Reading):
                     with translated(self.path):
                         _undo(writer)
 
+    def expunge(self) -> None:
+        """Leave nothing of what was overwritten in the journal's files. Takes as much room again meanwhile.
+
+        ReadOnlyLab; LabBusy if another process reads an old state of the journal for longer than the timeout.
+        """
+        writer = self._writer
+        if writer is None:
+            raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
+        if self.path is None:
+            return
+        with self._lock.held(self._timeout), translated(self.path):
+            writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
+            writer.execute("PRAGMA secure_delete=ON")
+            writer.execute("VACUUM")
+            (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise LabBusy(
+                f"{self.path} is read by another process that keeps an old state of it: what was overwritten can be "
+                "read from its files until that process ends its reading and the lab is opened again."
+            )
+
     def close(self) -> None:
         """Move the log into the database and let the files go. Closing twice is the same as once."""
         if self.closed:

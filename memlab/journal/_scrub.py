@@ -1,7 +1,7 @@
 """Taking content out of a journal that otherwise only grows, so that no byte of it is left in its files.
 
-What is taken out is overwritten in one transaction; then the log is emptied and the database written anew, because
-SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
+What is taken out is overwritten in one transaction; then ``Journal.expunge`` empties the log and writes the database
+anew, because SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ import os
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import DamagedLab, LabBusy, ReadOnlyLab
-from memlab.journal._database import GENERATION, IDENTITY, RESTORE, translated
+from memlab.errors import DamagedLab
+from memlab.journal._database import GENERATION, IDENTITY, RESTORE
 from memlab.journal._event import encoded
 from memlab.journal._reading import vectors_are_sound
 from memlab.journal._sums import CHAIN_BYTES, chained, checksum, content_of, first_link
 
-if TYPE_CHECKING:
-    from memlab.journal._journal import Journal
-
-__all__ = ["Scrub", "expunge", "rechain"]
+__all__ = ["Scrub", "rechain"]
 
 _AT_ONCE = 900
 
@@ -114,25 +111,3 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
         data = matrix.tobytes()
         row = (data, checksum(embedder, first, count, dim, data), *key)
         connection.execute("UPDATE vector SET data = ?, sum = ? WHERE embedder = ? AND first_id = ?", row)
-
-
-def expunge(journal: Journal) -> None:
-    """Leave nothing of what was overwritten in the journal's files. Takes as much room again meanwhile.
-
-    LabBusy if another process reads an old state of the journal for longer than the journal's timeout.
-    """
-    writer = journal._writer
-    if writer is None:
-        raise ReadOnlyLab(f"{journal.path} was opened with read_only=True.")
-    if journal.path is None:
-        return
-    with journal._lock.held(journal._timeout), translated(journal.path):
-        writer.execute(f"PRAGMA busy_timeout={round(journal._timeout * 1000)}")
-        writer.execute("PRAGMA secure_delete=ON")
-        writer.execute("VACUUM")
-        (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise LabBusy(
-            f"{journal.path} is read by another process that keeps an old state of it: what was overwritten can be "
-            "read from its files until that process ends its reading and the lab is opened again."
-        )

@@ -18,12 +18,12 @@ from memlab.errors import DamagedLab, InputError, LabError
 from memlab.journal._database import RESTORE
 from memlab.journal._event import Event, decoded, encoded
 from memlab.journal._reading import vectors_are_sound
+from memlab.journal._scrub import Scrub
 from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of
 from memlab.privacy import refuse, refuse_strings
 
 if TYPE_CHECKING:
     from memlab.journal._reading import Reading
-    from memlab.journal._scrub import Scrub
     from memlab.privacy import Screened
 
 __all__ = ["Transaction"]
@@ -149,7 +149,7 @@ class Transaction:
         self._add(_META, [(*row, checksum(*row))])
 
     def scrub(self, scrub: Scrub) -> None:
-        """Overwrite what earlier writes stored; ``expunge`` then removes the bytes."""
+        """Overwrite what earlier writes stored; ``Journal.expunge`` then removes the bytes."""
         self._check_open()
         self._scrubs.append(scrub)
 

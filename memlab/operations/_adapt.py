@@ -124,7 +124,7 @@ def _search(lab: OperableLab, seed: int) -> Adapted:
     tunable = _tunable(policy)
     if tunable is None:
         return kept("the policy has no number that could be another one")
-    from memlab.evaluation import tune
+    from memlab.evaluation import tune  # a twentieth of what opening a lab takes: loaded where it is asked for
 
     try:
         found = tune(slates, tunable, missing="censor", folds=_FOLDS, budget=_BUDGET, seed=seed)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from memlab.slates._schema import IDS
-
-if TYPE_CHECKING:
-    from memlab.slates._tables import Slates
 
 __all__ = ["Summary", "summary_of"]
 
@@ -31,6 +28,9 @@ class Summary:
     packs: tuple[tuple[str, int], ...]
     probes: float
     judged: float
+    features: tuple[str, ...]
+    policies: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -47,18 +47,40 @@ class Summary:
             ("sampler", _counted(self.samplers) or "not told"),
             ("packs", _counted(self.packs) or "not told"),
             ("time", span),
+            *([("features", _clipped(self.features))] if self.features else []),
+            *([("policies", _clipped(self.policies))] if self.policies else []),
         ]
+
+    def as_text(self) -> str:
+        """For a terminal."""
+        rows = [*self.rows, *(("note", note) for note in self.notes)]
+        return "\n".join(["<Slates", *(f"  {name:<11}{text}" for name, text in rows)]) + ">"
+
+    def as_html(self) -> str:
+        """For a notebook."""
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.rows
+        )
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return f"<div><table>{rows}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
 
 
 def _counted(pairs: tuple[tuple[str, int], ...]) -> str:
     return pairs[0][0] if len(pairs) == 1 else ", ".join(f"{name} ({count:,})" for name, count in pairs)
 
 
-def summary_of(slates: Slates) -> Summary:
-    """The summary of a log; the features are not read, and a column that the tables lack counts as untold."""
-    asked = set(slates.decisions.collect_schema().names())
-    told = slates.exposures.join(slates.feedback, on=list(IDS), how="semi").select(judged=pl.len())
-    probes = pl.col("probe").mean() if "probe" in slates.exposures.collect_schema().names() else pl.lit(0.0)
+def summary_of(
+    tables: Sequence[pl.LazyFrame], *, features: tuple[str, ...], policies: tuple[str, ...], notes: tuple[str, ...]
+) -> Summary:
+    """The summary of a log's four tables; values of features are not read, and a column that the tables lack counts as
+    untold.
+    """
+    decisions, candidates, exposures, feedback = tables
+    asked = set(decisions.collect_schema().names())
+    told = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
+    probes = pl.col("probe").mean() if "probe" in exposures.collect_schema().names() else pl.lit(0.0)
     overall = [
         pl.len().alias("decisions"),
         (pl.col("cluster").n_unique() if "cluster" in asked else pl.len()).alias("clusters"),
@@ -68,12 +90,12 @@ def summary_of(slates: Slates) -> Summary:
     named = [name for name in ("sampler", "pack") if name in asked]
     parts = pl.collect_all(
         [
-            slates.decisions.select(overall),
-            slates.candidates.select(candidates=pl.len()),
-            slates.exposures.select(pl.len().alias("shown"), probes.alias("probes")),
+            decisions.select(overall),
+            candidates.select(candidates=pl.len()),
+            exposures.select(pl.len().alias("shown"), probes.alias("probes")),
             told,
             *(
-                slates.decisions.filter(pl.col(name).is_not_null())
+                decisions.filter(pl.col(name).is_not_null())
                 .group_by(name)
                 .len()
                 .sort("len", name, descending=[True, False])
@@ -94,29 +116,10 @@ def summary_of(slates: Slates) -> Summary:
         packs=counts.get("pack", ()),
         probes=row["probes"] or 0.0,
         judged=row["judged"] / row["shown"] if row["shown"] else 0.0,
+        features=features,
+        policies=policies,
+        notes=notes,
     )
-
-
-def as_text(slates: Slates) -> str:
-    """For a terminal."""
-    rows = [*summary_of(slates).rows, *_names(slates), *(("note", note) for note in slates.notes)]
-    return "\n".join(["<Slates", *(f"  {name:<11}{text}" for name, text in rows)]) + ">"
-
-
-def as_html(slates: Slates) -> str:
-    """For a notebook."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-        for name, text in [*summary_of(slates).rows, *_names(slates)]
-    )
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in slates.notes)
-    return f"<div><table>{rows}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
-
-
-def _names(slates: Slates) -> list[tuple[str, str]]:
-    pairs = [("features", slates.features), ("policies", slates.policies)]
-    return [(name, _clipped(names)) for name, names in pairs if names]
 
 
 def _clipped(names: tuple[str, ...]) -> str:

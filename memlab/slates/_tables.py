@@ -15,13 +15,13 @@ from memlab import arguments
 from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.printable import printable
-from memlab.slates import _summary
 from memlab.slates._checks import taken
 from memlab.slates._columns import feedback_table, tables_of
 from memlab.slates._frames import Duplicates, Empty, checked
 from memlab.slates._schema import CANDIDATES, FEEDBACK, STAMP
 from memlab.slates._segments import SlateLog
 from memlab.slates._slate import Slate
+from memlab.slates._summary import Summary, summary_of
 from memlab.slates._wide import narrow, widened
 
 __all__ = ["Frame", "Slates"]
@@ -234,7 +234,7 @@ class Slates:
         >>> wide = slates.to_wide()                                                        # doctest: +SKIP
         >>> Slates.from_wide(wide, **WIDE, scores=slates.policies, features=slates.features)   # doctest: +SKIP
         """
-        return widened(self, duplicates)
+        return widened(self._tables, features=self.features, policies=self.policies, duplicates=duplicates)
 
     # -- parts of it ------------------------------------------------------------------------------------------------
 
@@ -313,8 +313,7 @@ class Slates:
     @arguments.checked
     def collect(self) -> Slates:
         """The same log with its four tables in memory, so that each is read and filtered once."""
-        tables = pl.collect_all([self.decisions, self.candidates, self.exposures, self.feedback])
-        decisions, candidates, exposures, feedback = (table.lazy() for table in tables)
+        decisions, candidates, exposures, feedback = (table.lazy() for table in pl.collect_all(self._tables))
         return replace(self, decisions=decisions, candidates=candidates, exposures=exposures, feedback=feedback)
 
     # -- what it holds ----------------------------------------------------------------------------------------------
@@ -342,10 +341,17 @@ class Slates:
         return self._length
 
     def __repr__(self) -> str:
-        return printable(_summary.as_text(self))
+        return printable(self._summary().as_text())
 
     def _repr_html_(self) -> str:
-        return _summary.as_html(self)
+        return self._summary().as_html()
+
+    def _summary(self) -> Summary:
+        return summary_of(self._tables, features=self.features, policies=self.policies, notes=self.notes)
+
+    @property
+    def _tables(self) -> tuple[pl.LazyFrame, ...]:
+        return self.decisions, self.candidates, self.exposures, self.feedback
 
 
 def _last(candidates: pl.LazyFrame) -> pl.LazyFrame:

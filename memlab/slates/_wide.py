@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -11,9 +11,6 @@ from memlab.errors import InputError
 from memlab.slates._checks import ROW, Labels, brief, taken
 from memlab.slates._frames import Duplicates, one_feedback
 from memlab.slates._schema import CANDIDATES, DECISIONS, EXPOSURES, FEEDBACK, IDS
-
-if TYPE_CHECKING:
-    from memlab.slates._tables import Slates
 
 __all__ = ["WIDE", "narrow", "widened"]
 
@@ -168,13 +165,12 @@ def _feedback(
     return rows.join(unseen, on=ROW, how="anti", maintain_order="left")
 
 
-def widened(slates: Slates, duplicates: Duplicates) -> pl.DataFrame:
-    """One row a candidate; see ``Slates.to_wide``."""
-    decisions, candidates, exposures, feedback = pl.collect_all(
-        [slates.decisions, slates.candidates, slates.exposures, slates.feedback]
-    )
+def widened(
+    tables: Sequence[pl.LazyFrame], *, features: Sequence[str], policies: Sequence[str], duplicates: Duplicates
+) -> pl.DataFrame:
+    """One row a candidate, of the four tables of a log; see ``Slates.to_wide``."""
+    decisions, candidates, exposures, feedback = pl.collect_all(tables)
     kind = candidates.schema["decision"]
-    features, policies = slates.features, slates.policies
     rows = feedback.filter(pl.col("decision").is_not_null()).with_row_index(ROW)
     rows = one_feedback(rows.with_columns(source=pl.lit(None, dtype=pl.String)), duplicates, Labels())
     judged = rows.join(feedback.with_row_index(ROW).select(ROW, "source"), on=ROW, how="left", suffix="_was")

@@ -20,7 +20,7 @@ from memlab.index import Vectors, Words
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts
 from memlab.state.entities import Entities
-from memlab.state.imported import fold_import
+from memlab.state.imported import fold_graph, fold_registers
 from memlab.state.projections import Happened, Projection
 from memlab.state.tombstones import Tombstones
 
@@ -257,7 +257,12 @@ class State:
     def _import(self, event: Happened) -> None:
         if event.body.get("count"):
             self._remember(event)
-        fold_import(self, event)
+        if "uses" in event.body:
+            count = event.body.get("count", 0)
+            self.uses.put(np.arange(len(self) - count, len(self)), event.body["uses"])
+        fold_graph(self.nodes, self.edges, event)
+        fold_registers(self.projections, event)
+        self.generation += 1
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
         """A node for each tag and an edge to it: what is derived from a column needs no event."""

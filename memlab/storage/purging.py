@@ -12,7 +12,7 @@ from memlab.clock import Micros
 from memlab.disk import sync, writing
 from memlab.errors import LabError
 from memlab.index import sweep
-from memlab.journal import Journal, Until, expunge
+from memlab.journal import Journal, Until
 from memlab.storage.backups import backups_in, places, remove_folder, write_backup
 
 __all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_purge", "last_purge"]
@@ -54,7 +54,7 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
                 remove_folder(folder / "slates")
             sweep(folder / "neighbours")
             sync(folder)
-            expunge(journal)
+            journal.expunge()
             with journal.write() as tx:
                 tx.meta(PURGING, _COPIES)  # only these are left, should one of them be out of reach
         for place in places(journal):

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memlab.arguments import checked
 from memlab.errors import InputError, PolicyError
-from memlab.operations import Fuel, Proposal, read_program, run_program
+from memlab.operations import Fuel, OperableLab, Program, Proposal, Ran, read_program, run_program
 from memlab.subjects.core import Core, Memories, MemoryLike
-
-if TYPE_CHECKING:
-    from memlab.lab import Lab
-    from memlab.operations import Program, Ran
 
 __all__ = ["LabOperations"]
 
@@ -20,7 +15,7 @@ __all__ = ["LabOperations"]
 class LabOperations:
     """``lab.operations``: run S-expressions that call the verbs of a lab, and see what memories propose."""
 
-    def __init__(self, lab: Lab, core: Core) -> None:
+    def __init__(self, lab: OperableLab, core: Core) -> None:
         self._lab, self._core = lab, core
 
     @checked

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, ReadOnlyLab
-from memlab.journal import Journal, Scrub, copied, expunge, whole
+from memlab.journal import Journal, Scrub, copied, whole
 from memlab.privacy import Screened
 
 SECRET = "quokkas in the shed"
@@ -55,7 +55,7 @@ def test_bytes_stay_until_they_are_expunged(path: Path) -> None:
     with Journal.open(path) as journal:
         assert holds(path)
         scrub(journal)
-        expunge(journal)
+        journal.expunge()
         assert holds(path) == []
         assert (path / "journal.db-wal").stat().st_size == 0
     assert holds(path) == []
@@ -84,17 +84,17 @@ def test_a_reader_of_the_old_state_is_in_the_way_and_is_named_as_the_reason(path
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM event").fetchone()
         with pytest.raises(LabBusy, match="keeps an old state"):
-            expunge(journal)
+            journal.expunge()
         other.execute("COMMIT")
-        expunge(journal)
+        journal.expunge()
         assert holds(path) == []
 
 
 def test_nothing_is_expunged_of_a_journal_that_cannot_be_written(path: Path) -> None:
     with Journal.open(path, read_only=True) as journal, pytest.raises(ReadOnlyLab):
-        expunge(journal)
+        journal.expunge()
     with Journal.open(None) as memory:
-        expunge(memory)
+        memory.expunge()
 
 
 # -- copies ---------------------------------------------------------------------------------------------------------

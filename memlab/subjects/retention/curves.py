@@ -1,8 +1,10 @@
-"""The figure and the page of a forecast."""
+"""A forecast: what it holds, its figure and its page."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +13,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.drawing import CYCLE, GREY, drawn, element
+from memlab.printable import printable
 from memlab.schema import RECALLABLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from memlab.subjects.retention.forecast import Forecast
-
-__all__ = ["as_html", "figure"]
+__all__ = ["Forecast"]
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +32,41 @@ _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 """What is told by colour is told by shape too: a line style for each run of colours."""
 
 
-def figure(found: Forecast) -> Figure:
-    """See ``Forecast.figure``."""
+@dataclass(frozen=True)
+class Forecast:
+    """What becomes of memories from ``at`` to ``until`` if none of them is used.
+
+    ``frame``: one row for each pack, memory and instant: pack, memory_id, at, retention (1 as when new), half_life
+    (days), label, status. ``transitions``: pack, memory_id, at (to the second), what (status or label), from, to.
+    ``packs`` are names with hashes, ``texts`` what the memories say.
+    """
+
+    at: datetime
+    until: datetime
+    packs: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[int, str], ...]
+    frame: pl.DataFrame = field(repr=False)
+    transitions: pl.DataFrame = field(repr=False)
+
+    def figure(self) -> Figure:
+        """Retention against time: one line a memory in a panel for each pack; of one memory, one line a pack.
+
+        A dot is a transition, with the word that holds from then on. A line is pale once its memory has left recall.
+        """
+        return _figure(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name, _ in self.packs)
+        return printable(
+            f"<Forecast of {len(self.texts):,} memories, {self.at:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M} UTC, "
+            f"under {names}: {self.transitions.height:,} transitions>"
+        )
+
+    def _repr_html_(self) -> str:
+        return _as_html(self)
+
+
+def _figure(found: Forecast) -> Figure:
     packs, memories = [name for name, _ in found.packs], [id for id, _ in found.texts]
     alone = len(memories) == 1 and len(packs) > 1
     shown = packs[:_MOST_LINES] if alone else [str(id) for id in memories[:_MOST_LINES]]
@@ -148,11 +182,11 @@ def _plain(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def as_html(found: Forecast) -> str:
+def _as_html(found: Forecast) -> str:
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        drawing = element(figure(found), name="forecast")
+        drawing = element(_figure(found), name="forecast")
     cell = "style='text-align:left;padding:.1em .5em'"
     moved = found.transitions.head(_MOST_SHOWN)
     when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")

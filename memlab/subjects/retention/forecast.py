@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,16 +13,13 @@ from numpy.typing import NDArray
 from memlab.clock import Micros, from_micros
 from memlab.errors import InputError
 from memlab.policies import Pack
-from memlab.printable import printable
 from memlab.recall import Moment
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import State, stamps
+from memlab.subjects.retention.curves import Forecast
 from memlab.subjects.retention.transitions import spelled, standing, status_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["Forecast", "forecast"]
+__all__ = ["forecast"]
 
 Rows = NDArray[np.int64]
 Instants = NDArray[np.int64]
@@ -39,44 +35,6 @@ _MOST_MOVES = 16
 """Transitions of one memory between two points; a policy that gives more of them is told at the second point."""
 
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What becomes of memories from ``at`` to ``until`` if none of them is used.
-
-    ``frame``: one row for each pack, memory and instant: pack, memory_id, at, retention (1 as when new), half_life
-    (days), label, status. ``transitions``: pack, memory_id, at (to the second), what (status or label), from, to.
-    ``packs`` are names with hashes, ``texts`` what the memories say.
-    """
-
-    at: datetime
-    until: datetime
-    packs: tuple[tuple[str, str], ...]
-    texts: tuple[tuple[int, str], ...]
-    frame: pl.DataFrame = field(repr=False)
-    transitions: pl.DataFrame = field(repr=False)
-
-    def figure(self) -> Figure:
-        """Retention against time: one line a memory in a panel for each pack; of one memory, one line a pack.
-
-        A dot is a transition, with the word that holds from then on. A line is pale once its memory has left recall.
-        """
-        from memlab.subjects.retention.curves import figure
-
-        return figure(self)
-
-    def __repr__(self) -> str:
-        names = ", ".join(name for name, _ in self.packs)
-        return printable(
-            f"<Forecast of {len(self.texts):,} memories, {self.at:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M} UTC, "
-            f"under {names}: {self.transitions.height:,} transitions>"
-        )
-
-    def _repr_html_(self) -> str:
-        from memlab.subjects.retention.curves import as_html
-
-        return as_html(self)
 
 
 def forecast(

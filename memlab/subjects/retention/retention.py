@@ -13,7 +13,8 @@ from memlab.arguments import Within, checked
 from memlab.clock import When, datable, to_micros
 from memlab.policies import Pack, load_pack
 from memlab.subjects.core import Core, Memories
-from memlab.subjects.retention.forecast import Forecast, forecast
+from memlab.subjects.retention.curves import Forecast
+from memlab.subjects.retention.forecast import forecast
 from memlab.subjects.retention.schedule import OnUpkeep, Schedule, Scheduler
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 

@@ -17,24 +17,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
 from memlab.arguments import Taken, Within, checked
+from memlab.bench._result import ADVERSARIAL, BenchResult, SystemResult
 from memlab.clock import ManualClock
 from memlab.embedding import EmbedderSpec
 from memlab.errors import DatasetError
-from memlab.evaluation._baselines import BASELINES
-from memlab.evaluation._intervals import cluster_interval
-from memlab.evaluation._metrics import judge, measure
-from memlab.evaluation._result import ADVERSARIAL, BenchResult, SystemResult
+from memlab.evaluation import BASELINES, cluster_interval, judge, measure
+from memlab.lab import Lab, open_lab
 from memlab.policies import Pack, load_pack, pack_names
 from memlab.progress import Step, bar
-
-if TYPE_CHECKING:
-    from memlab.lab import Lab
-    from memlab.recall import Hits
+from memlab.recall import Hits
 
 __all__ = ["bench_locomo"]
 
@@ -91,7 +87,7 @@ def bench_locomo(
 
     Raises ``DatasetError``, ``UnknownName``, ``PolicyError``, ``InputError``.
 
-    >>> from memlab.evaluation import bench_locomo
+    >>> from memlab.bench import bench_locomo
     >>> from memlab.ingest import read_locomo
     >>> bench_locomo(read_locomo("locomo10.json"), packs=["memlab"]).frame            # doctest: +SKIP
     """
@@ -146,8 +142,6 @@ class _Plan:
 
 
 def _measured(pack: Pack, plan: _Plan, limit: int, embedder: EmbedderSpec, step: Step) -> SystemResult:
-    from memlab.lab import open_lab
-
     clock = ManualClock(max(held.end for held in plan.conversations))
     with (
         tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder,

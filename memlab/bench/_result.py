@@ -8,7 +8,7 @@ from html import escape
 
 import polars as pl
 
-from memlab.evaluation._intervals import Interval
+from memlab.evaluation import Interval
 from memlab.printable import printable
 
 __all__ = ["BenchResult", "SystemResult"]

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 import memlab
+from memlab.bench import BenchResult, bench_locomo
 from memlab.demo import CONVERSATION
 from memlab.errors import DatasetError, InputError, PolicyError, UnknownName
-from memlab.evaluation import BASELINES, BenchResult, bench_locomo
+from memlab.evaluation import BASELINES
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, read_locomo
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)

@@ -1,0 +1,228 @@
+"""What an evaluation found: numbers, the reasons for missing ones, and where policies differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from memlab.arguments import Count, checked
+from memlab.errors import UnknownName
+from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._disagreements import Disagreements, disagreements
+from memlab.evaluation._gates import Gate
+from memlab.evaluation._inclusion import Estimator
+from memlab.evaluation._log import Log
+from memlab.evaluation._measure import Measured
+from memlab.evaluation._model import predicted_rewards
+from memlab.evaluation._targets import Refused, Target
+
+__all__ = ["Findings", "PolicyValue", "Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for. ``measure`` is "feedback" or "labels"; ``metric`` names the label metric that ranks."""
+
+    measure: Literal["feedback", "labels"]
+    horizon: str | None
+    missing: str
+    estimator: Estimator
+    level: float
+    reward_range: tuple[float, float]
+    seed: int
+    metric: str = ""
+
+    @checked
+    def by(self, metric: str) -> Settings:
+        return replace(self, metric=metric)
+
+
+@dataclass(frozen=True)
+class PolicyValue:
+    """One policy. ``value`` and ``difference`` are None where a gate is closed; ``estimate`` is what the arithmetic
+    gave all the same, for diagnosis. ``lower`` and ``upper`` bound the value, sampling error left aside.
+    """
+
+    policy: str
+    kind: Literal["re-scored", "re-recalled"]
+    value: Estimate | None
+    difference: Estimate | None
+    adjusted: float
+    lower: float
+    upper: float
+    verdict: str
+    estimate: float
+    measured: Measured | None
+    metrics: dict[str, float]
+
+    @property
+    def closed(self) -> tuple[Gate, ...]:
+        return () if self.measured is None else tuple(gate for gate in self.measured.gates if not gate.open)
+
+
+@dataclass(frozen=True, repr=False)
+class Findings:
+    """Policies on one log, best first, as data; ``Evaluation`` shows them.
+
+    ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
+    how intervals were made; ``needed`` names the two best policies and the recalls that would tell them apart.
+    """
+
+    rows: tuple[PolicyValue, ...]
+    refusals: tuple[Refused, ...]
+    notes: tuple[str, ...]
+    settings: Settings
+    baseline: str
+    method: str
+    recalls: int
+    clusters: int
+    needed: tuple[str, str, int] | None
+    given: tuple[str, ...]
+    _log: Log = field(repr=False)
+    _targets: tuple[Target, ...] = field(repr=False)
+    _schema: pl.Schema = field(repr=False)
+    _features: tuple[str, ...] = field(repr=False)
+    _lab: Any = field(repr=False)
+
+    @cached_property
+    def model_values(self) -> dict[str, float]:
+        """The direct method: what a model of rewards expects each policy to be worth. An extrapolation, not a result.
+
+        NaN where the model has too little to learn from, or the policy was re-recalled (its pool has other features).
+        """
+        if self.settings.measure == "labels":
+            return {}
+        expected = self._expected()
+        values = {}
+        for target in self._targets:
+            known = expected is not None and target.kind == "re-scored"
+            values[target.name] = float(expected[target.row].sum()) / self.recalls if known else float("nan")  # type: ignore[index]
+        return values
+
+    def _expected(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+        names = [
+            name
+            for name in self._features
+            if (dtype := self._schema.get(name)) is not None and (dtype.is_numeric() or dtype == pl.Boolean)
+        ]
+        log = self._log
+        features = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
+        cluster = log.cluster[log.recall]
+        return predicted_rewards(features, log.reward, log.answered, cluster, self.settings.reward_range)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """One row a policy, best first, refused ones last.
+
+        ``policy``, ``value``, ``low``, ``high``, ``difference``, ``difference_low``, ``difference_high``, ``p`` (Holm),
+        ``lower``, ``upper`` (bounds), ``effective_sample``, ``unsupported``, ``model_value`` (an extrapolation),
+        ``kind``, ``estimator``, ``verdict``; with labels, every metric in place of what concerns feedback.
+        """
+        labels = self.settings.measure == "labels"
+        rows: list[dict[str, object]] = []
+        for row in self.rows:
+            told: dict[str, object] = {
+                "policy": row.policy,
+                **_parts("", row.value),
+                **_parts("difference", row.difference),
+                "p": _known(row.adjusted),
+            }
+            if labels:
+                told |= row.metrics
+            else:
+                assert row.measured is not None
+                told |= {
+                    "lower": _known(row.lower),
+                    "upper": _known(row.upper),
+                    "effective_sample": row.measured.weights.effective,
+                    "unsupported": row.measured.unsupported,
+                    "model_value": _known(self.model_values[row.policy]),
+                }
+            estimator = self.settings.metric if labels else self.settings.estimator
+            rows.append(told | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
+        refused = [{"policy": one.policy, "kind": "refused", "verdict": "refused"} for one in self.refusals]
+        numbers = ("value", "low", "high", "difference", "difference_low", "difference_high", "p")
+        overrides = dict.fromkeys(numbers, pl.Float64) if rows else {}
+        return pl.DataFrame([*rows, *refused], infer_schema_length=None, schema_overrides=overrides)
+
+    @cached_property
+    def diagnostics(self) -> pl.DataFrame:
+        """One row a policy and gate: ``figure``, ``threshold``, ``open``, ``advice``; and the raw ``estimate``."""
+        rows = [
+            {
+                "policy": row.policy,
+                "gate": gate.name,
+                "figure": float(gate.figure),
+                "threshold": gate.threshold,
+                "open": gate.open,
+                "advice": "" if gate.open else gate.advice,
+                "estimate": row.estimate,
+                "largest_weight": row.measured.weights.largest,
+            }
+            for row in self.rows
+            if row.measured is not None
+            for gate in row.measured.gates
+        ]
+        schema = {
+            "policy": pl.String,
+            "gate": pl.String,
+            "figure": pl.Float64,
+            "threshold": pl.String,
+            "open": pl.Boolean,
+            "advice": pl.String,
+            "estimate": pl.Float64,
+            "largest_weight": pl.Float64,
+        }
+        return pl.DataFrame(rows, schema=schema)
+
+    @property
+    def silent(self) -> float:
+        """The share of what was shown whose reward is not known."""
+        return self._log.silent
+
+    @property
+    def open_windows(self) -> int:
+        """Recalls that were left out because their horizon had not closed."""
+        return self._log.open
+
+    @property
+    def ranked(self) -> bool:
+        """Whether at least two policies passed their gates."""
+        return sum(row.value is not None for row in self.rows) > 1
+
+    @checked
+    def target(self, policy: str) -> Target:
+        """What this policy would have shown."""
+        for target in self._targets:
+            if target.name == policy:
+                return target
+        raise UnknownName("evaluated policy", policy, [target.name for target in self._targets])
+
+    @checked
+    def disagreements(self, a: str, b: str, n: Count = 5) -> Disagreements:
+        """The ``n`` recalls on which two policies differ most, with the items and the terms of their scores."""
+        return disagreements(self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab)
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The two policies that are most worth comparing: the best and the baseline, or the next."""
+        names = [row.policy for row in self.rows]
+        if len(names) < 2:
+            return None
+        others = [name for name in names if name != self.baseline]
+        return others[0], self.baseline if self.baseline in names else others[1]
+
+
+def _parts(name: str, estimate: Estimate | None) -> dict[str, object]:
+    prefix = f"{name}_" if name else ""
+    values = (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+    known = [None if value is None else _known(value) for value in values]
+    return {name or "value": known[0], f"{prefix}low": known[1], f"{prefix}high": known[2]}
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
