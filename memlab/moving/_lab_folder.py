@@ -15,7 +15,7 @@ from memlab.journal import Event, Journal
 from memlab.moving._bundle import Bundle, bundle_of
 from memlab.moving._policies import policies_of
 from memlab.policies import POLICY_EVENTS, VersionLog
-from memlab.subjects.projections import new_state
+from memlab.state import State
 
 __all__ = ["events_of", "lab_id", "read_lab"]
 
@@ -47,10 +47,13 @@ def events_of(journal: Chronicle) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
 
-def read_lab(folder: Path, *, now: int) -> Bundle:
-    """Everything in the lab at ``folder``, folded from its journal. Raises NotALab, NewerLab, DamagedLab."""
+def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
+    """Everything in the lab at ``folder``, folded from its journal into a new ``state``.
+
+    Raises NotALab, NewerLab, DamagedLab.
+    """
     with Journal.open(folder, read_only=True, create=False) as journal:
-        state, versions = new_state(), VersionLog()
+        versions = VersionLog()
         upto = journal.head
         for event in journal.events(kinds=POLICY_EVENTS, upto=upto):
             versions.fold(event, journal.source)

@@ -19,9 +19,18 @@ from memlab.operations import checked_operations
 from memlab.printable import printable
 from memlab.privacy import Finding, Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
 from memlab.schema import FIELDS, MEMORY, RELATIONS
-from memlab.state import Change, State, as_said, checked_columns, compact, redactions, refuse_names, values_of
+from memlab.state import (
+    Change,
+    State,
+    Tombstones,
+    as_said,
+    checked_columns,
+    compact,
+    redactions,
+    refuse_names,
+    values_of,
+)
 from memlab.storage.store import Store
-from memlab.subjects.purge.decisions import tombstones_of
 
 __all__ = ["Loaded", "load_bundle"]
 
@@ -255,7 +264,7 @@ def _packed(dumped: Any) -> Any:
 def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list[int | None]:
     """Of each row: None where it is new, its id here where it is known, 0 where it was purged and stays away."""
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
-    created, tombstones = state.numbers["created"].values, tombstones_of(state)
+    created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
     held: dict[str, list[int]] = {}
     for row in np.flatnonzero(origins.codes >= 0).tolist():
         held.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memlab.structure._packing import packed
+from memlab.subjects.structure._packing import packed
 
 
 @settings(deadline=None, max_examples=60)

@@ -8,10 +8,10 @@ import pytest
 
 import memlab
 from memlab.policies import load_pack
-from memlab.structure import Stats, stats
 from memlab.subjects.clusters.searching import assign
+from memlab.subjects.structure import Stats, stats
 
-STATS = importlib.import_module("memlab.structure._stats")  # the package has a function of this name
+STATS = importlib.import_module("memlab.subjects.structure._stats")  # the package has a function of this name
 
 SUBJECTS = (
     ("The garden needs water", "garden"),

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from memlab.policies import load_pack, pack_names
-from memlab.structure._labels import labels
+from memlab.subjects.structure._labels import labels
 
 ROWS = [
     {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},

@@ -11,8 +11,8 @@ from properties import examples
 from memlab.errors import InputError
 from memlab.graph import Edges, Nodes, communities
 from memlab.schema import RELATIONS
-from memlab.structure import key_scores, topology
-from memlab.structure._topology import newest_edges
+from memlab.subjects.structure import key_scores, topology
+from memlab.subjects.structure._topology import newest_edges
 
 JOINS = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(1, 10)), max_size=40)
 

@@ -1,9 +1,9 @@
 """Clusters that last: found anew, joined by what is new, refined as their members change.
 
-``memlab.structure`` finds groups among vectors. Here they become clusters of a lab, which keep their number and their
-name for as long as their members stay together: a cluster that is found anew is the old one with which it shares most
-members. Membership is an edge ``in-cluster`` from a memory to the node of its cluster, as heavy as the cosine to the
-centroid (0 to 1) when it was decided; spreading passes over it as the pack's ``spread`` policy says.
+``searching`` finds groups among vectors. Here they become clusters of a lab, which keep their number and their name for
+as long as their members stay together: a cluster that is found anew is the old one with which it shares most members.
+Membership is an edge ``in-cluster`` from a memory to the node of its cluster, as heavy as the cosine to the centroid
+(0 to 1) when it was decided; spreading passes over it as the pack's ``spread`` policy says.
 
 Members are memories that take part in recall. One that leaves recall keeps its edge, and its place for when it is
 restored, until clusters are found anew without it.

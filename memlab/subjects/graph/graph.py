@@ -13,11 +13,11 @@ from memlab.clock import When
 from memlab.errors import InputError, UnknownName
 from memlab.schema import RELATIONS
 from memlab.state import Change, edges_of, seen_rows
-from memlab.structure import Stats, stats
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.graph.paths import LabTrace, activated, traced
 from memlab.subjects.linking.comparing import waiting_of
 from memlab.subjects.linking.worker import Linker
+from memlab.subjects.structure import Stats, stats
 
 __all__ = ["LabGraph"]
 

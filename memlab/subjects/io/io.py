@@ -19,6 +19,7 @@ from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
 from memlab.subjects.policies.policies import LabPolicies
+from memlab.subjects.projections import new_state
 
 if TYPE_CHECKING:
     from memlab.moving import Loaded, Mirror
@@ -111,7 +112,8 @@ class LabIO:
         if format is not None and format not in IMPORTS:
             raise UnknownName("format of an import", format, IMPORTS)
         chosen = format_of(source) if format is None else format
-        bundle = read_lab(source, now=self._core.store.clock()) if chosen == "lab" else read_bundle(source, chosen)
+        now = self._core.store.clock()
+        bundle = read_lab(source, new_state(), now=now) if chosen == "lab" else read_bundle(source, chosen)
         pack = pack_of(bundle.policies, bundle.source) if policies and bundle.policies is not None else None
         loaded = load_bundle(self._core.store, bundle, own=lambda: lab_id(self._core.store.journal), project=project)
         if pack is not None:

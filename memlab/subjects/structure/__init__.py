@@ -3,8 +3,8 @@
 stats(state, pack, now=clock())
 """
 
-from memlab.structure._layers import LAYERS, Layers, layer, layers
-from memlab.structure._stats import Stats, stats
-from memlab.structure._topology import Topology, key_scores, topology
+from memlab.subjects.structure._layers import LAYERS, Layers, layer, layers
+from memlab.subjects.structure._stats import Stats, stats
+from memlab.subjects.structure._topology import Topology, key_scores, topology
 
 __all__ = ["LAYERS", "Layers", "Stats", "Topology", "key_scores", "layer", "layers", "stats", "topology"]

@@ -18,12 +18,12 @@ from memlab.printable import printable
 from memlab.progress import bar
 from memlab.schema import RECALLABLE
 from memlab.state import State, seen_rows
-from memlab.structure._labels import labels
-from memlab.structure._layers import LAYERS, layers
-from memlab.structure._topology import Topology, key_scores, newest_edges, topology
 from memlab.subjects.clusters.directions import directions
 from memlab.subjects.clusters.keywords import keywords
 from memlab.subjects.clusters.searching import Clusters, clusters
+from memlab.subjects.structure._labels import labels
+from memlab.subjects.structure._layers import LAYERS, layers
+from memlab.subjects.structure._topology import Topology, key_scores, newest_edges, topology
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,17 +70,17 @@ class Stats:
 
         Without edges the clusters stand in for communities, without clusters the kinds.
         """
-        from memlab.structure._figure import figure
+        from memlab.subjects.structure._figure import figure
 
         return figure(self.frames)
 
     def __repr__(self) -> str:
-        from memlab.structure._render import as_text
+        from memlab.subjects.structure._render import as_text
 
         return printable(as_text(self.frames, self.notes))
 
     def _repr_html_(self) -> str:
-        from memlab.structure._render import as_html
+        from memlab.subjects.structure._render import as_html
 
         return as_html(self.frames, self.notes, self.figure())
 

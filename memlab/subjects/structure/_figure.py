@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.drawing import BLUE, GREY, ORANGE, drawn
-from memlab.structure._layers import LAYERS
-from memlab.structure._packing import packed
+from memlab.subjects.structure._layers import LAYERS
+from memlab.subjects.structure._packing import packed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

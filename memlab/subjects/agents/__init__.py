@@ -1,0 +1,1 @@
+"""``lab.agents``: turns, admission, relationships."""

@@ -1,0 +1,1 @@
+"""``lab.clusters``: search, refinement, names, centroids."""

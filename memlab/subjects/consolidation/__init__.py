@@ -1,0 +1,1 @@
+"""``lab.consolidation``: which memories one summary replaces, and its text."""

@@ -1,0 +1,1 @@
+"""``lab.entities``: names that stand for one entity."""

@@ -1,0 +1,1 @@
+"""``lab.facts``: facts as rows and in words."""

@@ -1,0 +1,1 @@
+"""``lab.feedback``, ``lab.verify``: reinforcement, coactivation, verdicts, gaps."""

@@ -1,0 +1,1 @@
+"""``lab.graph``: paths and activation."""

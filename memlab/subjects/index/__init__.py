@@ -1,0 +1,1 @@
+"""``lab.index``: the search for neighbours."""

@@ -1,0 +1,1 @@
+"""``lab.io``: exports, imports, mirrors."""

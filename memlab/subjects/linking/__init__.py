@@ -1,0 +1,1 @@
+"""Which pairs are compared, what ``link`` and ``resolve`` decide, the worker."""

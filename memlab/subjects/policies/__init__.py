@@ -1,0 +1,1 @@
+"""``lab.policies``: install, roll back, pin, attribute, watch."""

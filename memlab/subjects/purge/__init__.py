@@ -1,0 +1,1 @@
+"""``lab.purge``: what goes, from where, checked before it goes; the receipt."""

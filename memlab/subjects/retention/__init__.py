@@ -1,0 +1,1 @@
+"""``lab.upkeep``: transitions, pruning, schedule, forecast."""

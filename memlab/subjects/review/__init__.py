@@ -1,0 +1,1 @@
+"""``lab.review``: deprecation, quarantine and release, gaps."""

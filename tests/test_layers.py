@@ -1,0 +1,90 @@
+"""Imports point down: the layers of pyproject.toml, no cycle between modules, nothing private of another package.
+
+Every import counts: those within functions and those for type checkers alone, too.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from importlinter.cli import lint_imports
+
+import memlab
+
+ROOT = Path(memlab.__file__).parent
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
+
+
+def imports(module: str) -> Iterator[tuple[str, str]]:
+    """The modules of memlab that a module imports, each with the name that is taken from it."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module} imports by a relative name"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                if whole in MODULES:
+                    yield whole, ""
+                elif node.module in MODULES:
+                    yield str(node.module), alias.name
+
+
+GRAPH = {module: {found for found, _ in imports(module) if found != module} for module in MODULES}
+
+
+def package_of(module: str) -> str:
+    """What may share private names: a package of memlab, or the folder of a subject."""
+    home = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    parts = home.split(".")
+    return ".".join(parts[: 3 if parts[1:2] == ["subjects"] else 2])
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Modules left once those that nothing imports, and those that import nothing, are taken away again and again."""
+    left = {module: set(found) for module, found in graph.items()}
+    while True:
+        imported = {found for others in left.values() for found in others}
+        ends = {module for module, others in left.items() if not others or module not in imported}
+        if not ends:
+            return sorted([module, *sorted(others)] for module, others in left.items())
+        left = {module: others - ends for module, others in left.items() if module not in ends}
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def test_the_layers_of_pyproject_hold():
+    assert lint_imports(config_filename=str(ROOT.parent / "pyproject.toml"), no_cache=True, is_debug_mode=False) == 0
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert cycles(GRAPH) == []
+
+
+def test_a_cycle_would_be_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
+    assert cycles(graph) == [["b", "c"], ["c", "b"]]
+
+
+def test_nothing_private_of_another_package_is_imported():
+    found = [
+        f"{module} imports {name or 'all'} of {other}"
+        for module in MODULES
+        for other, name in imports(module)
+        if package_of(other) != package_of(module) and (private(name) or any(map(private, other.split("."))))
+    ]
+    assert found == []
+
+
+def test_every_folder_of_modules_is_a_package():
+    """Else import-linter does not see what is in it."""
+    assert [str(path.parent) for path in MODULES.values() if not (path.parent / "__init__.py").exists()] == []
