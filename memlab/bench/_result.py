@@ -8,7 +8,7 @@ from html import escape
 
 import polars as pl
 
-from memlab.evaluation import Interval
+from memlab.evaluation import Estimate
 from memlab.printable import printable
 
 __all__ = ["BenchResult", "SystemResult"]
@@ -30,7 +30,7 @@ class SystemResult:
     metrics: Mapping[str, float]
     by_category: Mapping[int, Mapping[str, float]]
     asked: Mapping[int, int]
-    intervals: Mapping[str, Interval | None]
+    intervals: Mapping[str, Estimate | None]
     latency_ms: Mapping[str, float]
     ingest_per_s: float
 
@@ -165,7 +165,7 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.3f}"
 
 
-def _interval(interval: Interval | None) -> str:
+def _interval(interval: Estimate | None) -> str:
     return "" if interval is None else f"[{_share(max(0.0, interval.low))}, {_share(min(1.0, interval.high))}]"
 
 

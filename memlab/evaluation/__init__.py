@@ -6,13 +6,12 @@ They are two kinds of input with metrics of their own and are never mixed. ``eva
 """
 
 from memlab.evaluation._baselines import BASELINES
-from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._clusters import Estimate, cluster_interval
 from memlab.evaluation._disagreements import Disagreement, Disagreements
 from memlab.evaluation._evaluate import evaluate
 from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._findings import PolicyValue
 from memlab.evaluation._gates import GATES, Gate
-from memlab.evaluation._intervals import Interval, cluster_interval
 from memlab.evaluation._metrics import METRICS, Judged, judge, measure
 from memlab.evaluation._rankers import PolicySpec
 from memlab.evaluation._targets import RecallsAgain, Refused
@@ -27,7 +26,6 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Gate",
-    "Interval",
     "Judged",
     "PolicySpec",
     "PolicyValue",

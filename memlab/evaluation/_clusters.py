@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from memlab.errors import InputError
 from memlab.evaluation._student import central_mass, t_quantile
 
-__all__ = ["DRAWS", "FEW", "Estimate", "Sample", "Statistic", "cluster_sums", "holm"]
+__all__ = ["DRAWS", "FEW", "Estimate", "Sample", "Statistic", "cluster_interval", "cluster_sums", "holm", "mean"]
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -49,6 +50,11 @@ def cluster_sums(columns: Sequence[Floats], clusters: NDArray[np.int64], count: 
     for place, column in enumerate(columns):
         sums[:, place] = np.bincount(clusters, weights=column, minlength=count)
     return sums
+
+
+def mean(totals: Floats) -> Floats:
+    """The statistic of a mean: f64[...] from totals f64[..., 2] of counts and values."""
+    return np.asarray(totals[..., 1] / totals[..., 0])
 
 
 class Sample:
@@ -96,6 +102,34 @@ class Sample:
         else:
             p = np.nan if np.isnan(error) else float(abs(value) <= _zero(value))
         return Estimate(value, value - reach, value + reach, error, p)
+
+
+def cluster_interval(
+    values: ArrayLike, clusters: Sequence[object], *, draws: int = DRAWS, seed: int = 0
+) -> Estimate | None:
+    """The mean of ``values`` (f64[n]) with its 95% interval; the i-th comes from cluster ``clusters[i]``.
+
+    Below 30 clusters it is the mean of the clusters' means, from 30 on that of all values. NaN values are left out.
+    None if fewer than two clusters remain: one conversation says nothing about the next. The same seed gives the same
+    draws, so that systems measured on the same questions stay paired.
+
+    >>> interval = cluster_interval([0.2, 0.4, 0.5, 0.7], ["a", "a", "b", "b"])
+    >>> round(interval.value, 3), round(interval.low, 3)
+    (0.45, -1.456)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or len(array) != len(clusters):
+        raise InputError(f"{len(clusters)} clusters are named for values of shape {array.shape}; one each is needed.")
+    order = {cluster: index for index, cluster in enumerate(dict.fromkeys(clusters))}
+    kept = ~np.isnan(array)
+    codes = np.array([order[cluster] for cluster in clusters], dtype=np.int64)[kept]
+    sums = cluster_sums([np.ones(len(codes)), array[kept]], codes, len(order))
+    sums = sums[sums[:, 0] > 0]
+    if len(sums) < 2:
+        return None
+    if len(sums) < FEW:
+        sums /= sums[:, :1]
+    return Sample(sums, seed=seed, draws=draws).estimate(mean)
 
 
 def _zero(value: float) -> float:

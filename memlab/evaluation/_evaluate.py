@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from memlab.arguments import Seed, checked
 from memlab.errors import InputError, UnknownName
+from memlab.evaluation._clusters import mean
 from memlab.evaluation._compare import Contest, compare
 from memlab.evaluation._evaluation import Evaluation
-from memlab.evaluation._feedback import Horizon, horizon_micros
-from memlab.evaluation._findings import PolicyValue, Settings
-from memlab.evaluation._fingerprints import read_fingerprints
+from memlab.evaluation._feedback import Horizon
+from memlab.evaluation._findings import PolicyValue
 from memlab.evaluation._gates import Gate, bounded_only
 from memlab.evaluation._inclusion import Estimator, horvitz_thompson, self_normalised
-from memlab.evaluation._labels import mean, measure_labels
-from memlab.evaluation._log import Log, read_log
+from memlab.evaluation._labels import measure_labels
+from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Measurement, bounded_difference, bounds, measure_feedback
-from memlab.evaluation._rankers import PolicySpec, Ranker, logged, rankers_of
+from memlab.evaluation._prepared import Settings, prepare
+from memlab.evaluation._rankers import PolicySpec, Ranker, logged
 from memlab.evaluation._targets import RecallsAgain, Target, aim
 from memlab.slates import Slates
 
-__all__ = ["checked_settings", "evaluate"]
+__all__ = ["evaluate"]
 
 _STATISTICS = {"snips": self_normalised, "ht": horvitz_thompson}
 
@@ -65,31 +65,29 @@ def evaluate(
 
     >>> memlab.evaluate(lab.slates(), ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
     """
-    if reward_range is None:
-        reward_range = slates.reward_range or (0.0, 1.0)
-    settings = checked_settings(reward, horizon, missing, estimator, level, reward_range, labels, seed)
-    schema = slates.candidates.collect_schema()
-    rankers = rankers_of(policies, schema)
-    given = tuple(ranker.name for ranker in rankers)
-    lab: Any = slates.lab
-    log = read_log(
+    asked = prepare(
         slates,
-        horizon=horizon_micros(horizon),
-        zero=missing == "zero",
-        reward_range=settings.reward_range,
-        feedback=labels is None,
+        policies,
+        reward=reward,
+        horizon=horizon,
+        missing=missing,
+        estimator=estimator,
+        level=level,
+        reward_range=reward_range,
+        labels=labels,
+        seed=seed,
     )
+    settings, log, schema, lab = asked.settings, asked.log, asked.schema, slates.lab
     if estimator == "ht" and labels is None and log.silent:
         raise InputError(
             f"{log.silent:.0%} of what was shown has no known reward, and Horvitz-Thompson's sum would count it as 0. "
             f'Say so with missing="zero", or use estimator="snips".'
         )
-    rankers, baseline = _with_baseline(rankers, baseline, log, logged(slates.candidates, schema))
-    fingerprints = read_fingerprints(log.decisions, None if lab is None else lab.embedder.fingerprint)
+    rankers, baseline = _with_baseline(asked.rankers, baseline, log, logged(slates.candidates, schema))
     recall_again: RecallsAgain | None = getattr(lab, "recall_again", None)
-    targets, refused = aim(rankers, log, schema, fingerprints, recall_again)
+    targets, refused = aim(rankers, log, schema, asked.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
-    if not fingerprints.any and any(ranker.policy is not None for ranker in rankers):
+    if not asked.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
         notes.append("The log carries no fingerprints: its features are taken to be what their names say.")
     notes += [
         f"{target.name} gives {target.unscored} candidates no finite score: it would never show them."
@@ -111,44 +109,13 @@ def evaluate(
         recalls=len(log),
         clusters=log.clusters,
         needed=contest.needed,
-        given=given,
+        given=tuple(ranker.name for ranker in asked.rankers),
         _log=log,
         _targets=tuple(targets),
         _schema=schema,
         _features=slates.features or slates.policies or ("score",),
         _lab=lab,
     )
-
-
-def checked_settings(
-    reward: str,
-    horizon: Horizon,
-    missing: str,
-    estimator: Estimator,
-    level: float,
-    reward_range: tuple[float, float],
-    labels: pl.DataFrame | None,
-    seed: int,
-) -> Settings:
-    for what, value, known in (
-        ("kind of reward", reward, ("item",)),
-        ("treatment of missing feedback", missing, ("censor", "zero")),
-        ("estimator", estimator, tuple(_STATISTICS)),
-    ):
-        if value not in known:
-            raise UnknownName(what, value, known)
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise InputError(f"level is a probability between 0 and 1, such as .95; not {level!r}.")
-    try:
-        low, high = (float(bound) for bound in reward_range)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"reward_range is a pair of numbers, the least and the greatest; not {reward_range!r}."
-        ) from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"reward_range runs from the least to the greatest reward, both finite; not {reward_range!r}.")
-    span = horizon if horizon is None or isinstance(horizon, str) else f"{horizon.total_seconds() / 86_400:g}d"
-    return Settings("feedback" if labels is None else "labels", span, missing, estimator, level, (low, high), seed)
 
 
 def _with_baseline(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,31 +14,13 @@ from memlab.errors import UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._disagreements import Disagreements, disagreements
 from memlab.evaluation._gates import Gate
-from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Measured
 from memlab.evaluation._model import predicted_rewards
+from memlab.evaluation._prepared import Settings
 from memlab.evaluation._targets import Refused, Target
 
-__all__ = ["Findings", "PolicyValue", "Settings"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What was asked for. ``measure`` is "feedback" or "labels"; ``metric`` names the label metric that ranks."""
-
-    measure: Literal["feedback", "labels"]
-    horizon: str | None
-    missing: str
-    estimator: Estimator
-    level: float
-    reward_range: tuple[float, float]
-    seed: int
-    metric: str = ""
-
-    @checked
-    def by(self, metric: str) -> Settings:
-        return replace(self, metric=metric)
+__all__ = ["Findings", "PolicyValue"]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._metrics import METRICS, Judged, measure
 from memlab.evaluation._targets import Target
 
-__all__ = ["Gold", "Labelled", "mean", "measure_labels", "read_gold"]
+__all__ = ["Gold", "Labelled", "measure_labels", "read_gold"]
 
 Floats = NDArray[np.float64]
 _KEY = ["decision", "memory_id"]
@@ -31,11 +31,6 @@ class Labelled:
     metric: str
     judged: int
     notes: tuple[str, ...]
-
-
-def mean(totals: Floats) -> Floats:
-    """The statistic of a policy: the mean of its metric over the recalls that have labels."""
-    return np.asarray(totals[..., 1] / totals[..., 0])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Seed, Within, checked
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation._clusters import Estimate, Sample, Statistic, cluster_sums
-from memlab.evaluation._evaluate import checked_settings
-from memlab.evaluation._feedback import Horizon, horizon_micros
-from memlab.evaluation._fingerprints import read_fingerprints
+from memlab.evaluation._clusters import Estimate, Sample, Statistic, cluster_sums, mean
+from memlab.evaluation._feedback import Horizon
 from memlab.evaluation._inclusion import WIDTH, Estimator, filled
-from memlab.evaluation._labels import mean, read_gold
-from memlab.evaluation._log import Log, read_log
+from memlab.evaluation._labels import read_gold
+from memlab.evaluation._log import Log
 from memlab.evaluation._measure import totals
-from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
+from memlab.evaluation._prepared import prepare
+from memlab.evaluation._rankers import PolicySpec, Ranker
 from memlab.evaluation._targets import Target, aim, pool_of, rescored
 from memlab.language import Param, Policy
 from memlab.printable import printable
@@ -149,27 +148,26 @@ def tune(
 
     >>> memlab.tune(lab.slates(), "my.hy", labels=labels).held_out      # doctest: +SKIP
     """
-    if reward_range is None:
-        reward_range = slates.reward_range or (0.0, 1.0)
-    asked = checked_settings("item", horizon, missing, estimator, level, reward_range, labels, seed)
-    schema = slates.candidates.collect_schema()
-    (ranker,) = rankers_of(policy, schema)
-    space = _space(ranker, bounds or {})
-    log = read_log(
+    asked = prepare(
         slates,
-        horizon=horizon_micros(horizon),
-        zero=missing == "zero",
-        reward_range=asked.reward_range,
-        feedback=labels is None,
+        policy,
+        reward="item",
+        horizon=horizon,
+        missing=missing,
+        estimator=estimator,
+        level=level,
+        reward_range=reward_range,
+        labels=labels,
+        seed=seed,
     )
-    lab: Any = slates.lab
-    fingerprints = read_fingerprints(log.decisions, None if lab is None else lab.embedder.fingerprint)
-    _, refused = aim([ranker], log, schema, fingerprints, None)
+    (ranker,), log, schema = asked.rankers, asked.log, asked.schema
+    space = _space(ranker, bounds or {})
+    _, refused = aim([ranker], log, schema, asked.fingerprints, None)
     if refused:
         raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
     if log.clusters < 2:
         raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
-    measure = _measure(log, labels, estimator, asked.reward_range[0])
+    measure = _measure(log, labels, estimator, asked.settings.reward_range[0])
     objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, measure)
     if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
         raise InputError(
