@@ -140,6 +140,19 @@ def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
     assert "propensit" in result.output
 
 
+def test_json_holds_every_reason_of_the_text(run, log):
+    """A log without probabilities, and without what a pack is computed from."""
+    words = ("evaluate", log, "-p", "mine", "-p", "cascade", "--decision", "query_id", "--shown", "rank")
+    words += ("--reward", "clicked", "--limit", 1)
+    text = run(*words).output
+    found = json.loads(run(*words, "--json").stdout)
+    assert found["headline"] in text
+    assert [one["policy"] for one in found["refusals"]] == ["cascade"]
+    assert found["withheld"]
+    for one in [*found["refusals"], *found["withheld"], *({"reason": note} for note in found["notes"])]:
+        assert one["reason"] in text
+
+
 def test_a_lab_without_recalls(run):
     run("remember", "a.memlab", "x")
     assert run("evaluate", "a.memlab").exit_code == 1

@@ -95,13 +95,11 @@ def evaluate(
 
 def _evaluated(found: Evaluation, report: Path | None, *, as_json: bool) -> None:
     written = None if report is None else str(found.report(report))
-    told = {
-        "policies": found.frame.to_dicts(),
-        "refusals": [{"policy": item.policy, "reason": item.reason} for item in found.refusals],
-        "notes": list(found.notes),
-        "report": written,
-    }
-    tell(told, as_json=as_json, text=lambda: repr(found) + (f"\n\nOpen {written}" if written else ""))
+    tell(
+        found.to_dict() | {"report": written},
+        as_json=as_json,
+        text=lambda: repr(found) + (f"\n\nOpen {written}" if written else ""),
+    )
     if not found.frame["value"].count():
         sys.exit(1)
 

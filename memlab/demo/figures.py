@@ -173,7 +173,7 @@ def draw_truth(quarter: Quarter) -> Callable[[Axes], None]:
         trues = [true for _, true, _ in [*valued, *withheld]]
         axes.set_xlim(min(trues) - 0.09, max(trues) + 0.13)
         axes.set_ylim(low, high)
-        axes.set_xlabel("true value: rewards in the head, a recall")
+        axes.set_xlabel("true value: mean reward per recall (top k)")
         axes.set_ylabel("estimated from the log alone")
         axes.grid(color=GREY, alpha=0.18, linewidth=0.6)
 

@@ -50,7 +50,7 @@ def evaluate(
     ``slates`` are the four tables of a log (``memlab.Slates``). ``policies``: names, paths or objects of packs, the
     text of a ``recall-score``, Polars expressions over the candidates, names of columns of scores; or a mapping that
     names them. A value is the mean over recalls of the sum of the rewards of the items that the policy would have put
-    in the head of the logged pool (one step: it does not say what memory would have become).
+    in the head of the logged pool: the value on logged recalls; long-term effects on the memory are not modelled.
 
     ``horizon`` ("7d", a timedelta) gives every recall the same time to earn and leaves out those still open;
     ``missing`` says what silence means: "censor", not known, or "zero", a reward of 0. ``estimator`` is "snips"

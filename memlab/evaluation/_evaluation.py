@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.arguments import checked
 from memlab.evaluation._findings import Findings
-from memlab.evaluation._render import as_html, as_text
+from memlab.evaluation._render import as_html, as_text, caption, headline, remarks
 from memlab.printable import printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ class Evaluation(Findings):
     """Policies on one log, best first. A trailing expression renders it; made by ``memlab.evaluate``.
 
     ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
-    how intervals were made; ``needed`` names the two best policies and the recalls that would tell them apart.
+    how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
+    separate them; None unless two have one that differs. What a policy without a value needs is its row's ``needed``.
     """
 
     @checked
@@ -38,6 +40,35 @@ class Evaluation(Findings):
         from memlab.evaluation._report import write_report
 
         return write_report(self, Path(path).expanduser())
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that the text says, as JSON values: each refusal and each closed gate, with its reason."""
+        return {
+            "headline": headline(self),
+            "method": caption(self),
+            "policies": [
+                row | {"recalls_needed": needed}
+                for row, needed in zip(
+                    self.frame.to_dicts(),
+                    [*(one.needed for one in self.rows), *(None for _ in self.refusals)],
+                    strict=True,
+                )
+            ],
+            "refusals": [{"policy": one.policy, "reason": one.reason} for one in self.refusals],
+            "withheld": [
+                {
+                    "policy": row.policy,
+                    "gate": gate.name,
+                    "figure": gate.figure if isfinite(gate.figure) else None,
+                    "threshold": gate.threshold,
+                    "reason": str(gate),
+                }
+                for row in self.rows
+                for gate in row.closed
+            ],
+            "needed": self.needed and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
+            "notes": remarks(self),
+        }
 
     def __repr__(self) -> str:
         return printable(as_text(self))

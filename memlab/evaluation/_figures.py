@@ -84,7 +84,7 @@ def draw_leaderboard(ev: Findings) -> Draw:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
-        axes.set_xlabel(f"mean {ev.settings.metric}" if labels else "rewards in the head, a recall")
+        axes.set_xlabel(f"mean {ev.settings.metric}" if labels else "mean reward per recall (top k)")
         _legend(axes)
 
     return draw

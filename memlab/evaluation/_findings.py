@@ -13,7 +13,7 @@ from memlab.arguments import Count, checked
 from memlab.errors import UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._disagreements import Disagreements, disagreements
-from memlab.evaluation._gates import Gate
+from memlab.evaluation._gates import ONE_CLUSTER, Gate, recalls_to_open
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Measured
 from memlab.evaluation._model import predicted_rewards
@@ -43,7 +43,14 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        return () if self.measured is None else tuple(gate for gate in self.measured.gates if not gate.open)
+        if self.measured is None:
+            return () if self.value else (ONE_CLUSTER,)
+        return tuple(gate for gate in self.measured.gates if not gate.open)
+
+    @property
+    def needed(self) -> int | None:
+        """How many more recalls like these would give it a value: 0 if it has one, None where they alone would not."""
+        return recalls_to_open(self.closed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +58,8 @@ class Findings:
     """Policies on one log, best first, as data; ``Evaluation`` shows them.
 
     ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
-    how intervals were made; ``needed`` names the two best policies and the recalls that would tell them apart.
+    how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
+    separate them; None unless two have one that differs. What a policy without a value needs is its row's ``needed``.
     """
 
     rows: tuple[PolicyValue, ...]

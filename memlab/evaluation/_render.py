@@ -8,7 +8,7 @@ import numpy as np
 
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._findings import Findings, PolicyValue
-from memlab.evaluation._gates import rounded
+from memlab.evaluation._gates import rounded, share
 
 __all__ = ["as_html", "as_text", "caption", "headline", "interval", "number", "reasons", "remarks", "stars"]
 
@@ -35,8 +35,8 @@ def caption(ev: Findings) -> str:
         return f"mean {ev.settings.metric} by labels, {held}; {ev.settings.level:.0%} intervals: {ev.method}"
     name = "self-normalised" if ev.settings.estimator == "snips" else "Horvitz-Thompson"
     return (
-        f"one-step value: rewards in the head that a policy would have shown, a recall; {name} inclusion weights, "
-        f"{held}; {ev.settings.level:.0%} intervals: {ev.method}"
+        f"value on logged recalls, long-term effects not modelled: mean reward per recall (top k); {name} inclusion "
+        f"weights, {held}; {ev.settings.level:.0%} intervals: {ev.method}"
     )
 
 
@@ -66,8 +66,6 @@ def reasons(ev: Findings) -> list[tuple[str, str]]:
     """Policies and the reason that they share, for everything that has no value."""
     told = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
     told += [(row.policy, f"withheld. {gate}") for row in ev.rows for gate in row.closed]
-    alone = [row.policy for row in ev.rows if row.measured is None and row.value is None]
-    told += [(policy, "withheld. Labels of one cluster say nothing about the next.") for policy in alone]
     shared: dict[str, list[str]] = {}
     for policy, reason in told:
         shared.setdefault(reason, []).append(policy)
@@ -79,11 +77,12 @@ def remarks(ev: Findings) -> list[str]:
     if ev.needed is not None:
         first, second, count = ev.needed
         if count > ev.recalls:
-            told.append(f"Telling {first} from {second} would take about {rounded(count)} recalls like these.")
+            how = "at this probe rate" if ev.settings.measure == "feedback" else "like these"
+            told.append(f"Separating {first} and {second} needs about {rounded(count)} recalls {how}.")
     if ev.open_windows:
         told.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
     if ev.settings.measure == "feedback" and ev.silent:
-        told.append(f"{ev.silent:.0%} of what was shown has no known reward and takes no part.")
+        told.append(f"{share(ev.silent)} of shown items have no feedback and are left out.")
     return told + list(ev.notes)
 
 
@@ -130,9 +129,10 @@ def _feedback_cells(ev: Findings, row: PolicyValue) -> list[str]:
     ]
 
 
+_STARS = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
 _LEGEND = {
-    "labels": "p is Holm's; * < .05, ** < .01, *** < .001.",
-    "feedback": "p is Holm's; * < .05, ** < .01, *** < .001. model: the direct method, an extrapolation.",
+    "labels": _STARS,
+    "feedback": f"{_STARS} model: the direct method, an extrapolation.",
 }
 
 

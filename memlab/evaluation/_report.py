@@ -14,7 +14,7 @@ from memlab.drawing import svg
 from memlab.errors import InputError
 from memlab.evaluation._figures import SIZES, draw_disagreement, draw_leaderboard, draw_weights, height_of
 from memlab.evaluation._findings import Findings
-from memlab.evaluation._gates import GATES
+from memlab.evaluation._gates import GATES, share
 from memlab.evaluation._render import caption, headline, interval, number, reasons, remarks, stars
 from memlab.version import __version__
 
@@ -55,7 +55,7 @@ def page(ev: Findings) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"number": number, "interval": interval, "stars": stars, "share": _share, "known": _known}
+    environment.filters |= {"number": number, "interval": interval, "stars": stars, "share": share, "known": _known}
     return environment.get_template("report.html").render(
         ev=ev,
         caption=caption(ev),
@@ -99,10 +99,6 @@ def log_digest(ev: Findings) -> str:
     for name in ("decision", "memory_id"):
         digest.update("\x1f".join(map(str, log.ids[name].to_list())).encode())
     return digest.hexdigest()
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"
 
 
 def _known(value: Any) -> bool:

@@ -17,9 +17,9 @@ __all__ = ["figure"]
 
 _PANELS = (
     ("live", "Memories in use", "memories"),
-    ("junk", "Junk: faded, and never of use", "share of those in use"),
+    ("junk", "Faded and never useful", "share of those in use"),
     ("stale", "Out of date when shown", "share of what was shown"),
-    ("retained", "Left of what proved its worth", "mean retention"),
+    ("retained", "Retention of useful memories", "mean retention"),
 )
 _DASHES = ((5, 1.5), (1.5, 1.2), (6, 1.5, 1.5, 1.5), (3, 2.5), (6, 1.2, 1.2, 1.2, 1.2, 1.2))
 _STYLES = ("-", *((0, dashes) for dashes in _DASHES))

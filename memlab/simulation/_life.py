@@ -60,7 +60,7 @@ class Life:
         of: Literal["reward", "utility"] = "reward",
         how: Literal["auto", "rescore", "recall"] = "auto",
     ) -> float:
-        """The true one-step value of a pack, or of an expression over the logged candidates.
+        """The true value on logged recalls of a pack, or of an expression over the logged candidates.
 
         It is the mean over the logged decisions of what the ``limit`` memories that the policy puts first are worth
         together: their expected rewards, each as if feedback came for certain, or their utilities. "rescore" orders

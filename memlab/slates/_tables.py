@@ -91,7 +91,7 @@ class Slates:
                 pl.concat([sealed, new], how="diagonal_relaxed") for sealed, new in zip(log.scan(), recent, strict=True)
             ]
         loose = feedback["decision"].null_count()
-        notes = (f"{loose:,} judgements belong to no recall.",) if loose else ()
+        notes = (f"{loose:,} feedback{'s' * (loose > 1)} ignored: not linked to a recall.",) if loose else ()
         decisions, candidates, exposures = recent
         return cls(
             decisions,

@@ -69,7 +69,10 @@ def test_nothing_of_a_policy_that_was_never_shown_is_averaged_away(many):
     assert closed(many, "far") == {"support"}
     assert (far.lower, far.upper) == (0.0, MANY.limit)
     assert many.frame.filter(pl.col("policy") == "far")["value"].to_list() == [None]
-    assert "far: withheld. support: 100%, where at most 10% is asked for." in repr(many)
+    assert (
+        "far: withheld. Unsupported: 100% of what this policy would show could never have been shown; the limit is 10%."
+        in repr(many)
+    )
 
 
 def test_bounds_may_decide_where_support_is_lacking():
@@ -190,7 +193,26 @@ def test_the_number_of_recalls_that_would_do_is_told():
     first, second, count = ev.needed
     assert {first, second} < {"good", "noise", "logged"}
     assert count > 160
-    assert f"Telling {first} from {second} would take about" in repr(ev)
+    assert f"Separating {first} and {second} needs about" in repr(ev)
+
+
+def test_what_a_withheld_policy_needs_is_told_once():
+    """Either recalls alone would do, or nothing says that they would."""
+    short = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good"])
+    withheld = row(short, "good")
+    assert closed(short, "good") == {"effective sample"}
+    assert withheld.needed > 0
+    assert short.needed is None
+    assert "more recalls at this probe rate would reach it" in repr(short)
+    bare = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"])
+    assert row(bare, "far").needed is None
+    told = bare.to_dict()
+    assert {(one["policy"], one["gate"]) for one in told["withheld"]} == {
+        (one.policy, gate.name) for one in bare.rows for gate in one.closed
+    }
+    for one in told["withheld"]:
+        assert one["reason"] in repr(bare)
+    assert [one["recalls_needed"] for one in told["policies"]] == [one.needed for one in bare.rows]
 
 
 def test_a_level_widens_intervals():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from memlab.evaluation import GATES
-from memlab.evaluation._gates import bounded_only, gates, rounded
+from memlab.evaluation._gates import bounded_only, gates, recalls_to_open, rounded
 from memlab.evaluation._weights import Weights
 
 SOUND = Weights(items=500, effective=300, effective_share=0.3, largest=20, mean=1.02, top_share=0.1)
@@ -29,11 +29,11 @@ def test_a_sound_log_opens_every_gate():
     ("name", "weights", "changed", "says"),
     [
         ("propensities", SOUND, {"unknown": 0.2}, "Log the probability"),
-        ("exploration", SOUND, {"explored": 0.0, "unsupported": 0.1}, "This log is deterministic"),
+        ("exploration", SOUND, {"explored": 0.0, "unsupported": 0.1}, "Log with probes"),
         ("clusters", SOUND, {"clusters": 1}, "column cluster"),
         ("effective sample", worse(effective=40), {}, "About 1,500 more recalls at this probe rate"),
         ("effective sample", worse(effective=99.4), {}, "About 7 more recalls"),
-        ("effective share", worse(effective_share=0.009), {}, "raise the probe rate"),
+        ("effective share", worse(effective_share=0.009), {}, "increase `probe-rate`"),
         ("mean weight", worse(mean=1.11), {}, "logged propensities are wrong"),
         ("mean weight", worse(mean=0.89), {}, "logged propensities are wrong"),
         ("mean weight", worse(mean=float("nan")), {}, "logged propensities are wrong"),
@@ -46,7 +46,21 @@ def test_one_fault_closes_one_gate(name, weights, changed, says):
     closed = [gate for gate in found(weights, **changed).values() if not gate.open]
     assert [gate.name for gate in closed] == [name]
     assert says in closed[0].advice
-    assert re.match(rf"{name}: .+, where .+ is asked for\. ", str(closed[0]))
+    assert re.match(r"[A-Z0-9].+[.;)] .+\.", str(closed[0]))
+
+
+NEVER_ENOUGH = {"effective_share": 0.009, "top_share": 0.51}
+
+
+@pytest.mark.parametrize(("name", "value"), NEVER_ENOUGH.items())
+def test_recalls_are_asked_for_only_where_they_would_do(name, value):
+    assert recalls_to_open(list(found(worse(effective=40)).values())) == 1500
+    assert recalls_to_open(list(found(worse(mean=1.2)).values())) == 3000
+    assert recalls_to_open(list(found(worse(mean=1.2, effective=40)).values())) == 3000
+    both = found(worse(effective=40, mean=1.2, **{name: value}))
+    assert recalls_to_open(list(both.values())) is None
+    assert not any("about" in str(gate).lower() for gate in both.values() if not gate.open)
+    assert recalls_to_open(list(found().values())) == 0
 
 
 def test_a_deterministic_log_can_value_what_it_showed():

@@ -70,7 +70,7 @@ def test_the_report_says_what_must_be_said(html, ev):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
     for wanted in (
         *GATES,
-        "One step",
+        "long-term effects not modelled",
         "an extrapolation",
         "cascade refused",
         "far withheld",
@@ -145,8 +145,8 @@ def test_a_notebook_shows_the_table_and_the_reasons(ev):
 
 def test_a_reason_that_policies_share_is_told_once():
     ev = evaluate(World(clusters=1, recalls=60).slates(), ["good", "noise"])
-    assert repr(ev).count("clusters: 1, where at least 2 is asked for") == 1
-    assert "logged, good and noise: withheld. clusters: 1" in repr(ev)
+    assert repr(ev).count("1 cluster; at least 2 are needed.") == 1
+    assert "logged, good and noise: withheld. 1 cluster;" in repr(ev)
     assert "60 recalls in 1 cluster;" in repr(ev)
 
 

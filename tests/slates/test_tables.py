@@ -97,7 +97,7 @@ def test_a_judgement_without_a_recall_is_kept_and_noted():
     )
     log = Slates.of([plain(1)], loose)
     assert log.feedback.collect().height == 1
-    assert log.notes == ("1 judgements belong to no recall.",)
+    assert log.notes == ("1 feedback ignored: not linked to a recall.",)
     assert log.filter(pl.col("decision") == 1).feedback.collect().height == 0
 
 
