@@ -74,7 +74,7 @@ class Attribution:
         if probes:
             notes.append(f"{probes:,} probes, {judged:,} of them judged, are counted apart.")
         if self.loose:
-            notes.append(f"{self.loose:,} judgements belong to no logged recall.")
+            notes.append(f"{self.loose:,} feedback{'s' * (self.loose > 1)} ignored: not linked to a logged recall.")
         return tuple(notes)
 
 

@@ -86,7 +86,7 @@ def test_what_belongs_to_no_recall_is_told():
     said = judgements((None, 7, "success"), (2, 99, "success"), (77, 7, "success"))
     found = attributed("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said)
     assert found.loose == 3
-    assert "3 judgements belong to no logged recall" in repr(found)
+    assert "3 feedbacks ignored: not linked to a logged recall" in repr(found)
     assert row(found, 1)["judged"] == 0
 
 
