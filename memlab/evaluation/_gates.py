@@ -196,8 +196,8 @@ def _drift(weights: Weights, recalls: int, alone: bool) -> Gate:
         weights.mean,
         f"{1 - _DRIFT:g} to {1 + _DRIFT:g}",
         bool(drift <= _DRIFT),
-        f"Weights average {'nothing that is known' if math.isnan(weights.mean) else f'{weights.mean:.2f}'}; "
-        f"expected {1 - _DRIFT:g}-{1 + _DRIFT:g}.",
+        f"{'No weight is known' if math.isnan(weights.mean) else f'Weights average {weights.mean:.2f}'}; expected "
+        f"{1 - _DRIFT:g}-{1 + _DRIFT:g}.",
         f"{advice}.",
         more if alone else None,
     )
