@@ -72,11 +72,13 @@ class ManualClock:
 
     @checked
     def advance(self, *, days: Span = 0, hours: Span = 0, minutes: Span = 0, seconds: Span = 0) -> None:
+        """Move the clock by so much; back, where it is negative."""
         passed = round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
         self.now = datable(self.now + passed, "The clock")
 
     @checked
     def set(self, when: When) -> None:
+        """Put the clock to an instant."""
         self.now = to_micros(when)
 
 

@@ -473,13 +473,13 @@ class Lab:
 
     @checked
     def restore(self, memory: Memories | None = None, *, project: str | None = None) -> Corrected:
-        """Bring back what was forgotten, deprecated, retracted or deleted, ran out or went into a summary; or all that
-        is deleted of a project.
+        """Bring back memories that are out of use, or all that is deleted of a project.
 
-        Each gets the status that it had before, read from the journal's events (about half a second for 100,000).
-        What was superseded comes back once what took its place is out of use. What is in use is left as it is. Bringing
-        back is a use: the pack's ``reinforce`` is asked as of a recall, and as of a rejection when one is deprecated.
-        InputError for what is superseded by a memory in use, or purged.
+        That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
+        status that it had before, read from the journal's events (about half a second for 100,000). What was superseded
+        comes back once what took its place is out of use. What is in use is left as it is. Bringing back is a use: the
+        pack's ``reinforce`` is asked as of a recall, and as of a rejection when one is deprecated. InputError for what
+        is superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 
@@ -496,13 +496,13 @@ class Lab:
         remove_exports: bool = False,
         reason: str = "",
     ) -> Purged:
-        """Remove memories for good: ``memory``, those of a ``project``, ``session``, ``subject`` or ``creator``, or
-        with ``overdue`` what was deleted for longer than ``grace-days``. The result is a receipt.
+        """Remove memories for good, and return a receipt.
 
-        Names narrow each other: ``project="web", session="monday"`` are the memories that have both. ``subject`` is an
-        entity under all its names, aliases and merged ones too, and what is known of it goes: the facts, its own names
-        unless a memory that stays has them, and questions that name it. A memory that only mentions it stays, and the
-        receipt tells of it.
+        They are ``memory``, those of a ``project``, ``session``, ``subject`` or ``creator``, or with ``overdue`` what
+        was deleted for longer than ``grace-days``. Names narrow each other: ``project="web", session="monday"`` are the
+        memories that have both. ``subject`` is an entity under all its names, aliases and merged ones too, and what is
+        known of it goes: the facts, its own names unless a memory that stays has them, and questions that name it. A
+        memory that only mentions it stays, and the receipt tells of it.
 
         Texts, names, lists, notes and vectors go from the journal's events and rows, from logged recalls (a question
         that was such a text, shares 12 characters in a row or a name with such texts and with no memory that stays, or

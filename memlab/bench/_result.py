@@ -35,6 +35,7 @@ class SystemResult:
     ingest_per_s: float
 
     def to_dict(self) -> dict[str, object]:
+        """The system's figures as JSON values."""
         return {
             "name": self.name,
             "hash": self.hash,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,8 +78,16 @@ class Embedder:
         return calibrated(cosine, self._knots)
 
 
-EmbedderSpec = Annotated[str | Path | Callable[[list[str]], ArrayLike] | Embedder | None, AsGiven]
-"""What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, or an Embedder."""
+class Encodes(Protocol):
+    """An object with a method ``encode`` from texts to vectors, as a SentenceTransformer is."""
+
+    def encode(self, texts: list[str], /) -> ArrayLike: ...
+
+
+EmbedderSpec = Annotated[str | Path | Callable[[list[str]], ArrayLike] | Encodes | Embedder | None, AsGiven]
+"""What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, an object with a
+method ``encode``, or an Embedder.
+"""
 
 
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
@@ -87,9 +95,10 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
 
     None is the model that ships with memlab (256 dimensions; its weights are read at the first text). A str or Path
     is a folder written by model2vec or, only if there is no such folder, a name on the model hub, which needs the
-    network once. A callable takes a list of texts and returns an array (texts, dim).
+    network once. A callable takes a list of texts and returns an array (texts, dim); an object with a method
+    ``encode``, as a SentenceTransformer is, stands for that method.
 
-    A callable is fingerprinted by ``name`` (its qualified name unless given), its dimension, and which component is
+    Both are fingerprinted by ``name`` (the qualified name unless given), the dimension, and which component is
     largest in the vectors of a few fixed texts: rounding noise of a remote service does not move that, another
     model does.
 
@@ -107,13 +116,14 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
-    if callable(spec):
-        return _of_callable(
-            Called(spec, "open(embedder=...)"), name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
+    embed = getattr(spec, "encode", spec)  # a SentenceTransformer can be called too, as a layer of a network
+    if isinstance(spec, type) or not callable(embed):
+        raise InputError(
+            "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
+            f"vectors, or an object with a method encode, not {type(spec).__name__}."
         )
-    raise InputError(
-        "An embedder is None (the shipped model), a model2vec folder or hub name, or a callable from texts to "
-        f"vectors, not {type(spec).__name__}."
+    return _of_callable(
+        Called(embed, "open(embedder=...)"), name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
     )
 
 

@@ -33,6 +33,7 @@ class Judged:
 
     @property
     def depth(self) -> int:
+        """How many ranks were judged."""
         return int(self.relevant.shape[1])
 
 
@@ -108,7 +109,7 @@ _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
 def measure(judged: Judged, name: str) -> Floats:
-    """f64[questions]: a metric for each question, such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10``.
+    """A metric for each question (f64), such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10``.
 
     NaN where a question has no evidence. Raises ``UnknownName``, and ``InputError`` for a cut below what was judged.
 

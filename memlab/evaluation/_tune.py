@@ -70,7 +70,7 @@ class Tuning:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """param, default, low, high, value, and least and most over the folds: how well the data decide it."""
+        """A row for each parameter: default, low, high, value, and least and most over the folds."""
         declared = [self.policy.params[name] for name in self.params]
         return pl.DataFrame(
             {

@@ -48,7 +48,7 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Labs over time. ``frame`` has a row a lab and an instant:
+    """Labs over time. ``frame`` has a row for each lab and instant.
 
     ``memories``, ``live`` (those that take part in recall), ``edges``; ``junk``: share of the live ones of which less
     than ``junk_below`` is left by the pack's own ``retention`` and that nobody called a success; of what was ``shown``

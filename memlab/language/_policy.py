@@ -106,8 +106,9 @@ class Policy:
 
     @cached_property
     def meaning_hash(self) -> str:
-        """A Merkle hash of the graph: equal for two texts that compute the same operations, parameter values
-        included.
+        """A Merkle hash of the graph.
+
+        Equal for two texts that compute the same operations, parameter values included.
         """
         return digest(DIALECT, self.root.digest)
 

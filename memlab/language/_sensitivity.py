@@ -131,8 +131,9 @@ class FeatureEffect:
 
 @dataclass(frozen=True)
 class SlateSensitivity:
-    """What the order of a slate owes to each feature: ``effects``, what turns most first. ``top`` is the size of the
-    head.
+    """What the order of a slate owes to each feature.
+
+    ``effects`` has what turns most first; ``top`` is the size of the head.
     """
 
     policy: str

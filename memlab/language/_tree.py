@@ -57,6 +57,7 @@ class Tree:
 
     @cached_property
     def root(self) -> TreeNode:
+        """The outermost node: the value itself."""
         return _Builder(self._program, self._registers).build()
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
@@ -69,8 +70,10 @@ class Tree:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a node: ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings),
-        ``shown`` (the value as text) and ``live``.
+        """One row a node.
+
+        ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings), ``shown`` (the value
+        as text) and ``live``.
         """
         rows = list(self.walk())
         return pl.DataFrame(

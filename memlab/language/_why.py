@@ -79,6 +79,7 @@ class Why:
 
     @property
     def difference(self) -> float | None:
+        """What the first has more than the second; None where one of them is no number."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property

@@ -65,9 +65,11 @@ class Pack:
         return {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
 
     def count(self, setting: str) -> int:
+        """The value of a setting, as a whole number."""
         return int(self.number(setting))
 
     def number(self, setting: str) -> float:
+        """The value of a setting. UnknownName for a setting that is not declared."""
         value = self.settings.get(setting) if isinstance(setting, str) else None
         if value is None:
             raise UnknownName("setting", str.__str__(setting) if isinstance(setting, str) else shown(setting), SETTINGS)

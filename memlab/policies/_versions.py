@@ -105,6 +105,7 @@ class VersionLog:
 
     @property
     def empty(self) -> bool:
+        """Whether no pack was ever live."""
         return not self._lives
 
     @property

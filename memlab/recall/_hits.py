@@ -49,8 +49,10 @@ def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
 
 @dataclass(frozen=True)
 class ScoreExplanation:
-    """Why a hit has its score: additive terms of the policy's live branch that sum to ``score``, and in ``tree`` the
-    whole computation.
+    """Why a hit has its score.
+
+    ``terms`` are the additive terms of the policy's live branch, which sum to ``score``; ``tree`` is the whole
+    computation.
     """
 
     memory: int
@@ -189,6 +191,7 @@ class Hits(Sequence[Hit]):
 
     @property
     def ids(self) -> tuple[int, ...]:
+        """The memories that were shown, best first."""
         return self.slate.shown
 
     @cached_property

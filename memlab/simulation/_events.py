@@ -114,14 +114,23 @@ class Script(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the script is called."""
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """What decides every draw."""
+
     @property
-    def user(self) -> User: ...
+    def user(self) -> User:
+        """Who judges what is shown."""
+
     @property
-    def packs(self) -> Sequence[tuple[int, str]]: ...
-    def events(self) -> tuple[Event, ...]: ...
+    def packs(self) -> Sequence[tuple[int, str]]:
+        """The packs that log, each with the day from which it is live."""
+
+    def events(self) -> tuple[Event, ...]:
+        """What happens, in the order of time."""
 
 
 def generator(seed: int, concern: str) -> np.random.Generator:

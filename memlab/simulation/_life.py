@@ -104,6 +104,7 @@ class Life:
         )
 
     def close(self) -> None:
+        """Close the lab."""
         self.lab.close()
 
     def __enter__(self) -> Life:

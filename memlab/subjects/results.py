@@ -50,6 +50,7 @@ class Memory:
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
+        """The memory in a row of a state."""
         names, by = state.names, float(state.numbers["superseded_by"].values[row])
         return cls(
             id=row + 1,

@@ -129,12 +129,12 @@ class LabClusters:
             return clusters_frame(state)
 
     def refine(self) -> Clustered:
-        """Let clusters follow what they hold: what is new and near joins, centroids move to the mean of their members,
-        near clusters merge, and empty ones go.
+        """Let clusters follow what they hold.
 
-        The pack's ``cluster-closeness`` says how near (0: nothing joins), ``cluster-merge`` what merges. Upkeep
-        (``lab.upkeep``) does this when it is due: after ``refine-every`` recalls, or when the last one
-        showed memories of several clusters. A recall itself is not slowed by it: it only counts. Raises ReadOnlyLab.
+        What is new and near joins, centroids move to the mean of their members, near clusters merge, and empty ones are
+        removed. The pack's ``cluster-closeness`` says how near (0: nothing joins), ``cluster-merge`` what merges.
+        Upkeep (``lab.upkeep``) does this when it is due: after ``refine-every`` recalls, or when the last one showed
+        memories of several clusters. A recall itself is not slowed by it: it only counts. Raises ReadOnlyLab.
         """
         return refine(self._core.store, self._core.store.clock())
 

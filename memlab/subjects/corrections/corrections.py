@@ -49,6 +49,7 @@ class Corrected:
 
     @property
     def ids(self) -> tuple[int, ...]:
+        """The memories that were changed."""
         return tuple(self.frame["memory_id"].to_list())
 
     def __len__(self) -> int:

@@ -42,6 +42,7 @@ class Entity:
 
     @classmethod
     def of(cls, listed: Listed) -> Entity:
+        """The entity that a state lists."""
         last = None if listed.last == NEVER else from_micros(listed.last)
         return cls(*listed[:5], last, listed.merged_into)
 
@@ -59,8 +60,10 @@ class LabEntities:
         self._core = core
 
     def frame(self) -> pl.DataFrame:
-        """Every entity as a row: ``id``, ``name``, ``type``, ``aliases``, ``mentions``, ``last_mentioned``,
-        ``merged_into`` (null for one of its own).
+        """Every entity as a row.
+
+        ``id``, ``name``, ``type``, ``aliases``, ``mentions``, ``last_mentioned``, ``merged_into`` (null for one of its
+        own).
         """
         with self._core.reading() as state:
             every = entities_of(state).listed()

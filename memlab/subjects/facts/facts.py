@@ -173,11 +173,12 @@ class LabFacts:
         session: str | None = None,
         at: When | None = None,
     ) -> Narrative:
-        """One entity in prose, for a prompt: "The user is a software engineer who likes Python and lives in Oslo."
+        """One entity in prose, for a prompt.
 
-        Made of its facts that hold, and for the user also of the memories of the kinds personal, preference, goal and
-        trait. ``project`` and ``session`` are those of ``recall``. ``budget_tokens`` is the setting ``tier-1-tokens``
-        unless given. UnknownName for an entity of which nothing was ever said, except the user.
+        "The user is a software engineer who likes Python and lives in Oslo.": made of its facts that hold, and for the
+        user also of the memories of the kinds personal, preference, goal and trait. ``project`` and ``session`` are
+        those of ``recall``. ``budget_tokens`` is the setting ``tier-1-tokens`` unless given. UnknownName for an entity
+        of which nothing was ever said, except the user.
         """
         now = self._core.instant(at)
         with self._core.reading() as state:

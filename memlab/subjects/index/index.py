@@ -14,8 +14,10 @@ __all__ = ["LabIndex"]
 
 
 class LabIndex:
-    """Up to 100,000 memories that a filter admits are searched exactly; beyond, an index proposes, and what it
-    proposes is scored exactly. The index is built in the background and never stale: what came later is searched
+    """``lab.index``: the search for neighbours.
+
+    Up to 100,000 memories that a filter admits are searched exactly; beyond, an index proposes, and what it proposes is
+    scored exactly. The index is built in the background and never stale: what came later is searched
     exactly, and a file that is damaged or of other vectors is not used.
     """
 

@@ -1,0 +1,24 @@
+"""Every snippet of the how-to pages runs as it stands there, the snippets of a page one after another."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGES = sorted((Path(__file__).parents[1] / "docs" / "howto").glob("*.md"))
+
+
+def test_there_are_pages():
+    assert len(PAGES) >= 6
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_snippets_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert snippets
+    names: dict[str, object] = {}
+    for number, snippet in enumerate(snippets, 1):
+        exec(compile(snippet, f"{page.name}, snippet {number}", "exec"), names)
+    if hasattr(names.get("lab"), "close"):
+        names["lab"].close()

@@ -1,0 +1,100 @@
+"""The reference has an entry for every public name, and every entry says in its first line what it is about."""
+
+import functools
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import memlab
+from memlab.lab import Lab
+
+DOCS = Path(__file__).parents[1] / "docs"
+DIRECTIVES = [name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
+MODULES = ("errors", "verifiers", "ingest", "simulation", "slates", "evaluation")
+NO_ENTRY = {"memlab.__version__", *(f"memlab.{name}" for name in ("examples", "ingest", "simulation", "verifiers"))}
+"""A number, and modules, which have pages."""
+INTERNAL = {"Store", "State", "Transaction", "Words", "Projection", "Query", "Event", "Path"}
+"""What tools get from ``lab.store``; and pathlib's Path, whose name a class within memlab has too."""
+
+
+def found(dotted):
+    """The object that a dotted name stands for."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            module = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        return functools.reduce(getattr, parts[cut:], module)
+    raise LookupError(dotted)
+
+
+ENTRIES = {name: found(name) for name in DIRECTIVES}
+
+
+def members(cls):
+    """The public methods and properties of a class, as they stand there."""
+    for name, value in vars(cls).items():
+        function = next(
+            (one for one in (getattr(value, part, None) for part in ("fget", "func", "__func__")) if one), value
+        )
+        if not name.startswith("_") and inspect.isroutine(function):
+            yield name, inspect.unwrap(function)
+
+
+def classes():
+    """The public classes of memlab by name."""
+    for file in sorted(Path(memlab.__file__).parent.rglob("*.py")):
+        parts = file.relative_to(Path(memlab.__file__).parents[1]).with_suffix("").parts
+        if "__main__" not in parts:
+            module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+            own = (one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__)
+            yield from ((one.__name__, one) for one in own if inspect.isclass(one))
+
+
+def returned():
+    """The classes that ``Lab`` returns, and what those return."""
+    by_name = dict(classes())
+    todo, seen = [Lab], set()
+    while todo:
+        cls = todo.pop()
+        if cls in seen or cls.__name__ in INTERNAL:
+            continue
+        seen.add(cls)
+        for _, function in members(cls):
+            words = re.findall(r"\w+", str(function.__annotations__.get("return", "")))
+            todo += [by_name[word] for word in words if word in by_name and not word.startswith("_")]
+    return seen
+
+
+def test_each_name_has_one_entry():
+    assert len(DIRECTIVES) == len(set(DIRECTIVES)) > 100
+
+
+@pytest.mark.parametrize("module", ["", *MODULES])
+def test_every_public_name_has_an_entry(module):
+    package = importlib.import_module(f"memlab.{module}".rstrip("."))
+    names = {f"{package.__name__}.{name}": getattr(package, name) for name in package.__all__}
+    entries = {id(value) for value in ENTRIES.values()}
+    assert [name for name, value in names.items() if name not in NO_ENTRY and id(value) not in entries] == []
+
+
+def test_every_class_that_a_lab_returns_has_an_entry():
+    assert {cls.__qualname__ for cls in returned() - {c for c in ENTRIES.values() if inspect.isclass(c)}} == set()
+
+
+def test_the_first_line_of_every_docstring_is_a_sentence():
+    told = {name: value for name, value in ENTRIES.items() if inspect.isclass(value) or inspect.isroutine(value)}
+    for name, value in list(told.items()):
+        if inspect.isclass(value):
+            told |= {f"{name}.{member}": function for member, function in members(value)}
+    first = {name: (inspect.getdoc(value) or "").split("\n")[0] for name, value in told.items()}
+    assert {name: line for name, line in first.items() if not re.fullmatch(r"[A-Z`\"'0-9].*[.?]", line)} == {}
+
+
+def test_every_page_is_in_the_navigation():
+    listed = (DOCS.parent / "mkdocs.yml").read_text().split()
+    assert [page for file in DOCS.rglob("*.md") if (page := str(file.relative_to(DOCS))) not in listed] == []
