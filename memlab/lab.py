@@ -15,6 +15,7 @@ import polars as pl
 
 from memlab.arguments import AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
+from memlab.display import clip, table
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.policies import DEFAULT_PACK, Pack, load_pack
@@ -123,6 +124,12 @@ def load_lab(
     lab = Lab(embedder=embedder, clock=clock)
     lab.io.load(path, format=format, policies=policies)
     return lab
+
+
+_SHOWN = ("id", "text", "kind", "speaker", "project", "session", "status", "access", "created")
+"""Columns of the newest memories that a notebook shows of a lab; of those that may be empty, the ones that are not."""
+_ALWAYS = ("id", "text", "kind", "status", "access", "created")
+_MOST_SHOWN = 8
 
 
 class Lab:
@@ -400,6 +407,7 @@ class Lab:
         agent: str | None = None,
         source: str = "user",
         at: When | None = None,
+        decision: Annotated[int, Within(1, 1 << 62)] | None = None,
     ) -> Feedback:
         """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; durable when it returns.
 
@@ -408,8 +416,13 @@ class Lab:
         the memory. A success is shared: edges to the other memories that succeeded in the same recall are made or
         strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
         trusted (``lab.agents.relationships``).
+
+        It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
+        (``hits.decision``); without one it belongs to none, and ``memlab.evaluate`` leaves it out.
         """
-        return self._judgements.feedback(hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at)
+        return self._judgements.feedback(
+            hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
+        )
 
     @checked
     def verify(
@@ -634,6 +647,15 @@ class Lab:
                 f"<Lab {self.store.where}: {_count(state):,} memories, {state.edges.live:,} edges, "
                 f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
             )
+
+    @checked
+    def _repr_html_(self) -> str:
+        with self._core.reading():
+            told, newest = repr(self), self.memories.select(_SHOWN).tail(_MOST_SHOWN).reverse()
+        said = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
+        newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
+        rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[said].rows()]
+        return table(told, said, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
 

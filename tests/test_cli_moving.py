@@ -51,23 +51,23 @@ def test_a_bad_file_says_where(run, tmp_path):
 
 
 def test_operations_run_on_consent(run, told, day):
-    asked = run("run", day, "--lab", "a.memlab", input="n\n")
+    asked = run("run", "a.memlab", day, input="n\n")
     assert asked.exit_code == 1
     assert "adds     (remember" in asked.stdout
-    refused = run("run", day, "--lab", "a.memlab", "--json")
+    refused = run("run", "a.memlab", day, "--json")
     assert refused.exit_code == 1
     assert "consent with --yes" in refused.stderr
-    ran = told("run", day, "--lab", "a.memlab", "--yes")
+    ran = told("run", "a.memlab", day, "--yes")
     assert [step["operation"] for step in ran["steps"]] == ["remember", "recall"]
     assert ran["steps"][1]["rows"][0]["text"] == "tabs are better"
     day.write_text('(recall "tabs" 1)')
-    assert "1 operations" in run("run", day, "--lab", "a.memlab").stdout
-    assert run("run", day, "--lab", "none.memlab").exit_code == 1
+    assert "1 operations" in run("run", "a.memlab", day).stdout
+    assert run("run", "none.memlab", day).exit_code == 1
 
 
 def test_operations_that_are_wrong_run_nothing(run, day):
     day.write_text('(remember "a")\n(recal "a")')
-    result = run("run", day, "--lab", "a.memlab", "--yes")
+    result = run("run", "a.memlab", day, "--yes")
     assert result.exit_code == 1
     assert "day.hy, line 2, column 2" in result.stderr
     assert "^^^^^" in result.stderr

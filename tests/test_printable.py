@@ -74,7 +74,7 @@ CALLS = {
     "deprecate": [LAB, 2, EVIL],
     "delete": [LAB, 2, "--project", f"nowhere {EVIL}"],
     "purge": [LAB, 2, "--reason", EVIL, "--yes"],
-    "run": ["evil.hy", "--lab", LAB],
+    "run": [LAB, "evil.hy"],
     "policy history": [LAB],
     "policy attribution": [LAB],
     "policy install": [LAB, "recall-score", "evil.hy"],

@@ -20,6 +20,7 @@ from memlab.cli._base import LAB, as_json_option, existing, main, tell
 @click.option("--speaker")
 @click.option("--tag", "tags", multiple=True)
 @click.option("--importance", type=float)
+@click.option("--at", help="When it was said, as an ISO time. Default: now.")
 @as_json_option
 def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **fields: Any) -> None:
     """Remember TEXT in LAB, which is made if it is new."""
@@ -35,14 +36,14 @@ def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **field
 @click.option("--limit", type=int)
 @click.option("--project")
 @click.option("--session")
+@click.option("--at", help="When it is asked, as an ISO time. Default: now.")
+@click.option("--pack", help="Ask under this pack (a name or a .hy file) without making it live; nothing is logged.")
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
 @as_json_option
-def recall(
-    lab: Path, query: str, limit: int | None, project: str | None, session: str | None, explain: bool, as_json: bool
-) -> None:
+def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool, **asked: Any) -> None:
     """The memories of LAB that its live pack puts first for QUERY."""
-    with existing(lab) as opened:
-        hits = opened.recall(query, limit=limit, project=project, session=session)
+    with existing(lab) if pack is None else _under(lab, pack) as opened:
+        hits = opened.recall(query, log=pack is None, **asked)
         told = [hit.explain() for hit in hits] if explain else []
     rows: list[dict[str, Any]] = [
         {"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits
@@ -50,19 +51,31 @@ def recall(
     for row, explanation in zip(rows, told, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
     report = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "hits": rows}
-    tell(report, as_json=as_json, text=lambda: "\n".join([repr(hits), *map(repr, told)]))
+    place = "" if hits.decision is None else f"recall {hits.decision}: "
+    tell(report, as_json=as_json, text=lambda: "\n".join([f"{place}{hits!r}", *map(repr, told)]))
+
+
+def _under(lab: Path, pack: str) -> memlab.Lab:
+    """A copy of the lab in memory, of which another pack is live."""
+    existing(lab, read_only=True).close()
+    copy = memlab.load(lab, policies=False)
+    copy.use(pack)
+    return copy
 
 
 @main.command()
 @LAB
 @click.argument("memory", type=int)
 @click.argument("outcome", type=click.Choice(["success", "fail"]))
+@click.option("--decision", type=int, help="The recall that showed it, as `memlab recall` prints. Needed to evaluate.")
 @as_json_option
-def feedback(lab: Path, memory: int, outcome: str, as_json: bool) -> None:
+def feedback(lab: Path, memory: int, outcome: str, decision: int | None, as_json: bool) -> None:
     """Log how MEMORY did."""
     with existing(lab) as opened:
-        logged = opened.feedback(memory, outcome)
-    tell({"event": logged.event, "memory": memory, "outcome": outcome}, as_json=as_json, text=lambda: repr(logged))
+        logged = opened.feedback(memory, outcome, decision=decision)
+    report = {"event": logged.event, "memory": memory, "outcome": outcome, "decision": decision}
+    place = "no recall: name one with --decision" if decision is None else f"recall {decision}"
+    tell(report, as_json=as_json, text=lambda: f"#{memory} {outcome}, logged as event {logged.event}, of {place}")
 
 
 @main.command(name="list")

@@ -59,12 +59,12 @@ def import_(lab: Path, path: Path, format_: str | None, project: str | None, pol
 
 
 @main.command()
+@LAB
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--lab", type=click.Path(path_type=Path), default=Path("agent.memlab"), show_default=True)
 @click.option("--yes", is_flag=True, help="Consent to operations that change something.")
 @as_json_option
-def run(file: Path, lab: Path, yes: bool, as_json: bool) -> None:
-    """Run the operations in FILE, such as (remember "tabs" "preference" 0.8 "30d"), on a lab.
+def run(lab: Path, file: Path, yes: bool, as_json: bool) -> None:
+    """Run the operations in FILE, such as (remember "tabs" "preference" 0.8 "30d"), on LAB.
 
     All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
     """

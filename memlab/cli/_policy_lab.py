@@ -40,7 +40,15 @@ def history(lab: Path, slot: str | None, as_json: bool) -> None:
     """Every version that SLOT of LAB has had, or those of all slots."""
     with existing(lab, read_only=True) as opened:
         frame = opened.policies.history(slot)
-    tell(frame.to_dicts(), as_json=as_json, text=lambda: str(frame))
+    tell(frame.to_dicts(), as_json=as_json, text=lambda: "\n".join(_line(row) for row in frame.iter_rows(named=True)))
+
+
+def _line(row: dict[str, Any]) -> str:
+    """One event of the history: narrow enough for 80 columns, unless a name or the reason is long."""
+    marks = ", ".join(name for name in ("live", "pinned") if row[name])
+    slot = f"{row['slot']:<14} " if "slot" in row else ""
+    told = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"
+    return f"{told}{f' ({marks})' if marks else ''}{': ' if row['reason'] else ''}{row['reason']}"
 
 
 @policy.command()

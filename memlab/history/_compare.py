@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Share, Within, checked
 from memlab.clock import Micros
+from memlab.display import paragraph
 from memlab.errors import InputError
 from memlab.history._replay import Replay
 from memlab.journal import Event
@@ -76,7 +76,7 @@ class Comparison:
         from memlab.drawing import element
 
         last = self.frame.group_by("lab", maintain_order=True).last()
-        return f"<p>{html.escape(repr(self)[1:-1])}</p>{element(self.figure(), name='compare')}{last._repr_html_()}"
+        return f"{paragraph(self)}{element(self.figure(), name='compare')}{last._repr_html_()}"
 
 
 @checked

@@ -7,7 +7,6 @@ a year takes as long as its events, and upkeep runs when it is due in that time.
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import polars as pl
 
 from memlab.arguments import Count, Seed, Within, checked
 from memlab.clock import DAY, ManualClock, Micros
+from memlab.display import paragraph
 from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.lab import Lab, open_lab
@@ -64,7 +64,7 @@ class Replay:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"
+        return f"{paragraph(self)}{self.frame._repr_html_()}"
 
 
 @checked

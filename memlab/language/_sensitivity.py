@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from memlab.display import bar, table
 from memlab.errors import InputError
 from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Value
-from memlab.language._html import bar, table
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
 from memlab.language._source import literal, shown

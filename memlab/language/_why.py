@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from memlab.display import Markup, bar, clip, table
 from memlab.language._dag import Value
 from memlab.language._explain import Part, parts
-from memlab.language._html import Markup, bar, table
 from memlab.language._row import RowProgram
 from memlab.language._source import literal, scaled, shown
 from memlab.printable import printable
@@ -121,13 +121,13 @@ class Why:
         for t in self.terms[:_TERMS]:
             a, b = (f"{x:.4f}" if t.branch in ("both", side) else "" for side, x in (("a", t.a), ("b", t.b)))
             mark = "*" if t.decides else " "
-            lines.append(f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {_clip(t.text)}")
+            lines.append(f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {clip(t.text, _TEXT)}")
         if len(self.terms) > _TERMS:
             rest = math.fsum(t.difference for t in self.terms[_TERMS:])
             lines.append(f"{rest:>+12.4f} {'':>12} {'':>12}   {len(self.terms) - _TERMS} more terms")
         if any(t.decides for t in self.terms):
             lines.append("* without this term the order would turn")
-        lines += [f"branches part at {_clip(p.text)}: {_outcomes(p)}" for p in self.partings]
+        lines += [f"branches part at {clip(p.text, _TEXT)}: {_outcomes(p)}" for p in self.partings]
         if self.features:
             gaps = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
             more = f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
@@ -155,7 +155,7 @@ class Why:
         in_terms = {name for t in self.terms for name in t.features}
         others = [gap for name, gap in gaps.items() if name not in in_terms]
         notes += [f"also differ: {', '.join(others)}"] if others else []
-        return table(self.verdict, heads, rows, left=(2, 5), notes=notes)
+        return table(self.verdict, heads, rows, notes=notes)
 
 
 def why(program: RowProgram, first: list[Any], second: list[Any], names: tuple[str, str]) -> Why:
@@ -239,7 +239,3 @@ def _same(x: Any, y: Any) -> bool:
 
 def _outcomes(parting: Parting) -> str:
     return f"{literal(parting.a)} | {literal(parting.b)}"
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= _TEXT else f"{text[: _TEXT - 3]}..."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import checked
+from memlab.display import paragraph
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
 from memlab.moving._bundle import ENGINE, Bundle, node_of
 from memlab.operations import checked_operations
@@ -79,7 +79,7 @@ class Loaded:
         return printable("; ".join(parts))
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>"
+        return paragraph(self)
 
 
 @dataclass(frozen=True)

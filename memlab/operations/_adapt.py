@@ -9,13 +9,13 @@ judgements supports no change.
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from memlab.display import paragraph
 from memlab.errors import InputError
 from memlab.language import NumericLiteral, Policy, literals, parametrize
 from memlab.operations._lab import OperableLab
@@ -78,7 +78,7 @@ class Adapted:
         return printable(f"{self.slot} {self.action}: {self.reason}")
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>"
+        return paragraph(self)
 
 
 def adapt(lab: OperableLab, *, seed: int = 0) -> Adapted:

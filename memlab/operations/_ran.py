@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, overload
 import polars as pl
 
 from memlab.arguments import checked, item
+from memlab.display import clip, paragraph, table
 from memlab.operations._program import Program
 from memlab.printable import printable
 
@@ -109,13 +109,8 @@ class Ran(Sequence[Step]):
         return printable("\n".join([head, *(f"  {step.operation:<14} {step.said}" for step in self.steps)]))
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{step.line}</td><td style='text-align:left'><code>{html.escape(_clip(step.source))}</code></td>"
-            f"<td style='text-align:left;white-space:pre-wrap'>{html.escape(_clip(step.said))}</td></tr>"
-            for step in self.steps
-        )
-        head = html.escape(repr(self).splitlines()[0])
-        return f"<div><p>{head}</p><table><tr><th>line</th><th>operation</th><th>result</th></tr>{rows}</table></div>"
+        rows = [(step.line, clip(step.source, _SHOWN), clip(step.said, _SHOWN)) for step in self.steps]
+        return table(repr(self).splitlines()[0], ("line", "operation", "result"), rows)
 
 
 @dataclass(frozen=True)
@@ -151,19 +146,11 @@ class Proposal:
         head = f"memory {self.memory} proposes"
         if self.program is None:
             return printable(f"{head} what cannot be run: {self.problem}")
-        lines = [f"  {c.operation.does:<8} {_clip(' '.join(c.source.split()))}" for c in self.program.calls]
+        lines = [f"  {c.operation.does:<8} {clip(c.source, _SHOWN)}" for c in self.program.calls]
         return printable("\n".join([f"{head}, on your consent:", *lines]))
 
     def _repr_html_(self) -> str:
         if self.program is None:
-            return f"<p>{html.escape(repr(self))}</p>"
-        rows = "".join(
-            f"<tr><td>{c.operation.does}</td><td style='text-align:left'>{html.escape(c.operation.doc)}</td>"
-            f"<td style='text-align:left'><code>{html.escape(_clip(c.source))}</code></td></tr>"
-            for c in self.program.calls
-        )
-        return f"<div><p>memory {self.memory} proposes, on your consent:</p><table>{rows}</table></div>"
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+            return paragraph(self)
+        rows = [(c.operation.does, c.operation.doc, clip(c.source, _SHOWN)) for c in self.program.calls]
+        return table(f"memory {self.memory} proposes, on your consent:", ("does", "", "operation"), rows)

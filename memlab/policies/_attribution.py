@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from memlab.display import Markup, table
 from memlab.policies._versions import Version
 from memlab.printable import printable
 
@@ -58,13 +58,8 @@ class Attribution:
 
     def _repr_html_(self) -> str:
         names = ("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "")
-        head = "".join(f"<th style='text-align:right'>{name}</th>" for name in names)
-        body = "".join(_html_row(row) for row in self.frame.iter_rows(named=True))
-        notes = "".join(f"<p style='opacity:.7'>{html.escape(note)}</p>" for note in self.notes)
-        return (
-            f"<div><p><b>{html.escape(self.slot)}</b> by version</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
-        )
+        rows = map(_html_row, self.frame.iter_rows(named=True))
+        return table(f"{self.slot} by version", names, rows, notes=self.notes)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -164,18 +159,17 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
     return low, high
 
 
-def _html_row(row: dict[str, Any]) -> str:
+def _html_row(row: dict[str, Any]) -> list[str]:
     told = row["rate"] is not None
-    cells = [
+    return [
         f"{row['version']}",
-        f"<code>{str(row['hash'])[:12]}</code>",
-        html.escape(str(row["pack"])),
+        str(row["hash"])[:12],
+        str(row["pack"]),
         f"{row['since']:%Y-%m-%d %H:%M}",
         *(f"{row[name]:,}" for name in ("recalls", "shown", "judged", "success", "fail")),
         f"{row['rate']:.3f}" if told else "-",
-        _bar(row) if told else "",
+        Markup(_bar(row)) if told else "",
     ]
-    return "<tr>" + "".join(f"<td style='text-align:right'>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _bar(row: dict[str, Any]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import html
 from dataclasses import dataclass
 from functools import cached_property
 
+from memlab.display import paragraph
 from memlab.language import FormDiff, diff_policies
 from memlab.policies._versions import Version
 from memlab.printable import printable
@@ -53,5 +53,5 @@ class PolicyDiff:
         return printable("\n\n".join(part for part in (self.verdict, self.forms.text() if self else "") if part))
 
     def _repr_html_(self) -> str:
-        verdict = f"<p>{html.escape(self.verdict)}</p>" if self.verdict else ""
+        verdict = paragraph(self.verdict) if self.verdict else ""
         return f"<div>{verdict}{self.forms._repr_html_() if self else ''}</div>"

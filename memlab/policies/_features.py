@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
+from memlab.display import Declared
 from memlab.schema import KINDS, PROVENANCES, SCOPES, SOURCES, STATUSES, USES, VISIBILITIES
 
 __all__ = ["FEATURES", "Feature"]
@@ -68,9 +69,8 @@ _SPREAD = (
     "fan-out",
 )
 
-FEATURES: dict[str, Feature] = {
-    feature.name: feature
-    for feature in (
+FEATURES: Declared[Feature] = Declared(
+    (
         # what the question and the memory have in common
         Feature("similarity", "num", "query", "cosine of the question and the memory", "", "-1..1", ("embedder",)),
         Feature(
@@ -227,5 +227,6 @@ FEATURES: dict[str, Feature] = {
         Feature("status", "str", "memory", "where it is in its life", words=STATUSES),
         Feature("tags", "set", "memory", "its labels"),
         Feature("files", "set", "memory", "the paths that it is about"),
-    )
-}
+    ),
+    about="formula",
+)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from memlab.arguments import checked, shown
+from memlab.display import table
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
 from memlab.policies._features import FEATURES
@@ -76,7 +77,11 @@ class Pack:
         return float(value)
 
     def __repr__(self) -> str:
-        return printable(f"<Pack {self.name} [{self.hash[:12]}]: {', '.join(sorted(self.policies))}>")
+        return printable(f"<Pack {self.name} [{self.hash[:12]}]: {len(self.policies)} policies>")
+
+    def _repr_html_(self) -> str:
+        rows = [(slot, policy.hash[:12], policy.doc) for slot, policy in sorted(self.policies.items())]
+        return table(self, ("slot", "hash", "what it says"), rows)
 
 
 def pack_names() -> tuple[str, ...]:

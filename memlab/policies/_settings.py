@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
+from memlab.display import Declared
 from memlab.errors import InputError, UnknownName
 from memlab.graph import SPREAD_MODES
 from memlab.index import LANGUAGES
@@ -37,9 +38,8 @@ def _later(name: str, type: Literal["count", "num"], doc: str, low: float, high:
     return SettingDeclaration(name, type, doc, low, high, asked=False)
 
 
-SETTINGS: dict[str, SettingDeclaration] = {
-    setting.name: setting
-    for setting in (
+SETTINGS: Declared[SettingDeclaration] = Declared(
+    (
         SettingDeclaration("limit", "count", "memories that a recall shows unless the caller says", 1, 10_000),
         SettingDeclaration("dense-candidates", "count", "nearest vectors that become candidates", 0, 100_000),
         SettingDeclaration("lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000),
@@ -183,8 +183,9 @@ SETTINGS: dict[str, SettingDeclaration] = {
         SettingDeclaration("trust-start", "num", "trust before the first recall was judged, of 100", 0, 100),
         SettingDeclaration("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
         SettingDeclaration("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
-    )
-}
+    ),
+    about="doc",
+)
 
 
 def checked_setting(name: str, value: object) -> SettingValue:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memlab.display import Declared, clip, table
 from memlab.errors import UnknownName
 from memlab.language import Input, Signature
 from memlab.policies._features import FEATURES
+from memlab.printable import printable
 from memlab.schema import RELATIONS, ROLES, STATUSES
 
 __all__ = ["SLOTS", "Slot", "slot_named"]
@@ -29,6 +31,13 @@ class Slot:
     signature: Signature
     adapters: tuple[Adapter, ...] = field(default=())
     asked: bool = True
+
+    def __repr__(self) -> str:
+        return printable(f"<Slot {self.name}, {len(self.signature.inputs)} inputs: {clip(self.doc, 80)}>")
+
+    def _repr_html_(self) -> str:
+        rows = [(one.name, one.type, one.doc) for one in self.signature.inputs.values()]
+        return table(f"{self.name}: {self.doc}", ("input", "type", ""), rows)
 
 
 @dataclass(frozen=True)
@@ -122,9 +131,8 @@ _RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
 _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 _ALL = ("memory", "query", "spread")
 
-SLOTS: dict[str, Slot] = {
-    slot.name: slot
-    for slot in (
+SLOTS: Declared[Slot] = Declared(
+    (
         _slot(
             "eligible",
             "Whether a candidate takes part: thresholds, branch, visibility. Asked before spreading of what the "
@@ -296,8 +304,9 @@ SLOTS: dict[str, Slot] = {
             "num",
             asked=False,
         ),
-    )
-}
+    ),
+    about="doc",
+)
 
 
 def slot_named(name: str) -> Slot:

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
+from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.language import Policy, compile_policy
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
+from memlab.printable import printable
 
 __all__ = ["POLICY_EVENTS", "Version", "VersionLog"]
 
@@ -59,6 +61,13 @@ class Version:
         """The policy itself, compiled by this version of memlab."""
         signature = slot_named(self.slot).signature
         return compile_policy(self.source, signature, name=self.slot, params=dict(self.params), helpers=self.helpers)
+
+    def __repr__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return printable(f"<Version {self.number} of {self.slot} [{self.hash[:12]}], {self.action} {self.pack}{why}>")
+
+    def _repr_html_(self) -> str:
+        return paragraph(self) + self.policy._repr_html_()
 
     def __str__(self) -> str:
         return f"{self.slot} {self.number} [{self.hash[:12]}]"
@@ -270,11 +279,12 @@ class VersionLog:
         if slot is not None:
             slot_named(slot)
         rows = [entry for entry in self._entries if slot is None or entry.version.slot == slot]
+        last = {row.version.slot: row.seq for row in rows}
         frame = pl.DataFrame(
             {
                 "slot": [row.version.slot for row in rows],
                 "version": [row.version.number for row in rows],
-                "live": [row.version is self._versions[row.version.slot][-1] for row in rows],
+                "live": [row.seq == last[row.version.slot] for row in rows],
                 "pinned": [row.pinned for row in rows],
                 "at": pl.Series([row.at for row in rows], dtype=pl.Int64).cast(_STAMP),
                 "action": [row.action for row in rows],

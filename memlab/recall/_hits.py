@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import checked, item
+from memlab.display import bar, clip, paragraph, table
 from memlab.errors import InputError, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
@@ -79,22 +79,12 @@ class ScoreExplanation:
         return printable("\n".join([*lines, f"  reads {reads}"]))
 
     def _repr_html_(self) -> str:
-        top = max((abs(value) for _, value in self.terms), default=1.0) or 1.0
-        rows = "".join(
-            f"<tr><td style='text-align:left'><code>{html.escape(text)}</code></td>"
-            f"<td style='text-align:right'>{value:+.4f}</td>"
-            f"<td style='min-width:8em;text-align:left'><div style='height:.8em;width:{100 * abs(value) / top:.1f}%;"
-            f"background:{'#4c78a8' if value >= 0 else '#e45756'}'></div></td></tr>"
-            for text, value in self.terms
-        )
-        reads = ", ".join(
-            f"{html.escape(name)} = {html.escape(_short(value))}" for name, value in self.features.items()
-        )
-        return (
-            f"<div><p>memory {self.memory} scores <b>{self.score:.4f}</b> by {html.escape(self.policy)} "
-            f"<code>[{self.hash[:12]}]</code></p><table>{rows}</table><p style='opacity:.7'>reads {reads}</p>"
-            f"<details><summary>step by step</summary>{self.tree._repr_html_()}</details></div>"
-        )
+        top = max((abs(value) for _, value in self.terms), default=0.0)
+        rows = [(text, f"{value:+.4f}", bar(value, top)) for text, value in self.terms]
+        reads = ", ".join(f"{name} = {_short(value)}" for name, value in self.features.items())
+        told = f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+        steps = f"<details><summary>step by step</summary>{self.tree._repr_html_()}</details>"
+        return f"<div>{table(told, ('term', 'value', ''), rows, notes=[f'reads {reads}'])}{steps}</div>"
 
 
 @dataclass(frozen=True)
@@ -131,7 +121,11 @@ class Hit:
         return self._hits.sensitivity(self)
 
     def __repr__(self) -> str:
-        return f"<Hit {self.rank}: memory {self.id}, score {self.score:.4f}, {_clip(self.text, 60)!r}>"
+        mark = "probe, " if self.probe else ""
+        return f"<Hit {self.rank}: {mark}memory {self.id}, score {self.score:.4f}, {clip(self.text, 60)!r}>"
+
+    def _repr_html_(self) -> str:
+        return paragraph(self)
 
 
 class Hits(Sequence[Hit]):
@@ -313,41 +307,40 @@ class Hits(Sequence[Hit]):
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
-        asked = f"{len(self)} of {len(self.slate)} candidates for {_clip(self.slate.query, 70)!r}"
+        asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
         lines = [f"{asked}, {pack}{self._unscored}{self._told}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
-            lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{_clip(hit.text, 84)}")
+            lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{clip(hit.text, 84)}")
         return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        top = max((abs(hit.score) for hit in self), default=1.0) or 1.0
-        rows = "".join(
-            f"<tr><td>{hit.rank}{' probe' if hit.probe else ''}</td>"
-            f"<td style='text-align:right'>{hit.score:.4f}"
-            f"<div style='height:3px;background:#4c78a8;width:{100 * max(0.0, hit.score) / top:.1f}%'></div></td>"
-            f"<td>{hit.id}</td><td style='text-align:left'>{html.escape(hit.speaker or '')}</td>"
-            f"<td style='text-align:left;white-space:normal'>{html.escape(_clip(hit.text, 300))}{_stands_for(hit)}</td>"
-            f"<td style='text-align:left'>{html.escape(hit.kind)}</td></tr>"
+        top = max((abs(hit.score) for hit in self), default=0.0)
+        said = any(hit.speaker for hit in self)
+        rows = [
+            (
+                f"{hit.rank}",
+                "probe" if hit.probe else "",
+                f"{hit.score:.4f}",
+                bar(hit.score, top, signed=False),
+                hit.id,
+                *([hit.speaker] if said else []),
+                clip(hit.text, 300) + _stands_for(hit),
+                hit.kind,
+            )
             for hit in self
+        ]
+        told = (
+            f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 200)!r}, pack {self.pack.name} "
+            f"[{self.pack.hash[:12]}]{self._unscored}{self._told}"
         )
-        return (
-            f"<div><p>{len(self)} of {len(self.slate)} candidates for "
-            f"<i>{html.escape(_clip(self.slate.query, 200))}</i>, pack {html.escape(self.pack.name)} "
-            f"<code>[{self.pack.hash[:12]}]</code>{self._unscored}{self._told}</p>"
-            "<table><thead><tr><th>rank</th><th>score</th><th>id</th><th>speaker</th><th>memory</th><th>kind</th></tr>"
-            f"</thead><tbody>{rows}</tbody></table></div>"
-        )
+        heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
+        return table(told, heads, rows)
 
 
 def _stands_for(hit: Hit) -> str:
-    return f" <i>and {len(hit.also)} like it</i>" if hit.also else ""
-
-
-def _clip(text: str, most: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
+    return f" (and {len(hit.also)} like it)" if hit.also else ""
 
 
 def _short(value: float | bool | str | None) -> str:

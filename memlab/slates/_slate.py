@@ -20,7 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.display import clip, table
 from memlab.errors import DamagedLab, InputError, NewerLab
+from memlab.printable import printable
 
 __all__ = ["BLOB_FORMAT", "FORMAT", "Slate", "decode", "encode"]
 
@@ -89,6 +91,17 @@ class Slate:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        place = f"recall {self.decision}" if self.decision else "not logged"
+        told = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
+        return printable(f"<Slate, {place}: {told}, pack {self.pack} [{self.pack_hash[:12]}]>")
+
+    def _repr_html_(self) -> str:
+        best = self.frame.select("rank", "memory_id", "score", "propensity").sort("rank").head(10)
+        rows = [[rank, id, f"{score:.4f}", f"{chance:.3f}"] for rank, id, score, chance in best.iter_rows()]
+        notes = ["the best by score; slate.frame has all, with their features"]
+        return table(self, best.columns, rows, notes=notes)
 
     @cached_property
     def places(self) -> NDArray[np.int64]:

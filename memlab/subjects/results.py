@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,8 @@ import polars as pl
 
 from memlab.arguments import checked, item
 from memlab.clock import from_micros
+from memlab.display import clip, paragraph, table
+from memlab.printable import printable
 from memlab.subjects.linking.linked import OUTCOME
 
 if TYPE_CHECKING:
@@ -71,6 +72,16 @@ class Memory:
             value=names["value"].at(row),
         )
 
+    def __repr__(self) -> str:
+        return printable(f"<Memory {self.id}, {self.kind}, {self.status}: {clip(self.text, 80)!r}>")
+
+    def _repr_html_(self) -> str:
+        told = {name: value for name, value in vars(self).items() if value is not None and value != ()}
+        del told["id"], told["text"]
+        told |= {"tags": ", ".join(self.tags)} if self.tags else {}
+        rows = [(name, f"{value:%Y-%m-%d %H:%M} UTC" if name == "created" else value) for name, value in told.items()]
+        return table(f"Memory {self.id}: {self.text}", ("", ""), rows)
+
     @property
     def sexp(self) -> str:
         """It as an S-expression: data, for introspection; ``lab.io.export(format="sexp")`` writes every column.
@@ -96,6 +107,16 @@ class Feedback:
     source: str
     rating: int | None = None
     agent: str | None = None
+
+    def __repr__(self) -> str:
+        told = {"reward": self.reward, "rating": self.rating, "agent": self.agent}
+        more = "".join(f", {name} {value}" for name, value in told.items() if value is not None)
+        place = "no recall" if self.decision is None else f"recall {self.decision}"
+        outcome = "judged" if self.outcome is None else self.outcome
+        return printable(f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>")
+
+    def _repr_html_(self) -> str:
+        return paragraph(self)
 
 
 class Remembered(Sequence[Memory]):
@@ -177,13 +198,7 @@ class Remembered(Sequence[Memory]):
         return {word: count for word, count in counts.items() if count}
 
     def _repr_html_(self) -> str:
-        told = f"<p>{html.escape(repr(self)[1:-1])}</p>"
         if not self._counts():
-            return told
+            return paragraph(self)
         shown = self.outcomes.filter(pl.col("outcome").is_in(["merged", "skipped", "superseded"])).head(_MOST_SHOWN)
-        head = "".join(f"<th>{name}</th>" for name in shown.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-            for row in shown.iter_rows()
-        )
-        return f"{told}<table dir='auto'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table(self, shown.columns, shown.iter_rows())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.arguments import Seconds, checked, item
+from memlab.display import table
 from memlab.errors import LabError
 from memlab.recall import Hit, Hits
 from memlab.state import checked_text
@@ -72,14 +72,9 @@ class Surfaced(Sequence[Hit]):
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{hit.id}</td><td>{hit.score:.4f}</td>"
-            f"<td style='text-align:left'>{html.escape(hit.text)}</td></tr>"
-            for hit in self
-        )
         note = "a new topic; " if self.new_topic else ""
-        head = "<tr><th>id</th><th>score</th><th>memory</th></tr>"
-        return f"<div><p>{note}{len(self)} came up</p><table>{head}{rows}</table></div>"
+        rows = [(hit.id, f"{hit.score:.4f}", hit.text) for hit in self]
+        return table(f"{note}{len(self)} came up", ("id", "score", "memory"), rows)
 
 
 class Turns:

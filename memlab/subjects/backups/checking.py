@@ -8,7 +8,6 @@ and what nothing holds is named.
 from __future__ import annotations
 
 import contextlib
-import html
 import shutil
 import sqlite3
 import warnings
@@ -23,6 +22,7 @@ import polars as pl
 
 from memlab.arguments import checked
 from memlab.disk import writing
+from memlab.display import paragraph
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
 from memlab.index import unsound_bases
 from memlab.journal import (
@@ -73,7 +73,7 @@ class Checked:
         return printable(f"<Checked {self.path.name if self.path else 'in memory'}: {told}>")
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.frame._repr_html_()}"
+        return f"{paragraph(self)}{self.frame._repr_html_()}"
 
 
 @checked

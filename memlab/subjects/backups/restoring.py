@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import os
 import shutil
 import sqlite3
@@ -15,6 +14,7 @@ import polars as pl
 
 from memlab.arguments import checked
 from memlab.disk import sync, writing
+from memlab.display import paragraph
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab
 from memlab.index import sweep
 from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, connected, head_of, present, stamp
@@ -57,7 +57,7 @@ class Restored:
         return printable(f"<Restored {self.path.name} from {source}, up to event {self.event:,}>")
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self)[1:-1])}</p>"
+        return paragraph(self)
 
 
 @checked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Seed, Within, checked
 from memlab.clock import Micros, from_micros
+from memlab.display import table
 from memlab.errors import ReadOnlyLab
 from memlab.policies import Pack
 from memlab.state import EVERYONE, State
@@ -48,7 +48,6 @@ __all__ = [
     "find_clusters",
     "keep_clusters",
     "refine",
-    "table",
 ]
 
 Ints = NDArray[np.int64]
@@ -254,16 +253,3 @@ def _written(
 def check_writable(store: Store) -> None:
     if store.journal.read_only:
         raise ReadOnlyLab(f"{store.where} was opened with read_only=True: clusters and summaries are written down.")
-
-
-def table(head: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    cell = "style='text-align:left;padding:.1em .5em'"
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td {cell} dir='auto'>{html.escape('' if word is None else str(word))}</td>" for word in row)
-        + "</tr>"
-        for row in rows
-    )
-    top = "".join(f"<th {cell}>{html.escape(name)}</th>" for name in names)
-    table = f"<table style='margin:0'><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-    return f"<div><p style='margin:.2em 0'>{html.escape(head[1:-1])}</p>{table}</div>"

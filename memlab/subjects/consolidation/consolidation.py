@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Seed, Within, checked
 from memlab.clock import Micros, from_micros
+from memlab.display import table
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.privacy import Finding, Screened, personal_kinds, screen
 from memlab.state import State, as_said, checked_text, compact, redactions
 from memlab.storage.store import Store
-from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters, table
+from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
 from memlab.subjects.clusters.decisions import audiences, centroids_of, in_use
 from memlab.subjects.clusters.searching import Clusters
 from memlab.subjects.consolidation.decisions import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.operations import checked_operations
 from memlab.privacy import refuse, screen
@@ -60,8 +60,8 @@ class Corrected:
         return f"<{self.verb}: {len(self):,} memories{look}>"
 
     def _repr_html_(self) -> str:
-        why = f": {html.escape(self.reason)}" if self.reason else ""
-        parts = [f"<p>{html.escape(self.verb)}, {len(self):,} memories{why}</p>", self.frame._repr_html_()]
+        why = f": {self.reason}" if self.reason else ""
+        parts = [paragraph(f"{self.verb}, {len(self):,} memories{why}"), self.frame._repr_html_()]
         if self.review.height:
             parts += ["<p>to review, as they are joined by <code>supersedes</code>:</p>", self.review._repr_html_()]
         return "".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ import polars as pl
 
 from memlab.arguments import checked
 from memlab.clock import from_micros
+from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
 from memlab.schema import NEVER
@@ -50,7 +50,7 @@ class Entity:
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
         more = f" and {len(self.aliases) - 10:,} more" if len(self.aliases) > 10 else ""
         told = f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
-        return f"<p dir='auto'>{html.escape(told)}</p>"
+        return paragraph(told)
 
 
 class LabEntities:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,9 @@ from memlab.policies import Pack
 from memlab.privacy import refuse
 from memlab.recall import Hit, Hits
 from memlab.schema import OUTCOMES
+from memlab.slates import decode
 from memlab.state import Change, State, checked_text
+from memlab.storage.store import Store
 from memlab.storage.views import seen
 from memlab.subjects.agents.relationships import check_agent, in_event, relationship_of, trusted
 from memlab.subjects.clusters.decisions import audience_of
@@ -82,6 +84,7 @@ class Judgements:
         agent: str | None,
         source: str,
         at: When | None,
+        decision: int | None = None,
     ) -> Feedback:
         """Log one judgement and what it changes; see ``Lab.feedback``."""
         if outcome is None and rating is not None:
@@ -94,17 +97,18 @@ class Judgements:
         if agent is not None:
             check_agent(agent)
         now = self._core.instant(at)
-        decision = hit.decision if isinstance(hit, Hit) else None
         with self._core.store.writing() as tx:
             state, pack = self._core.store.state, self._core.pack
             row = self._core.row(hit)
+            asked = _asked(hit, self._core.store, row, decision)
+            decision = None if asked is None else asked.decision
             body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
             body |= {"reward": reward, "source": source}
-            if isinstance(hit, Hit):
-                body |= {"pack": hit._hits.pack.hash, "probe": hit.probe}
+            if asked is not None:
+                body |= {"pack": asked.pack, "probe": asked.probe}
             if rating is not None:
                 body["rating"] = rating
-            body |= _of_outcome(state, pack, row, now, hit=hit, outcome=outcome, rating=rating).body()
+            body |= _of_outcome(state, pack, row, now, asked=asked, outcome=outcome, rating=rating).body()
             if agent is not None:
                 # how it did is known to whoever sees the memory, and so is what follows of it
                 known = relationship_of(seen(self._core.store.journal, state, audience_of(state, row)), pack, agent)
@@ -157,15 +161,42 @@ class Judgements:
         )
 
 
+class _Asked(NamedTuple):
+    """The recall that a judgement belongs to; one that was not logged has no ``decision``."""
+
+    decision: int | None
+    at: Micros
+    pack: str
+    probe: bool
+
+
+def _asked(hit: MemoryLike, store: Store, row: int, decision: int | None) -> _Asked | None:
+    """The recall that showed the memory: the hit's, or the logged one that ``decision`` names."""
+    if isinstance(hit, Hit):
+        if decision not in (None, hit.decision):
+            raise InputError(f"This hit was shown by recall {hit.decision}, not by {decision}.")
+        return _Asked(hit.decision, hit._hits.slate.at, hit._hits.pack.hash, hit.probe)
+    if decision is None:
+        return None
+    blob = next((blob for _, blob in store.journal.slates(decision - 1, upto=decision)), None)
+    if blob is None:
+        raise UnknownName(
+            "logged recall", decision, (str(event.seq) for event in store.journal.events(kinds=("recall",)))
+        )
+    slate = decode(blob, decision=decision)
+    if row + 1 not in slate.shown:
+        raise UnknownName(f"memory that recall {decision} showed", row + 1, map(str, slate.shown))
+    return _Asked(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
+
+
 def _of_outcome(
-    state: State, pack: Pack, row: int, now: Micros, *, hit: MemoryLike, outcome: str | None, rating: int | None
+    state: State, pack: Pack, row: int, now: Micros, *, asked: _Asked | None, outcome: str | None, rating: int | None
 ) -> Change:
     """What feedback changes: in the memory, and in the edges to what succeeded with it."""
     if outcome is None or not remaining(state, [row + 1]):
         return Change()
     rows = np.array([row])
-    used = hit._hits.slate.at if isinstance(hit, Hit) else None
-    decision = hit.decision if isinstance(hit, Hit) else None
+    used, decision = (None, None) if asked is None else (asked.at, asked.decision)
     change = reinforced(
         state,
         pack,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import AnyNumber, Within, checked
+from memlab.display import table
 from memlab.errors import InputError, LabError
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
@@ -232,8 +232,8 @@ class LabPolicies:
         """What happened to a slot, oldest first; without a slot, to all of them.
 
         One row for each event and slot that it concerns: ``slot`` (for all), ``version`` that was live after it,
-        ``live`` (whether that version is live now), ``pinned`` (after it), ``at``, ``action`` (use, install, rollback,
-        pin, unpin), ``pack``, ``hash`` of the policy, ``reason`` and ``event``.
+        ``live`` (in the last row of the slot: what decides now), ``pinned`` (after it), ``at``, ``action`` (use,
+        install, rollback, pin, unpin), ``pack``, ``hash`` of the policy, ``reason`` and ``event``.
         """
         with self.seen() as versions:
             return versions.frame(slot)
@@ -280,17 +280,9 @@ class LabPolicies:
     def _repr_html_(self) -> str:
         with self.seen() as versions:
             pack, rows = versions.pack, _rows(versions)
-        names = ("slot", "version", "hash", "pack", "", "what it says")
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in names)
-        body = ""
-        for row in rows:
-            texts = (row.slot, str(row.number), row.hash[:12], row.pack, "pinned" if row.pinned else "", row.doc)
-            cells = "".join(f"<td style='text-align:left'>{html.escape(text)}</td>" for text in texts)
-            body += f"<tr>{cells}</tr>"
-        return (
-            f"<div><p>pack <b>{html.escape(pack.name)}</b> <code>[{pack.hash[:12]}]</code></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        )
+        told = [(r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc) for r in rows]
+        heads = ("slot", "version", "hash", "pack", "", "what it says")
+        return table(f"pack {pack.name} [{pack.hash[:12]}]", heads, told)
 
     # -- within -----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.display import paragraph
 from memlab.errors import UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
@@ -61,7 +61,7 @@ class Admission:
         return printable(f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>")
 
     def _repr_html_(self) -> str:
-        return f"<p dir='auto'>{html.escape(repr(self)[1:-1])}</p>"
+        return paragraph(self)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Observation:
         return printable(f"<Observation {became}; {repr(self.admission)[1:-1]}>")
 
     def _repr_html_(self) -> str:
-        return f"<p dir='auto'>{html.escape(repr(self)[1:-1])}</p>"
+        return paragraph(self)
 
 
 def admission(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.display import clip, table
 from memlab.drawing import CYCLE, GREY, drawn, element
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
@@ -103,7 +103,7 @@ def _draw(axes: Axes, found: Forecast, lines: list[str], pack: str, alone: bool)
         days = _days(rows["at"], found)
         left = rows["retention"].fill_null(float("nan")).to_numpy()
         colour, style = CYCLE[place % len(CYCLE)], _STYLES[place % len(_STYLES)]
-        name = line if alone else f"{line}: {_clipped(dict(found.texts)[int(line)])}"
+        name = line if alone else f"{line}: {clip(dict(found.texts)[int(line)], 44)}"
         inside = rows["status"].is_in(RECALLABLE).to_numpy()
         shared: dict[str, Any] = {"color": colour, "linewidth": 1.8, "linestyle": style}
         axes.plot(days, np.where(_reaching(inside), left, np.nan), label=_plain(name), **shared)
@@ -172,11 +172,6 @@ def _days(at: pl.Series, found: Forecast) -> Floats:
     return np.asarray((at.to_physical() - begin).to_numpy() / 1e6 / _DAY)
 
 
-def _clipped(text: str, most: int = 44) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip(' ,.')}…"
-
-
 def _plain(name: str) -> str:
     """A label that begins with an underscore would be left out of the legend."""
     return f" {name}" if name.startswith("_") else name
@@ -187,16 +182,12 @@ def _as_html(found: Forecast) -> str:
         # a page has glyphs that matplotlib's own face lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         drawing = element(_figure(found), name="forecast")
-    cell = "style='text-align:left;padding:.1em .5em'"
     moved = found.transitions.head(_MOST_SHOWN)
     when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")
-    rows = "".join(
-        f"<tr>{''.join(f'<td {cell}>{escape(str(one))}</td>' for one in row)}</tr>"
-        for row in moved.select("pack", "memory_id", when, "what", old, "to").iter_rows()
-    )
-    names = "".join(f"<th {cell}>{name}</th>" for name in ("pack", "memory", "at", "what", "from", "to"))
+    rows = moved.select("pack", "memory_id", when, "what", old, "to").iter_rows()
+    heads = ("pack", "memory", "at", "what", "from", "to")
     more = found.transitions.height - moved.height
-    note = f"<p style='opacity:.7;margin:.2em 0'>and {more:,} more transitions</p>" if more > 0 else ""
-    table = f"<table style='margin:0'><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    notes = [f"and {more:,} more transitions"] if more > 0 else []
+    listed = table("", heads, rows, notes=notes)
     face = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
-    return f'<div style="{face}"><div style="max-width:62em">{drawing}</div>{table}{note}</div>'
+    return f'<div style="{face}"><div style="max-width:62em">{drawing}</div>{listed}</div>'

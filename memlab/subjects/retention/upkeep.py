@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.clock import Micros, from_micros
+from memlab.display import table
 from memlab.errors import ReadOnlyLab
 from memlab.printable import printable
 from memlab.progress import Step, bar
@@ -86,22 +86,13 @@ class Upkeep:
         )
 
     def _repr_html_(self) -> str:
-        head = f"<b>Upkeep</b> as of {self.at:%Y-%m-%d %H:%M} UTC, pack {html.escape(self.pack)}"
+        head = f"Upkeep as of {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}"
         notes = [] if self else ["nothing changed"]
         notes += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
         notes += [f"{self.due.height:,} deleted memories are due to be purged"] if self.due.height else []
         notes += [] if self.complete else ["it was stopped before its end, and the next pass goes on"]
-        cell = "style='text-align:left;padding:.1em .5em'"
-        rows = "".join(
-            "<tr>"
-            + "".join(f"<td {cell}>{html.escape(str(word))}</td>" for word in (what, old or "none", new, f"{count:,}"))
-            + "</tr>"
-            for what, old, new, count in self._most()
-        )
-        names = "".join(f"<th {cell}>{name}</th>" for name in ("what", "from", "to", "memories"))
-        table = f"<table style='margin:0'><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
-        note = f"<p style='opacity:.7;margin:.2em 0'>{html.escape('; '.join(notes))}</p>" if notes else ""
-        return f"<div><p style='margin:.2em 0'>{head}</p>{table}{note}</div>"
+        rows = [(what, old or "none", new, f"{count:,}") for what, old, new, count in self._most()]
+        return table(head, ("what", "from", "to", "memories"), rows, notes=["; ".join(notes)] if notes else [])
 
     def _most(self) -> list[tuple[str, str | None, str, int]]:
         return self.counts.head(_SHOWN).rows()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Within, checked
 from memlab.clock import When, datable, from_micros, to_micros
+from memlab.display import paragraph
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.journal import Event
@@ -128,8 +128,8 @@ class Quarantined:
         return printable(f"<Quarantined: {', '.join(parts)}>")
 
     def _repr_html_(self) -> str:
-        why = f" ({html.escape(self.reason)})" if self.reason else ""
-        parts = [f"<p>{html.escape(repr(self)[1:-1])}{why}</p>", self.frame._repr_html_()]
+        why = f" ({self.reason})" if self.reason else ""
+        parts = [paragraph(f"{repr(self)[1:-1]}{why}"), self.frame._repr_html_()]
         titles = {
             "shown": "recalls that showed them",
             "replay": "the same questions without them",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from memlab.display import clip, table
 from memlab.drawing import element
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def tables(frames: Frames) -> list[tuple[str, list[str], Cells]]:
                 f"{row['importance']:.2f}",
                 f"{row['access']:,.0f}",
                 f"{row['degree']:,}",
-                clipped(row["text"]),
+                clip(row["text"]),
             ]
             for row in frames["key"].head(_SHOWN).iter_rows(named=True)
         ]
@@ -120,8 +121,7 @@ def as_html(frames: Frames, notes: Sequence[str], figure: Figure) -> str:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         parts.append(f"<div style='max-width:62em'>{element(figure, name='stats')}</div>")
     for title, head, rows in tables(frames):
-        parts.append(f"<p style='margin-bottom:.2em'><b>{escape(title)}</b>{escape(_more(frames, title))}</p>")
-        parts.append(_table(head, rows))
+        parts.append(table(f"{title}{_more(frames, title)}", head, rows))
     parts += [f"<p style='{_QUIET};margin:.2em 0'>{escape(note)}</p>" for note in notes]
     return f'<div style="{_FACE}">{"".join(parts)}</div>'
 
@@ -145,25 +145,5 @@ def _aligned(head: Sequence[str], rows: Cells) -> list[str]:
     ]
 
 
-def _table(head: Sequence[str], rows: Cells) -> str:
-    sides = ["left" if name in _WORDS else "right" for name in head]
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        told = (
-            f"<{tag} style='text-align:{side};padding:.1em .5em'>{escape(cell)}</{tag}>"
-            for side, cell in zip(sides, cells, strict=True)
-        )
-        return f"<tr>{''.join(told)}</tr>"
-
-    body = "".join(line("td", row) for row in rows)
-    return f"<table style='margin:0'><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
-
-
 def _ids(ids: Sequence[int]) -> str:
     return " ".join(f"#{one}" for one in ids)
-
-
-def clipped(text: str | None, most: int = 60) -> str:
-    """One line of at most so many characters."""
-    line = " ".join((text or "").split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip(' ,.')}…"
