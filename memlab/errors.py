@@ -29,6 +29,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
 
 from memlab.printable import printable
 
@@ -73,11 +75,34 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
     return f"Known: {shown}{', ...' if len(options) > most else ''}."
 
 
+_PACKAGE = str(Path(__file__).parent)
+
+
 class MemlabError(Exception):
     """The root of the tree: ``except memlab.MemlabError`` catches all that memlab raises on purpose."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of the whole traceback: the caller's code, without the frames within memlab.
+
+        ``%debug`` and plain Python have all of them.
+        """
+        from IPython.core.getipython import get_ipython
+
+        frames, kept = [], None
+        trace = self.__traceback__
+        while trace is not None:
+            if not trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+                frames.append(trace)
+            trace = trace.tb_next
+        for one in reversed(frames):
+            kept = TracebackType(kept, one.tb_frame, one.tb_lasti, one.tb_lineno)
+        shell = get_ipython()
+        assert shell is not None  # IPython asked
+        shown: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, kept)
+        return shown
 
 
 class InputError(MemlabError, ValueError):

@@ -187,3 +187,25 @@ def test_what_a_memory_is_joined_to(told, run):
     assert [row["to"] for row in told("trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
     assert "has-tag" in run("trace", "a.memlab", 1).output
     assert [row["memory_id"] for row in told("similar", "a.memlab", 1)] == [2]
+
+
+def test_a_judgement_belongs_to_the_recall_that_is_named(run, told):
+    told("remember", "a.memlab", "The user indents with tabs", "--at", "2026-01-10")
+    asked = told("recall", "a.memlab", "tabs", "--at", "2026-02-10")
+    assert told("show", "a.memlab", 1)["created"].startswith("2026-01-10")
+    assert told("feedback", "a.memlab", 1, "success", "--decision", asked["decision"])["decision"] == asked["decision"]
+    assert (
+        f"of recall {asked['decision']}"
+        in run("feedback", "a.memlab", 1, "fail", "--decision", asked["decision"]).stdout
+    )
+    refused = run("feedback", "a.memlab", 1, "fail", "--decision", 99)
+    assert refused.exit_code == 1
+    assert 'There is no logged recall "99"' in refused.output
+
+
+def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(told):
+    told("remember", "a.memlab", "The user indents with tabs")
+    other = told("recall", "a.memlab", "tabs", "--pack", "companion")
+    assert (other["pack"], other["decision"], other["hits"][0]["id"]) == ("companion", None, 1)
+    assert told("stats", "a.memlab")["pack"] == "memlab"
+    assert told("stats", "a.memlab")["recalls"] == 0

@@ -93,3 +93,24 @@ def test_unloading_takes_the_magic_away(shell: InteractiveShell) -> None:
     assert "hy" not in shell.magics_manager.magics["cell"]
     shell.run_line_magic("load_ext", "memlab")
     assert "hy" in shell.magics_manager.magics["cell"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [('lab.policies["recall', "recall-score"), ('lab.use("comp', "companion"), ('memlab.load_pack("act', "actr")],
+)
+def test_slots_and_packs_are_completed(shell: InteractiveShell, typed: str, offered: str) -> None:
+    shell.run_cell("import memlab\nlab = memlab.open()").raise_error()
+    shell.Completer.use_jedi = False
+    assert offered in shell.complete("", typed, len(typed))[1]
+    shell.run_line_magic("unload_ext", "memlab")
+    assert offered not in shell.complete("", typed, len(typed))[1]
+    shell.run_line_magic("load_ext", "memlab")
+
+
+def test_an_error_shows_the_callers_code_and_no_frame_within(shell: InteractiveShell, capsys: Any) -> None:
+    shell.run_cell("import memlab\nmemlab.open().recall('tabs', limit=-1)")
+    told = capsys.readouterr().out
+    assert "memlab.open().recall" in told
+    assert "limit is a whole number of at least 1, not -1" in told
+    assert "memlab/lab.py" not in told

@@ -114,7 +114,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open.append(tag)
         self.tags.add(tag)
-        assert {name for name, _ in attrs} <= {"style", "open"}
+        assert {name for name, _ in attrs} <= {"style", "open", "dir"}
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
