@@ -205,7 +205,7 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, told):
 
 def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(told):
     told("remember", "a.memlab", "The user indents with tabs")
-    other = told("recall", "a.memlab", "tabs", "--pack", "companion")
-    assert (other["pack"], other["decision"], other["hits"][0]["id"]) == ("companion", None, 1)
+    other = told("recall", "a.memlab", "how does the user indent?", "--pack", "associative")
+    assert (other["pack"], other["decision"], other["hits"][0]["id"]) == ("associative", None, 1)
     assert told("stats", "a.memlab")["pack"] == "memlab"
     assert told("stats", "a.memlab")["recalls"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -95,6 +96,7 @@ def test_unloading_takes_the_magic_away(shell: InteractiveShell) -> None:
     assert "hy" in shell.magics_manager.magics["cell"]
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # the way in which a terminal asks
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [('lab.policies["recall', "recall-score"), ('lab.use("comp', "companion"), ('memlab.load_pack("act', "actr")],
@@ -108,9 +110,12 @@ def test_slots_and_packs_are_completed(shell: InteractiveShell, typed: str, offe
     shell.run_line_magic("load_ext", "memlab")
 
 
-def test_an_error_shows_the_callers_code_and_no_frame_within(shell: InteractiveShell, capsys: Any) -> None:
+def test_an_error_shows_the_callers_code_and_no_frame_within(
+    shell: InteractiveShell, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InteractiveShell, "_instance", shell)
     shell.run_cell("import memlab\nmemlab.open().recall('tabs', limit=-1)")
-    told = capsys.readouterr().out
+    told = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert "memlab.open().recall" in told
     assert "limit is a whole number of at least 1, not -1" in told
     assert "memlab/lab.py" not in told
