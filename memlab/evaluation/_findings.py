@@ -25,8 +25,9 @@ __all__ = ["Findings", "PolicyValue"]
 
 @dataclass(frozen=True)
 class PolicyValue:
-    """One policy. ``value`` and ``difference`` are None where a gate is closed; ``estimate`` is what the arithmetic
-    gave all the same, for diagnosis. ``lower`` and ``upper`` bound the value, sampling error left aside.
+    """What one policy is worth on the log.
+
+    ``value`` and ``difference`` are None where a gate is closed; ``estimate`` is what the arithmetic gave all the same, for diagnosis. ``lower`` and ``upper`` bound the value, sampling error left aside.
     """
 
     policy: str
@@ -43,6 +44,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
+        """The gates that are closed, which withhold the value."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if not gate.open)
