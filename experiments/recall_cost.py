@@ -98,7 +98,7 @@ def told(count: int) -> dict[str, str]:
                     row |= {"tags": dice.sample(TAGS, dice.randrange(3)), "kind": dice.choice(KINDS)}
                     row |= {"files": dice.sample(FILES, dice.randrange(2)), "importance": dice.random()}
                 lab.remember_many(given[:400], chain=True, linking="off")
-                lab.remember_many(given[400:440], chain=True)
+                lab.remember_many(given[400:440], chain=True, linking="now")
             texts = lab.memories["text"].to_list()
             for number in range(count):
                 clock.advance(hours=dice.randrange(30))

@@ -30,9 +30,6 @@ class Candidates(Moment):
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
 
-    def _computed(self, name: str) -> Values:
-        return _COMPUTE[name](self)
-
     def contexts(self) -> NDArray[np.int32]:
         return self.state.contexts.codes[self.rows]
 
@@ -119,7 +116,7 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
-_COMPUTE: dict[str, Callable[[Candidates], Values]] = {
+Candidates.compute = {
     **COMPUTE,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.closeness(pool["similarity"]),

@@ -16,7 +16,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.slates import Slate
-from memlab.state import State
+from memlab.state import State, words_at
 
 if TYPE_CHECKING:
     from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why
@@ -40,9 +40,8 @@ class Recalled(NamedTuple):
 def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
     """What hits show of these memories, column by column: a fifth of the cost of whole memories."""
     rows = np.array(ids, dtype=np.int64) - 1
-    kinds, speakers, sessions, projects = (
-        state.names[name].objects(rows).tolist() for name in ("kind", "speaker", "session", "project")
-    )
+    names = [state.names[name] for name in ("kind", "speaker", "session", "project")]
+    kinds, speakers, sessions, projects = words_at(names, rows)
     texts, refs = state.texts.take(rows), state.refs.take(rows)
     return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Latest", "Lists", "Names", "Notes", "Numbers", "Texts"]
+__all__ = ["Latest", "Lists", "Names", "Notes", "Numbers", "Texts", "gather", "words_at"]
 
 _SEAL = 4096
 """Texts kept as Python strings before they are sealed into the Arrow base."""
@@ -25,36 +25,28 @@ class Numbers:
     """A column of one NumPy type with amortised growth. While every row has the default it costs nothing."""
 
     def __init__(self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None) -> None:
-        self._default = None if default is None else np.asarray(default, dtype=dtype)
+        self.default = None if default is None else np.asarray(default, dtype=dtype)
+        """What a row has that was given nothing."""
         self._data = np.empty(0, dtype=dtype) if values is None else np.array(values, dtype=dtype)
         self._size = len(self._data)
-        self._held = values is not None or default is None
+        self.held = values is not None or default is None
+        """Whether some row ever had another value than the default."""
         self._same: NDArray[Any] = np.broadcast_to(np.empty((), dtype=dtype), 0)
 
     def __len__(self) -> int:
         return self._size
 
     @property
-    def held(self) -> bool:
-        """Whether some row ever had another value than the default."""
-        return self._held
-
-    @property
-    def default(self) -> Any:
-        """What a row has that was given nothing."""
-        return self._default
-
-    @property
     def values(self) -> NDArray[Any]:
         """A live view of the rows, not to be written to; callers that hand it on copy it."""
-        if self._held or self._default is None:
+        if self.held or self.default is None:
             return self._data[: self._size]
         if len(self._same) != self._size:
-            self._same = np.broadcast_to(self._default, self._size)
+            self._same = np.broadcast_to(self.default, self._size)
         return self._same
 
     def append(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        if not self._held:
+        if not self.held:
             given = np.asarray(values, dtype=self._data.dtype)
             if self._all_default(given):
                 self._size += len(given)
@@ -67,9 +59,9 @@ class Numbers:
 
     def extend(self, value: object, count: int) -> None:
         """``count`` rows of one value; None is NaN."""
-        if not self._held:
+        if not self.held:
             # of forty columns most stay as they are: compared as Python's numbers, a memory costs a tenth of this
-            default = self._default.item() if self._default is not None else None
+            default = self.default.item() if self.default is not None else None
             if value == default or ((value is None or value != value) and default != default):
                 self._size += count
                 return
@@ -84,16 +76,16 @@ class Numbers:
         self._data[rows] = values
 
     def _all_default(self, values: NDArray[Any]) -> bool:
-        default = self._default
+        default = self.default
         same = values == default
         if default is not None and default != default:
             same = values != values  # NaN, which equals nothing
         return bool(np.all(same))
 
     def _hold(self) -> None:
-        if not self._held:
+        if not self.held:
             self._data = np.array(self.values)
-            self._held = True
+            self.held = True
 
     def _grow(self, needed: int) -> None:
         if needed > len(self._data):
@@ -101,6 +93,15 @@ class Numbers:
             grown[: self._size] = self._data[: self._size]
             self._data = grown
         self._size = needed
+
+
+def gather(columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]) -> None:
+    """Write the values of these rows of each column into the array that is beside it."""
+    for column, out in zip(columns, into, strict=True):
+        if column.held:
+            out[:] = column._data[rows]
+        else:
+            out[:] = column.default
 
 
 class Latest:
@@ -213,7 +214,15 @@ class Names:
         """The strings of these rows as an object array, null as None."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
-        return self._table[self.codes[rows]]
+        codes = self._codes
+        if not codes.held:
+            return np.repeat(self._table[codes.default], len(rows))
+        return self._table[codes.values[rows]]
+
+
+def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
+    """The strings of these rows in each column, null as None."""
+    return [column.objects(rows).tolist() for column in columns]
 
 
 class Texts:
