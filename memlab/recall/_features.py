@@ -99,10 +99,10 @@ class Candidates(Moment):
         inside = contexts >= 0
         best = seeds.copy()
         if inside.any():
-            groups, index = np.unique(contexts[inside], return_inverse=True)
-            top = np.full(len(groups), -np.inf)
-            np.maximum.at(top, index, seeds[inside])
-            best[inside] = top[index]
+            sessions = contexts[inside]
+            top = np.full(int(sessions.max()) + 1, -np.inf)
+            np.maximum.at(top, sessions, seeds[inside])
+            best[inside] = top[sessions]
         return np.asarray(best)
 
 

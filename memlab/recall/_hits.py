@@ -150,13 +150,12 @@ class Hits(Sequence[Hit]):
         self.slate = slate
         self.pack = pack
         self.decision = decision
-        position = {int(memory): index for index, memory in enumerate(slate.ids)}
-        self._position = position
+        scores = slate.scores[slate.places].tolist()
         self._hits = [
             Hit(
                 id=memory.id,
                 rank=rank,
-                score=float(slate.scores[position[memory.id]]),
+                score=score,
                 text=memory.text,
                 kind=memory.kind,
                 ref=memory.ref,
@@ -168,8 +167,13 @@ class Hits(Sequence[Hit]):
                 also=slate.also.get(memory.id, ()),
                 _hits=self,
             )
-            for rank, memory in enumerate(shown, 1)
+            for rank, (memory, score) in enumerate(zip(shown, scores, strict=True), 1)
         ]
+
+    @cached_property
+    def _position(self) -> dict[int, int]:
+        """The place of each candidate in the slate."""
+        return {memory: place for place, memory in enumerate(self.slate.ids.tolist())}
 
     def __len__(self) -> int:
         return len(self._hits)

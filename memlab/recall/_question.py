@@ -104,9 +104,10 @@ class Asked:
     def nearest(self, count: int) -> Rows:
         """The nearest memories that take part, best first."""
         population, vectors = self.population, self.state.vectors
-        if population.mask is None and len(vectors) <= _ALL:
-            self._near = population.rows, vectors.similarity(self.vector)
-            return best(self._near[1], count)
+        if len(population) <= _ALL:
+            own = {} if population.mask is None else {"rows": population.rows, "key": population.key}
+            self._near = population.rows, vectors.similarity(self.vector, **own)
+            return population.rows[best(self._near[1], count)]
         found, cosine = vectors.top(self.vector, count, **population.search)
         order = np.argsort(found)
         self._near = found[order], cosine[order]
