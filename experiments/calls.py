@@ -90,10 +90,12 @@ def counted(folder: Path) -> dict[str, Calls]:
             if number % 3 == 0:
                 lab.feedback(hits[0], "success")
         lab.recall("Which port has the web, 8003?")
-        slates = getattr(lab, "slates")
+
+        def slates() -> Any:
+            return lab.slates() if callable(lab.slates) else lab.slates
 
         def evaluated() -> object:
-            return memlab.evaluate(slates() if callable(slates) else lab.slates, ["memlab"], missing="zero")
+            return memlab.evaluate(slates(), ["memlab"], missing="zero")
 
         evaluated()
         found = {
@@ -104,12 +106,8 @@ def counted(folder: Path) -> dict[str, Calls]:
             "recall, logged": Calls(lambda: lab.recall("Which port has the api, 8004?"), root),
             "slates and evaluate": Calls(evaluated, root),
         }
-        if callable(slates):
-            kept = slates()
-            memlab.evaluate(kept, ["memlab"], missing="zero")
-        else:
-            kept = lab.slates
-            memlab.evaluate(kept, ["memlab"], missing="zero")
+        kept = slates()
+        memlab.evaluate(kept, ["memlab"], missing="zero")
         found["evaluate"] = Calls(lambda: memlab.evaluate(kept, ["memlab"], missing="zero"), root)
         return found
 

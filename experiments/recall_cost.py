@@ -147,9 +147,9 @@ def main() -> None:
         for pack in PACKS:
             print(f"{pack:<14}{'the same' if before[pack] == after[pack] else 'ANOTHER'}  {after[pack][:16]}")
         sys.exit(before != after)
-    found: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    for _ in range(given.runs):
-        found.append((_child(given.before, "cost", given.recalls), _child(here, "cost", given.recalls)))
+    found = [
+        (_child(given.before, "cost", given.recalls), _child(here, "cost", given.recalls)) for _ in range(given.runs)
+    ]
     print(f"{'ms of processor time':<24}{'before':>9}{'after':>9}{'after / before':>16}")
     for name in found[0][0]:
         old, new = ([run[place][name] for run in found] for place in (0, 1))

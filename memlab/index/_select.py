@@ -23,8 +23,8 @@ def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
         (above,) = (scores > cut).nonzero()
         (level,) = (scores == cut).nonzero()
         kept = np.concatenate([above, level[: n - len(above)]])
-        return kept[(-scores[kept]).argsort(kind="stable")]
-    return (-scores).argsort(kind="stable")
+        return np.asarray(kept[np.argsort(-scores[kept], kind="stable")])
+    return np.argsort(-scores, kind="stable")
 
 
 def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -66,12 +66,12 @@ class Journal(Reading):
         self._durable_level: Synchronous = synchronous
         self._level: Synchronous | None = None
         self._checkpoint_at = _WAL_LIMIT
-        self._wal = None if path is None else os.fspath(path / f"{_database.FILE}-wal")
+        self._wal = None if path is None else path / f"{_database.FILE}-wal"
         self._lock = WriterLock(None if path is None else path / _database.LOCK)
         self._process = os.getpid()
         self._head = None if path is None else HeadFile(path / _database.HEAD)
-        self._database = "" if path is None else os.fspath(path / _database.FILE)
-        self._file = None if path is None else _inode(self._database)
+        self._database = None if path is None else path / _database.FILE
+        self._file = None if self._database is None else _inode(self._database)
         self._identity: str | None = None
         self._lost_is_written = False
         self.lost = ""
@@ -342,7 +342,7 @@ class Journal(Reading):
 
     def _check_in_place(self) -> None:
         """LabError if the database is not the file that was opened: what is written would be in a file without name."""
-        if self._file is not None and _inode(self._database) != self._file:
+        if self._file is not None and self._database is not None and _inode(self._database) != self._file:
             raise LabError(
                 f"{self.path}: {_database.FILE} was replaced or removed since it was opened. Close the lab and open it "
                 "again."
@@ -360,7 +360,7 @@ class Journal(Reading):
         if self._wal is None:
             return
         try:
-            size = os.stat(self._wal).st_size
+            size = self._wal.stat().st_size
         except FileNotFoundError:
             return
         if size < self._checkpoint_at:
@@ -397,10 +397,10 @@ def _open_reader(path: Path, immutable: bool, timeout: float, opened: contextlib
     return reader
 
 
-def _inode(file: str) -> tuple[int, int] | None:
+def _inode(file: Path) -> tuple[int, int] | None:
     """What tells a file from another that is put in its place."""
     try:
-        found = os.stat(file)
+        found = file.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -116,7 +116,7 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
-Candidates.compute = {
+_COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     **COMPUTE,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.closeness(pool["similarity"]),
@@ -141,3 +141,5 @@ Candidates.compute = {
     "hops": lambda pool: np.zeros(len(pool)),
     "session-seed": Candidates.session_seed,
 }
+
+Candidates.compute = _COMPUTE

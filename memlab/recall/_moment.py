@@ -97,7 +97,8 @@ class Moment:
         found = np.empty((len(names), len(self.rows)))
         layout = _layout(names)
         numbers = self.state.numbers
-        gather([numbers[column] for _, column in layout.stored], self.rows, [found[place] for place, _ in layout.stored])
+        stored = [numbers[column] for _, column in layout.stored]
+        gather(stored, self.rows, [found[place] for place, _ in layout.stored])
         if layout.uses:
             found[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
         for place, name in layout.others:

@@ -105,8 +105,11 @@ class Asked:
         """The nearest memories that take part, best first."""
         population, vectors = self.population, self.state.vectors
         if len(population) <= _ALL:
-            own = {} if population.mask is None else {"rows": population.rows, "key": population.key}
-            self._near = population.rows, vectors.similarity(self.vector, **own)
+            if population.mask is None:
+                cosine = vectors.similarity(self.vector)
+            else:
+                cosine = vectors.similarity(self.vector, population.rows, key=population.key)
+            self._near = population.rows, cosine
             return population.rows[best(self._near[1], count)]
         found, cosine = vectors.top(self.vector, count, **population.search)
         order = np.argsort(found)

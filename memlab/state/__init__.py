@@ -1,7 +1,7 @@
 """The state of a lab: frames folded from the journal, the checks before a write, snapshots, and views of it."""
 
 from memlab.state.change import Change, edges_of, join_of, values_of
-from memlab.state.columns import gather, words_at
+from memlab.state.columns import gather, words_at, words_of
 from memlab.state.compact import compact, redactions, refuse_names
 from memlab.state.entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.state.fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
@@ -60,4 +60,5 @@ __all__ = [
     "stamps",
     "values_of",
     "words_at",
+    "words_of",
 ]
