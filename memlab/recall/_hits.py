@@ -150,25 +150,26 @@ class Hits(Sequence[Hit]):
         self.slate = slate
         self.pack = pack
         self.decision = decision
-        scores = slate.scores[slate.places].tolist()
-        self._hits = [
-            Hit(
-                id=memory.id,
-                rank=rank,
-                score=score,
-                text=memory.text,
-                kind=memory.kind,
-                ref=memory.ref,
-                speaker=memory.speaker,
-                session=memory.session,
-                project=memory.project,
-                decision=decision,
-                probe=memory.id in slate.probes,
-                also=slate.also.get(memory.id, ()),
-                _hits=self,
-            )
-            for rank, (memory, score) in enumerate(zip(shown, scores, strict=True), 1)
-        ]
+        self._shown = shown
+
+    def _hit(self, place: int) -> Hit:
+        """Made where it is asked for: hits and their recall, each knowing the other, would wait for the collector."""
+        memory = self._shown[place]
+        return Hit(
+            id=memory.id,
+            rank=place + 1,
+            score=float(self.slate.scores[self.slate.places[place]]),
+            text=memory.text,
+            kind=memory.kind,
+            ref=memory.ref,
+            speaker=memory.speaker,
+            session=memory.session,
+            project=memory.project,
+            decision=self.decision,
+            probe=memory.id in self.slate.probes,
+            also=self.slate.also.get(memory.id, ()),
+            _hits=self,
+        )
 
     @cached_property
     def _position(self) -> dict[int, int]:
@@ -176,7 +177,7 @@ class Hits(Sequence[Hit]):
         return {memory: place for place, memory in enumerate(self.slate.ids.tolist())}
 
     def __len__(self) -> int:
-        return len(self._hits)
+        return len(self._shown)
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -184,11 +185,11 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: slice) -> list[Hit]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
-        found: Hit | list[Hit] = item(self._hits, index, "hit")
-        return found
+        places: int | Sequence[int] = item(range(len(self)), index, "hit")
+        return self._hit(places) if isinstance(places, int) else [self._hit(place) for place in places]
 
     def __iter__(self) -> Iterator[Hit]:
-        return iter(self._hits)
+        return map(self._hit, range(len(self)))
 
     @property
     def ids(self) -> tuple[int, ...]:

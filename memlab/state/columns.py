@@ -232,7 +232,7 @@ class Names:
         codes = self._codes
         if not codes.held:
             return np.full(len(rows), self._table[codes.default], dtype=object)
-        return self._table[codes.values[rows]]
+        return np.asarray(self._table[codes.values[rows]])
 
 
 def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
