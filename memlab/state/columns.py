@@ -175,6 +175,12 @@ class Names:
         return len(self._codes)
 
     @property
+    def default(self) -> str | None:
+        """What a row has that was given nothing."""
+        code = -1 if self._codes.default is None else int(self._codes.default)
+        return None if code < 0 else self.vocabulary[code]
+
+    @property
     def codes(self) -> NDArray[np.int32]:
         return self._codes.values
 
@@ -229,15 +235,12 @@ class Names:
         """The strings of these rows as an object array, null as None."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
-        codes = self._codes
-        if not codes.held:
-            return np.full(len(rows), self._table[codes.default], dtype=object)
-        return np.asarray(self._table[codes.values[rows]])
+        return np.asarray(self._table[self.codes[rows]])
 
 
 def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
     """The strings of these rows in each column, null as None."""
-    return [column.objects(rows).tolist() for column in columns]
+    return [column.objects(rows).tolist() if column.held else [column.default] * len(rows) for column in columns]
 
 
 def words_of(columns: Iterable[Names], row: int) -> list[str | None]:
