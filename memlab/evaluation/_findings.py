@@ -27,7 +27,8 @@ __all__ = ["Findings", "PolicyValue"]
 class PolicyValue:
     """What one policy is worth on the log.
 
-    ``value`` and ``difference`` are None where a gate is closed; ``estimate`` is what the arithmetic gave all the same, for diagnosis. ``lower`` and ``upper`` bound the value, sampling error left aside.
+    ``value`` and ``difference`` are None where a gate is closed; ``estimate`` is what the arithmetic gave all the
+    same, for diagnosis. ``lower`` and ``upper`` bound the value, sampling error left aside.
     """
 
     policy: str

@@ -47,8 +47,9 @@ _EFFECTIVE, _SHARE, _DRIFT, _TOP, _UNSUPPORTED, _SILENT = 100, 0.01, 0.1, 0.5, 0
 class Gate:
     """One check of one policy.
 
-    ``figure`` is held against ``threshold``; ``finding`` says what is wrong where it is closed, ``advice`` what would open it; ``more`` is how many more recalls like these would: 0 where it is open, None where
-    more recalls alone would not.
+    ``figure`` is held against ``threshold``; ``finding`` says what is wrong where it is closed, ``advice`` what
+    would open it; ``more`` is how many more recalls like these would: 0 where it is open, None where more recalls alone
+    would not.
     """
 
     name: str

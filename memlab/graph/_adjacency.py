@@ -56,7 +56,8 @@ class _Run:
     keys: Ints
 
     def span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        return np.searchsorted(self.keys, nodes << _WORD), np.searchsorted(self.keys, (nodes + 1) << _WORD)
+        first = nodes << _WORD
+        return self.keys.searchsorted(first), self.keys.searchsorted(first + (1 << _WORD))
 
 
 _NO_KEYS: Ints = np.empty(0, dtype=np.int64)

@@ -223,10 +223,12 @@ class Edges:
         """For each row the neighbour along its first edge of this relation, -1 where there is none."""
         wanted = whole("row", rows)
         met = self._meet(wanted)
-        met = met.only((met.outgoing == outgoing) & (self._columns["relation"][met.edge] == relation))
+        fits = self._columns["relation"][met.edge] == relation
+        fits &= met.outgoing if outgoing else ~met.outgoing
+        (kept,) = fits.nonzero()
+        kept = kept[::-1]  # of several values for one place the last stays: that of the first edge
         found = np.full(len(wanted), -1, dtype=np.int64)
-        first = np.diff(met.position, prepend=-1) > 0
-        found[met.position[first]] = self._ends[int(outgoing), met.edge[first]]
+        found[met.position[kept]] = self._ends[int(outgoing), met.edge[kept]]
         return found
 
     def find(self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False) -> Ints:

@@ -95,11 +95,14 @@ class Limits:
     fan_out: int
     unexpanded: int = 0
     narrowed: int = 0
+    _crowded: bool = True
+    """Whether some node that was asked about last has more edges than it may pass over."""
 
     def affordable(self, edges: Edges, nodes: Ints, activation: Floats) -> NDArray[np.bool_]:
         """Which of the ascending ``nodes`` leave: by falling activation, ties by node, until one exceeds the limit."""
         degree = edges.degree(nodes)
         narrow = degree > self.fan_out
+        self._crowded = bool(narrow.any())
         degree[narrow] = self.fan_out
         if int(degree.sum()) > self.most_crossings:
             leaves = np.zeros(len(nodes), dtype=np.bool_)
@@ -114,7 +117,7 @@ class Limits:
         self, edges: Edges, nodes: Ints, activation: Floats, depth: int, pass_on: PassOn
     ) -> tuple[Ints, Ints, Floats]:
         """What passes from ``nodes``: the position of the node left, the node reached, the positive finite amount."""
-        crossed = edges.crossings(nodes, newest=self.fan_out)
+        crossed = edges.crossings(nodes, newest=self.fan_out if self._crowded else None)
         if not len(crossed):
             return crossed.position, crossed.neighbour, np.empty(0)
         batch = EdgeBatch(

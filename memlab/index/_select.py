@@ -20,12 +20,11 @@ def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
     if n < len(scores):
         cut = np.partition(scores, len(scores) - n)[len(scores) - n]
-        above = np.flatnonzero(scores > cut)
-        level = np.flatnonzero(scores == cut)[: n - len(above)]
-        kept = np.concatenate([above, level])
-    else:
-        kept = np.arange(len(scores))
-    return kept[np.lexsort((kept, -scores[kept]))]
+        (above,) = (scores > cut).nonzero()
+        (level,) = (scores == cut).nonzero()
+        kept = np.concatenate([above, level[: n - len(above)]])
+        return np.asarray(kept[np.argsort(-scores[kept], kind="stable")])
+    return np.argsort(-scores, kind="stable")
 
 
 def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

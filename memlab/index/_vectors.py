@@ -131,12 +131,18 @@ class Vectors:
         first._stored = self._stored.prefix(rows)
         return first
 
-    def similarity(self, query: NDArray[np.int8], rows: Rows | None = None) -> Scores:
+    def similarity(self, query: NDArray[np.int8], rows: Rows | None = None, *, key: Hashable | None = None) -> Scores:
         """The cosine of ``query`` (dim,) with each of ``rows`` in the order given, or with every row.
 
-        A matrix of queries (q, dim) gives (q, rows).
+        A matrix of queries (q, dim) gives (q, rows). With a ``key`` the rows are a ``view``, kept for the next query.
         """
-        return self._cosines(*self._checked_query(query), None if rows is None else self._checked(rows))
+        asked, square = self._checked_query(query)
+        if rows is None:
+            return self._cosines(asked, square, None)
+        if key is None:
+            return self._cosines(asked, square, self._checked(rows))
+        view = self.view(key, rows)
+        return _cosine(view.matrix, view.squares, asked, square)
 
     def view(self, key: Hashable, rows: Rows) -> View:
         """The contiguous sub-matrix of ``rows`` (strictly ascending), kept under ``key``.

@@ -70,7 +70,8 @@ class Journal(Reading):
         self._lock = WriterLock(None if path is None else path / _database.LOCK)
         self._process = os.getpid()
         self._head = None if path is None else HeadFile(path / _database.HEAD)
-        self._file = None if path is None else _inode(path / _database.FILE)
+        self._database = None if path is None else path / _database.FILE
+        self._file = None if self._database is None else _inode(self._database)
         self._identity: str | None = None
         self._lost_is_written = False
         self.lost = ""
@@ -341,7 +342,7 @@ class Journal(Reading):
 
     def _check_in_place(self) -> None:
         """LabError if the database is not the file that was opened: what is written would be in a file without name."""
-        if self._file is not None and self.path is not None and _inode(self.path / _database.FILE) != self._file:
+        if self._file is not None and self._database is not None and _inode(self._database) != self._file:
             raise LabError(
                 f"{self.path}: {_database.FILE} was replaced or removed since it was opened. Close the lab and open it "
                 "again."

@@ -249,7 +249,8 @@ def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
         series = done.get_column(f"n{a.index}")
         values = series.to_numpy()
         nulls = series.is_null().to_numpy() if series.null_count() else None
-    result, missing = aggregate(node.op, values, nulls, slates)
+    with np.errstate(all="ignore"):
+        result, missing = aggregate(node.op, values, nulls, slates)
     series = pl.Series(f"n{node.index}", result)
     return series if missing is None else series.set(pl.Series(missing), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -39,6 +39,7 @@ class Pack:
     settings: Mapping[str, SettingValue]
     sources: tuple[str, ...]
     hash: str
+    _fingerprints: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
@@ -60,10 +61,13 @@ class Pack:
     @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
         """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
+        if (known := self._fingerprints.get(embedder)) is not None:
+            return dict(known)
         given = {"embedder": embedder}
         given |= {name: repr(value) for name, value in self.settings.items()}
         given |= {slot: policy.hash for slot, policy in self.policies.items()}
-        return {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
+        self._fingerprints[embedder] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
+        return dict(found)
 
     def count(self, setting: str) -> int:
         """The value of a setting, as a whole number."""
@@ -125,6 +129,7 @@ def load_pack(spec: str | Path | Pack) -> Pack:
     return pack_from_sources((pack_source(text),), file=_file(text))
 
 
+@lru_cache(maxsize=64)
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
     """The pack that these texts make, the first one on top; what the last inherits comes with memlab."""
     texts = list(sources)

@@ -30,9 +30,6 @@ class Candidates(Moment):
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
 
-    def _computed(self, name: str) -> Values:
-        return _COMPUTE[name](self)
-
     def contexts(self) -> NDArray[np.int32]:
         return self.state.contexts.codes[self.rows]
 
@@ -102,10 +99,10 @@ class Candidates(Moment):
         inside = contexts >= 0
         best = seeds.copy()
         if inside.any():
-            groups, index = np.unique(contexts[inside], return_inverse=True)
-            top = np.full(len(groups), -np.inf)
-            np.maximum.at(top, index, seeds[inside])
-            best[inside] = top[index]
+            sessions = contexts[inside]
+            top = np.full(int(sessions.max()) + 1, -np.inf)
+            np.maximum.at(top, sessions, seeds[inside])
+            best[inside] = top[sessions]
         return np.asarray(best)
 
 
@@ -144,3 +141,5 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "hops": lambda pool: np.zeros(len(pool)),
     "session-seed": Candidates.session_seed,
 }
+
+Candidates.compute = _COMPUTE

@@ -16,7 +16,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.slates import Slate
-from memlab.state import State
+from memlab.state import State, words_at
 
 if TYPE_CHECKING:
     from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why
@@ -40,9 +40,8 @@ class Recalled(NamedTuple):
 def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
     """What hits show of these memories, column by column: a fifth of the cost of whole memories."""
     rows = np.array(ids, dtype=np.int64) - 1
-    kinds, speakers, sessions, projects = (
-        state.names[name].objects(rows).tolist() for name in ("kind", "speaker", "session", "project")
-    )
+    names = [state.names[name] for name in ("kind", "speaker", "session", "project")]
+    kinds, speakers, sessions, projects = words_at(names, rows)
     texts, refs = state.texts.take(rows), state.refs.take(rows)
     return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
 
@@ -147,29 +146,34 @@ class Hits(Sequence[Hit]):
         self.slate = slate
         self.pack = pack
         self.decision = decision
-        position = {int(memory): index for index, memory in enumerate(slate.ids)}
-        self._position = position
-        self._hits = [
-            Hit(
-                id=memory.id,
-                rank=rank,
-                score=float(slate.scores[position[memory.id]]),
-                text=memory.text,
-                kind=memory.kind,
-                ref=memory.ref,
-                speaker=memory.speaker,
-                session=memory.session,
-                project=memory.project,
-                decision=decision,
-                probe=memory.id in slate.probes,
-                also=slate.also.get(memory.id, ()),
-                _hits=self,
-            )
-            for rank, memory in enumerate(shown, 1)
-        ]
+        self._shown = shown
+
+    def _hit(self, place: int) -> Hit:
+        """Made where it is asked for: hits and their recall, each knowing the other, would wait for the collector."""
+        memory = self._shown[place]
+        return Hit(
+            id=memory.id,
+            rank=place + 1,
+            score=float(self.slate.scores[self.slate.places[place]]),
+            text=memory.text,
+            kind=memory.kind,
+            ref=memory.ref,
+            speaker=memory.speaker,
+            session=memory.session,
+            project=memory.project,
+            decision=self.decision,
+            probe=memory.id in self.slate.probes,
+            also=self.slate.also.get(memory.id, ()),
+            _hits=self,
+        )
+
+    @cached_property
+    def _position(self) -> dict[int, int]:
+        """The place of each candidate in the slate."""
+        return {memory: place for place, memory in enumerate(self.slate.ids.tolist())}
 
     def __len__(self) -> int:
-        return len(self._hits)
+        return len(self._shown)
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -177,11 +181,11 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: slice) -> list[Hit]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
-        found: Hit | list[Hit] = item(self._hits, index, "hit")
-        return found
+        places: int | Sequence[int] = item(range(len(self)), index, "hit")
+        return self._hit(places) if isinstance(places, int) else [self._hit(place) for place in places]
 
     def __iter__(self) -> Iterator[Hit]:
-        return iter(self._hits)
+        return map(self._hit, range(len(self)))
 
     @property
     def ids(self) -> tuple[int, ...]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from memlab.clock import DAY
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.schema import RELATIONS, USES
-from memlab.state import State
+from memlab.state import State, gather, words_at
 
 __all__ = ["COMPUTE", "Column", "Moment", "Rows", "Values", "columns", "read"]
 
@@ -75,6 +76,9 @@ class Moment:
     ``now`` may be an instant for each row.
     """
 
+    compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
+    """Of each feature, how to have it."""
+
     def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows) -> None:
         self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
         self._known: dict[str, Values] = {}
@@ -85,11 +89,26 @@ class Moment:
     def __getitem__(self, name: str) -> Values:
         values = self._known.get(name)
         if values is None:
-            values = self._known[name] = self._computed(name)
+            values = self._known[name] = self.compute[name](self)
         return values
 
-    def _computed(self, name: str) -> Values:
-        return COMPUTE[name](self)
+    def table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+        """f64[names, rows]: numbers and flags, null as NaN. Columns of the state are read all at once."""
+        found = np.empty((len(names), len(self.rows)))
+        layout = _layout(names)
+        numbers = self.state.numbers
+        stored = [numbers[column] for _, column in layout.stored]
+        gather(stored, self.rows, [found[place] for place, _ in layout.stored])
+        if layout.uses:
+            found[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+        for place, name in layout.others:
+            found[place] = self[name]
+        return found
+
+    def words(self) -> dict[str, list[str | None]]:
+        """The features that are words, by name."""
+        names = self.state.names
+        return dict(zip(_WORDS, words_at([names[column] for column in _WORDS.values()], self.rows), strict=True))
 
     def give(self, name: str, values: Values) -> None:
         """Set a feature that something else decided."""
@@ -168,16 +187,58 @@ class Moment:
         return found
 
 
-def _plain(column: str) -> Callable[[Moment], Values]:
+_STORED = {
+    "access": "access",
+    "success": "success",
+    "fail": "fail",
+    "importance": "importance",
+    "confidence": "confidence",
+    "trust": "trust",
+    "strength": "strength",
+    "energy": "energy",
+    "stability": "stability",
+    "difficulty": "difficulty",
+    "ttl-days": "ttl_days",
+    "emotional-weight": "emotional_weight",
+    "recency-weight": "recency_weight",
+    "pinned": "pinned",
+}
+"""Features that are columns of numbers."""
+
+_WORDS = {name: name for name in ("kind", "scope", "provenance", "visibility", "source", "status")}
+"""Features that are columns of words."""
+
+_USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
+
+
+class _Layout(NamedTuple):
+    """Where the features of a table come from, each with its place in it."""
+
+    stored: list[tuple[int, str]]
+    uses: list[tuple[int, int]]
+    others: list[tuple[int, str]]
+
+
+@cache
+def _layout(names: tuple[str, ...]) -> _Layout:
+    placed = list(enumerate(names))
+    return _Layout(
+        [(place, _STORED[name]) for place, name in placed if name in _STORED],
+        [(place, _USES[name]) for place, name in placed if name in _USES],
+        [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
+    )
+
+
+def _number(column: str) -> Callable[[Moment], Values]:
     return lambda moment: moment.number(column)
 
 
-def _words(column: str) -> Callable[[Moment], Values]:
+def _word(column: str) -> Callable[[Moment], Values]:
     return lambda moment: moment.word(column)
 
 
 def _use(number: int) -> Callable[[Moment], Values]:
-    return lambda moment: moment.use_days()[number - 1]
+    return lambda moment: moment.use_days()[number]
 
 
 COMPUTE: dict[str, Callable[[Moment], Values]] = {
@@ -189,29 +250,13 @@ COMPUTE: dict[str, Callable[[Moment], Values]] = {
     "recency": Moment.recency,
     "elapsed-days": lambda moment: moment["idle-days"],
     "retention": Moment.retention,
-    "access": _plain("access"),
     "uses": lambda moment: moment["access"] + 1.0,
-    **{f"use-{number}-days": _use(number) for number in range(1, USES + 1)},
-    "success": _plain("success"),
-    "fail": _plain("fail"),
-    "importance": _plain("importance"),
-    "confidence": _plain("confidence"),
-    "trust": _plain("trust"),
-    "strength": _plain("strength"),
-    "energy": _plain("energy"),
-    "stability": _plain("stability"),
-    "difficulty": _plain("difficulty"),
-    "ttl-days": _plain("ttl_days"),
-    "emotional-weight": _plain("emotional_weight"),
-    "recency-weight": _plain("recency_weight"),
-    "pinned": _plain("pinned"),
-    "kind": _words("kind"),
-    "scope": _words("scope"),
-    "provenance": _words("provenance"),
-    "visibility": _words("visibility"),
-    "source": _words("source"),
-    "status": _words("status"),
+    **{name: _use(number) for name, number in _USES.items()},
+    **{name: _number(column) for name, column in _STORED.items()},
+    **{name: _word(column) for name, column in _WORDS.items()},
     "tags": lambda moment: moment.sets("tags"),
     "files": lambda moment: moment.sets("files"),
 }
 """Of each feature of the stage ``memory``."""
+
+Moment.compute = COMPUTE

@@ -41,7 +41,6 @@ _RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
 _FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
 _RANKING = ("recall-score", "explore")
-_VERBAL = tuple(name for name, feature in FEATURES.items() if feature.type == "str")
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -93,7 +92,7 @@ class Recaller:
             ids=ids,
             scores=scores,
             numbers=_numbers(declared, pool),
-            words={name: pool[name].tolist() for name in _VERBAL},
+            words=pool.words(),
             shown=tuple(ids[shown.places].tolist()),
             seed=None if shown.sampler == "deterministic" else seed,
             kappa=shown.kappa,
@@ -176,7 +175,7 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
 
 def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
     """The numbers and flags that the slate keeps."""
-    numbers = {name: np.asarray(pool[name], dtype=np.float64) for name in declared.numeric}
+    numbers = dict(zip(declared.numeric, pool.table(declared.numeric), strict=True))
     for name, policy in declared.tests.items():
         numbers[name] = np.asarray(read(pool, policy, name), dtype=np.float64)
     return numbers

@@ -104,9 +104,13 @@ class Asked:
     def nearest(self, count: int) -> Rows:
         """The nearest memories that take part, best first."""
         population, vectors = self.population, self.state.vectors
-        if population.mask is None and len(vectors) <= _ALL:
-            self._near = population.rows, vectors.similarity(self.vector)
-            return best(self._near[1], count)
+        if len(population) <= _ALL:
+            if population.mask is None:
+                cosine = vectors.similarity(self.vector)
+            else:
+                cosine = vectors.similarity(self.vector, population.rows, key=population.key)
+            self._near = population.rows, cosine
+            return population.rows[best(self._near[1], count)]
         found, cosine = vectors.top(self.vector, count, **population.search)
         order = np.argsort(found)
         self._near = found[order], cosine[order]

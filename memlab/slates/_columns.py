@@ -47,7 +47,7 @@ def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
         "seed": [slate.seed for slate in slates],
         "kappa": [slate.kappa for slate in slates],
         "cut": [slate.cut for slate in slates],
-        "candidates": [len(slate) for slate in slates],
+        "candidates": [len(slate.ids) for slate in slates],
         "fingerprints": [json(slate.fingerprints) for slate in slates],
         "settings": [json(slate.settings) for slate in slates],
         "format": [FORMAT] * len(slates),
@@ -75,7 +75,7 @@ def _candidates(slates: Sequence[Slate]) -> pl.DataFrame:
     last = ["score", "rank", "propensity"]
     together = pl.concat(frames, how="diagonal_relaxed")
     owner = np.concatenate(
-        [np.repeat(indices, [len(slates[index]) for index in indices]) for indices in blocks.values()]
+        [np.repeat(indices, [len(slates[index].ids) for index in indices]) for indices in blocks.values()]
     )
     features = [name for name in together.columns if name not in last]
     return together[np.argsort(owner, kind="stable")].select(*features, *last)
@@ -84,7 +84,7 @@ def _candidates(slates: Sequence[Slate]) -> pl.DataFrame:
 def _block(slates: Sequence[Slate]) -> pl.DataFrame:
     """The candidates of slates that have the same features."""
     numbers, words, flags = (slates[0].numbers, slates[0].words, slates[0].flags) if slates else ({}, {}, ())
-    sizes = [len(slate) for slate in slates]
+    sizes = [len(slate.ids) for slate in slates]
     decisions = np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes)
     return pl.DataFrame(
         [
@@ -99,15 +99,15 @@ def _block(slates: Sequence[Slate]) -> pl.DataFrame:
                 for name in words
             ),
             pl.Series("score", _joined([slate.scores for slate in slates], np.float64)),
-            pl.Series("rank", _joined([slate.ranking for slate in slates], np.int64)),
-            pl.Series("propensity", _joined([slate.inclusion for slate in slates], np.float64)),
+            pl.Series("rank", _joined(list(map(_ranking, slates)), np.int64)),
+            pl.Series("propensity", _joined(list(map(_inclusion, slates)), np.float64)),
         ]
     )
 
 
 def _exposures(slates: Sequence[Slate]) -> pl.DataFrame:
     sizes = [len(slate.shown) for slate in slates]
-    propensity = _joined([slate.inclusion[slate.places] for slate in slates], np.float64)
+    propensity = _joined([_inclusion(slate)[slate.places] for slate in slates], np.float64)
     sure = np.where(propensity == 1.0, 1.0, np.nan)
     ends = np.cumsum(sizes)
     for slate, size, end in zip(slates, sizes, ends, strict=True):
@@ -125,6 +125,14 @@ def _exposures(slates: Sequence[Slate]) -> pl.DataFrame:
             ),
         ]
     )
+
+
+def _inclusion(slate: Slate) -> NDArray[np.float64]:
+    return slate.inclusion if slate.propensity is None else slate.propensity
+
+
+def _ranking(slate: Slate) -> NDArray[np.int64]:
+    return slate.ranking if slate.ranks is None else slate.ranks
 
 
 def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:

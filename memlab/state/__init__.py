@@ -1,6 +1,7 @@
 """The state of a lab: frames folded from the journal, the checks before a write, snapshots, and views of it."""
 
 from memlab.state.change import Change, edges_of, join_of, values_of
+from memlab.state.columns import gather, words_at, words_of
 from memlab.state.compact import compact, redactions, refuse_names
 from memlab.state.entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.state.fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
@@ -44,6 +45,7 @@ __all__ = [
     "edges_of",
     "entity_key",
     "entity_name",
+    "gather",
     "hidden_from",
     "join_of",
     "latest_snapshot",
@@ -57,4 +59,6 @@ __all__ = [
     "seen_rows",
     "stamps",
     "values_of",
+    "words_at",
+    "words_of",
 ]

@@ -6,13 +6,13 @@ One number of one row among a million costs under a microsecond this way, agains
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Latest", "Lists", "Names", "Notes", "Numbers", "Texts"]
+__all__ = ["Latest", "Lists", "Names", "Notes", "Numbers", "Texts", "extend", "gather", "words_at", "words_of"]
 
 _SEAL = 4096
 """Texts kept as Python strings before they are sealed into the Arrow base."""
@@ -21,40 +21,42 @@ _ONE_BY_ONE = 256
 """Texts that are quicker taken one by one, at 0.7 microseconds each: to gather any number takes 200."""
 
 
+class Growing(Protocol):
+    """What columns of all kinds can do."""
+
+    def append(self, values: Any, /) -> None:
+        """Rows with one value each."""
+
+    def extend(self, value: Any, count: int, /) -> None:
+        """``count`` rows of one value."""
+
+
 class Numbers:
     """A column of one NumPy type with amortised growth. While every row has the default it costs nothing."""
 
     def __init__(self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None) -> None:
-        self._default = None if default is None else np.asarray(default, dtype=dtype)
+        self.default = None if default is None else np.asarray(default, dtype=dtype)
+        """What a row has that was given nothing."""
         self._data = np.empty(0, dtype=dtype) if values is None else np.array(values, dtype=dtype)
         self._size = len(self._data)
-        self._held = values is not None or default is None
+        self.held = values is not None or default is None
+        """Whether some row ever had another value than the default."""
         self._same: NDArray[Any] = np.broadcast_to(np.empty((), dtype=dtype), 0)
 
     def __len__(self) -> int:
         return self._size
 
     @property
-    def held(self) -> bool:
-        """Whether some row ever had another value than the default."""
-        return self._held
-
-    @property
-    def default(self) -> Any:
-        """What a row has that was given nothing."""
-        return self._default
-
-    @property
     def values(self) -> NDArray[Any]:
         """A live view of the rows, not to be written to; callers that hand it on copy it."""
-        if self._held or self._default is None:
+        if self.held or self.default is None:
             return self._data[: self._size]
         if len(self._same) != self._size:
-            self._same = np.broadcast_to(self._default, self._size)
+            self._same = np.broadcast_to(self.default, self._size)
         return self._same
 
     def append(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        if not self._held:
+        if not self.held:
             given = np.asarray(values, dtype=self._data.dtype)
             if self._all_default(given):
                 self._size += len(given)
@@ -67,9 +69,9 @@ class Numbers:
 
     def extend(self, value: object, count: int) -> None:
         """``count`` rows of one value; None is NaN."""
-        if not self._held:
+        if not self.held:
             # of forty columns most stay as they are: compared as Python's numbers, a memory costs a tenth of this
-            default = self._default.item() if self._default is not None else None
+            default = self.default.item() if self.default is not None else None
             if value == default or ((value is None or value != value) and default != default):
                 self._size += count
                 return
@@ -84,16 +86,16 @@ class Numbers:
         self._data[rows] = values
 
     def _all_default(self, values: NDArray[Any]) -> bool:
-        default = self._default
+        default = self.default
         same = values == default
         if default is not None and default != default:
             same = values != values  # NaN, which equals nothing
         return bool(np.all(same))
 
     def _hold(self) -> None:
-        if not self._held:
+        if not self.held:
             self._data = np.array(self.values)
-            self._held = True
+            self.held = True
 
     def _grow(self, needed: int) -> None:
         if needed > len(self._data):
@@ -101,6 +103,15 @@ class Numbers:
             grown[: self._size] = self._data[: self._size]
             self._data = grown
         self._size = needed
+
+
+def gather(columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]) -> None:
+    """Write the values of these rows of each column into the array that is beside it."""
+    for column, out in zip(columns, into, strict=True):
+        if column.held:
+            out[:] = column._data[rows]
+        else:
+            out[:] = column.default
 
 
 class Latest:
@@ -139,6 +150,11 @@ class Latest:
     def add(self, rows: NDArray[np.int64], instant: int) -> None:
         """One more instant for each of these rows, each of which stands there once; it need not be the newest."""
         before = self._data[rows]
+        if (before[:, 0] <= instant).all():
+            before[:, 1:] = before[:, :-1]
+            before[:, 0] = instant
+            self._data[rows] = before
+            return
         place = (before >= instant).sum(axis=1)[:, None]
         at = np.arange(before.shape[1])
         shifted = np.concatenate([before[:, :1], before[:, :-1]], axis=1)
@@ -157,6 +173,12 @@ class Names:
 
     def __len__(self) -> int:
         return len(self._codes)
+
+    @property
+    def default(self) -> str | None:
+        """What a row has that was given nothing."""
+        code = -1 if self._codes.default is None else int(self._codes.default)
+        return None if code < 0 else self.vocabulary[code]
 
     @property
     def codes(self) -> NDArray[np.int32]:
@@ -213,7 +235,17 @@ class Names:
         """The strings of these rows as an object array, null as None."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
-        return self._table[self.codes[rows]]
+        return np.asarray(self._table[self.codes[rows]])
+
+
+def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
+    """The strings of these rows in each column, null as None."""
+    return [column.objects(rows).tolist() if column.held else [column.default] * len(rows) for column in columns]
+
+
+def words_of(columns: Iterable[Names], row: int) -> list[str | None]:
+    """The string of one row in each column."""
+    return [column.at(row) for column in columns]
 
 
 class Texts:
@@ -353,3 +385,12 @@ class Notes:
         place = np.zeros(self._size, dtype=np.int64)
         place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
         return table.gather(place)
+
+
+def extend(columns: Iterable[Growing], given: Iterable[Any], count: int) -> None:
+    """Add ``count`` rows to each column: what stands beside it, one value a row (a list or an array) or one for all."""
+    for column, values in zip(columns, given, strict=True):
+        if isinstance(values, list | np.ndarray):
+            column.append(values)
+        else:
+            column.extend(values, count)

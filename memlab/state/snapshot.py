@@ -190,6 +190,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         state.notes[name].append(memories[name].to_list() if name in held else [None] * count)
     state.contexts = type(state.contexts)(manifest["contexts"])
     state.contexts.append_codes(memories["place"].to_numpy())
+    state.rows = len(state.contexts)
     state.asks.append(memories["asks"].to_numpy())
     state.generation = 1
     return Snapshot(state, manifest["lab"], bytes.fromhex(manifest["chain"]), decided)

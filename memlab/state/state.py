@@ -18,7 +18,7 @@ from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
-from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts
+from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend
 from memlab.state.entities import Entities
 from memlab.state.imported import fold_graph, fold_registers
 from memlab.state.projections import Happened, Projection
@@ -72,6 +72,8 @@ class State:
         self.refs = Texts()
         self.texts = Texts()
         self.contexts = Names()
+        self.rows = 0
+        """How many memories there are."""
         self.asks = Numbers(np.bool_)
         self.edges = Edges()
         self.nodes = Nodes()
@@ -104,7 +106,7 @@ class State:
         return rows
 
     def __len__(self) -> int:
-        return len(self.contexts)
+        return self.rows
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
@@ -231,19 +233,14 @@ class State:
                     "Open the lab with the version that wrote it."
                 )
         created = columns.get("created", at)
-        for name, numbers in self.numbers.items():
-            given = created if name in ("created", "accessed") else columns.get(name, _absent(name))
-            if isinstance(given, list):
-                numbers.append(_stored(name, given))
-            else:
-                numbers.extend(_absent(name) if given is None else given, count)
+        stamped = {**columns, "created": created, "accessed": created}
+        extend(self.numbers.values(), [_number_given(name, stamped.get(name)) for name in self.numbers], count)
         self.uses.append(created if isinstance(created, list) else [created] * count)
-        for kept in (self.names, self.lists, self.notes):
-            for name, column in kept.items():
-                given = columns.get(name, MEMORY[name].default)
-                if name in columns and kept is self.names:
-                    self._known_words(seq, name, given)
-                (column.append(given) if isinstance(given, list) else column.extend(given, count))
+        for name in columns:
+            if name in self.names:
+                self._known_words(seq, name, columns[name])
+        others: dict[str, Names | Lists | Notes] = {**self.names, **self.lists, **self.notes}
+        extend(others.values(), [columns.get(name, MEMORY[name].default) for name in others], count)
         self.refs.append(_spread(columns.get("ref"), count))
         projects, sessions = (_spread(columns.get(name), count) for name in ("project", "session"))
         self.contexts.append(
@@ -252,7 +249,8 @@ class State:
                 for project, session in zip(projects, sessions, strict=True)
             ]
         )
-        self.nodes.grow(len(self))
+        self.rows += count
+        self.nodes.grow(self.rows)
 
     def _import(self, event: Happened) -> None:
         if event.body.get("count"):
@@ -451,6 +449,13 @@ def first_name(column: str) -> str | None:
     """What a column of names holds for a row that was given none."""
     default = MEMORY[column].default
     return default if isinstance(default, str) else None
+
+
+def _number_given(name: str, given: Any) -> Any:
+    """What is given for a column of numbers: one for all rows, or an array."""
+    if isinstance(given, list):
+        return _stored(name, given)
+    return _absent(name) if given is None else given
 
 
 def _stored(name: str, values: Any) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from memlab.arguments import checked, item
 from memlab.clock import from_micros
 from memlab.display import clip, paragraph, table
 from memlab.printable import printable
+from memlab.state import words_of
 from memlab.subjects.linking.linked import OUTCOME
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from memlab.subjects.linking.linked import Linked
 
 __all__ = ["Feedback", "Memory", "Remembered"]
+
+_WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
 
 _MOST_SHOWN = 20
@@ -52,24 +55,19 @@ class Memory:
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
         """The memory in a row of a state."""
-        names, by = state.names, float(state.numbers["superseded_by"].values[row])
+        by = float(state.numbers["superseded_by"].values[row])
+        words = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",
-            kind=names["kind"].at(row) or "",
             ref=state.refs.at(row),
-            project=names["project"].at(row),
-            session=names["session"].at(row),
-            speaker=names["speaker"].at(row),
             tags=state.lists["tags"].at(row),
-            status=names["status"].at(row) or "",
             created=from_micros(int(state.numbers["created"].values[row])),
             access=int(state.numbers["access"].values[row]),
             superseded_by=None if by != by else int(by),
-            subject=names["subject"].at(row),
-            predicate=names["predicate"].at(row),
-            object=names["object"].at(row),
-            value=names["value"].at(row),
+            kind=words.pop("kind") or "",
+            status=words.pop("status") or "",
+            **words,
         )
 
     def __repr__(self) -> str:

@@ -1,0 +1,136 @@
+"""How far does one call of a lab travel through the code?
+
+    python experiments/calls.py                       # of this checkout
+    python experiments/calls.py --at ../other         # of another checkout of memlab
+
+Counted by ``sys.setprofile`` in a warm lab on a disk, default pack, once each: calls of functions in memlab's files (a
+generator counts once, comprehensions do not), those whose caller stands in another file, those whose
+caller stands in another package (a subject of ``memlab/subjects`` is one), and how deep they lie in one another.
+``--list`` names the calls across files of one operation, the most frequent first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+_OF_THE_CALLER = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
+
+
+class Calls:
+    """What one call of ``operation`` came to."""
+
+    def __init__(self, operation: Callable[[], object], root: str) -> None:
+        self._root = root
+        self.every = self.files = self.packages = self.depth = 0
+        self.across: Counter[str] = Counter()
+        self._resumed: set[FrameType] = set()
+        sys.setprofile(self._seen)
+        try:
+            operation()
+        finally:
+            sys.setprofile(None)
+
+    def _seen(self, frame: FrameType, event: str, _: Any) -> None:
+        if event != "call" or not self._counts(frame) or frame in self._resumed:
+            return
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            self._resumed.add(frame)
+        self.every += 1
+        above = [frame]
+        outer = frame.f_back
+        while outer is not None:
+            if self._counts(outer):
+                above.append(outer)
+            outer = outer.f_back
+        self.depth = max(self.depth, len(above))
+        if len(above) == 1:
+            return
+        here, caller = (self._file(frame) for frame in above[:2])
+        if here != caller:
+            self.files += 1
+            self.across[f"{caller} -> {here}:{frame.f_code.co_qualname}"] += 1
+            self.packages += _package(here) != _package(caller)
+
+    def _counts(self, frame: FrameType) -> bool:
+        code = frame.f_code
+        return code.co_filename.startswith(self._root) and code.co_name not in _OF_THE_CALLER
+
+    def _file(self, frame: FrameType) -> str:
+        return frame.f_code.co_filename[len(self._root) :]
+
+
+def _package(file: str) -> str:
+    parts = file.split("/")
+    return "/".join(parts[:2]) if parts[0] == "subjects" else parts[0]
+
+
+def counted(folder: Path) -> dict[str, Calls]:
+    """The operations, each in a lab that has done it before."""
+    import memlab
+
+    root = str(Path(memlab.__file__).parent) + "/"
+    texts = [f"Service {name} deploys on port {port}" for port in range(8000, 8010) for name in ("api", "web", "queue")]
+    with memlab.open(folder / "lab.memlab", pack="memlab") as lab:
+        lab.remember_many(texts, chain=True)
+        for number in range(5):
+            lab.remember(f"The release {number} was late by {number} days")
+            lab.remember(f"The audit {number} found {number} faults", linking="now")
+        for number in range(30):
+            hits = lab.recall(f"Which port has the {('api', 'web', 'queue')[number % 3]}, {8000 + number % 10}?")
+            if number % 3 == 0:
+                lab.feedback(hits[0], "success")
+        lab.recall("Which port has the web, 8003?")
+
+        def slates() -> Any:
+            return lab.slates() if callable(lab.slates) else lab.slates
+
+        def evaluated() -> object:
+            return memlab.evaluate(slates(), ["memlab"], missing="zero")
+
+        evaluated()
+        found = {
+            "remember": Calls(lambda: lab.remember("The release 7 was on time"), root),
+            'remember, linking="now"': Calls(
+                lambda: lab.remember("The release 6 was late by 6 days", linking="now"), root
+            ),
+            "recall, logged": Calls(lambda: lab.recall("Which port has the api, 8004?"), root),
+            "slates and evaluate": Calls(evaluated, root),
+        }
+        kept = slates()
+        memlab.evaluate(kept, ["memlab"], missing="zero")
+        found["evaluate"] = Calls(lambda: memlab.evaluate(kept, ["memlab"], missing="zero"), root)
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--at", type=Path, help="the checkout that is counted; this one unless given")
+    parser.add_argument("--list", metavar="OPERATION", help="name the calls across files of this operation")
+    given = parser.parse_args()
+    if given.at is not None:
+        rest = ["--list", given.list] if given.list else []
+        environment = {**os.environ, "PYTHONPATH": str(given.at.resolve())}
+        sys.exit(subprocess.run([sys.executable, __file__, *rest], env=environment, check=False).returncode)
+    with tempfile.TemporaryDirectory() as folder:
+        found = counted(Path(folder))
+    if given.list:
+        for where, count in found[given.list].across.most_common():
+            print(f"{count:5}  {where}")
+        return
+    print(f"{'operation':<28}{'calls':>8}{'across files':>14}{'across packages':>17}{'depth':>7}")
+    for name, calls in found.items():
+        print(f"{name:<28}{calls.every:>8,}{calls.files:>14,}{calls.packages:>17,}{calls.depth:>7}")
+
+
+if __name__ == "__main__":
+    main()
