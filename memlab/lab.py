@@ -616,7 +616,7 @@ class Lab:
         A lab to read and to ask, by every verb that reads: what others keep private is in no frame, text, count, score,
         cluster or export of it, and moves none. It goes on as the lab does, and ends with it. Nothing is logged here:
         ``recall`` and ``turns`` of the lab itself take ``viewer=``, and log as whom they were asked. Ids are those of
-        the lab. The first question folds the journal, about 0.3 s for 100,000 memories, if anything is hidden at all.
+        the lab. The first question folds the journal, about 0.3 s for 100,000 memories.
 
         InputError for what is no viewer, and for another one than this lab is viewed by already.
 

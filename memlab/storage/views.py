@@ -1,7 +1,7 @@
 """A lab as one viewer sees it: states without what is private to others, and a store of such, to read and not to write.
 
-One mechanism for every reader: ``seen`` gives the state that a reader reads. It is the state itself where nothing is
-hidden, and else one that is folded from the same events as the viewer is told of them, kept up from then on.
+One mechanism for every reader: ``seen`` gives the state that a reader reads. It is the state itself where no memory
+is hidden, and else one that is folded from the same events as the viewer is told of them, kept up from then on.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from memlab.clock import Clock
 from memlab.errors import InputError, ReadOnlyLab
@@ -27,8 +29,11 @@ _KEPT = 8
 _views: WeakKeyDictionary[State, OrderedDict[str, Seen]] = WeakKeyDictionary()
 
 
-def seen(journal: Journal | Until, state: State, viewer: str | None) -> State:
+def seen(journal: Journal | Until, state: State, viewer: str | None, *, always: bool = False) -> State:
     """What ``viewer`` sees of ``state``, which was folded from ``journal``; None sees all.
+
+    Where no memory is hidden that is the state itself, unless ``always`` a view is made: what others asked, and found
+    nothing, is hidden too.
 
     The first question of a viewer from whom something is hidden folds the journal, some 0.3 s for 100,000 memories;
     later ones what came since. Needs what guards the state.
@@ -42,7 +47,9 @@ def seen(journal: Journal | Until, state: State, viewer: str | None) -> State:
         return view
     hidden = hidden_from(state, viewer)
     if hidden is None:
-        return state
+        if not always:
+            return state
+        hidden = np.zeros(len(state), dtype=np.bool_)
     if view is None or (view.hidden != hidden[: len(view.hidden)]).any():
         view = Seen(state, viewer)
     kept.pop(viewer, None)  # kept again once it has followed to the end: an interrupt leaves none that is half folded
@@ -120,7 +127,7 @@ class SeenJournal(Until):
 
     def _state(self) -> State:
         with self._store.reading() as state:
-            return seen(self._store.journal, state, self._viewer)
+            return seen(self._store.journal, state, self._viewer, always=True)
 
 
 class SeenStore(Store):
@@ -141,7 +148,7 @@ class SeenStore(Store):
     @contextmanager
     def reading(self) -> Iterator[State]:
         with self._of.reading() as state:
-            self.state = seen(self._of.journal, state, self.viewer)
+            self.state = seen(self._of.journal, state, self.viewer, always=True)
             self.versions = self._of.versions
             yield self.state
 

@@ -178,7 +178,10 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audien
     left recall since is no member. Nothing changes where it is what the lab has.
     """
     kept, before = centroids_of(state).part(audience), _of_part(state, audience)
-    alive = np.isin(found.rows, in_use(state, audience))
+    own = in_use(state, audience)
+    if not (own >= kept.upto).any():
+        upto = kept.upto  # that others have come, in private it may be, changes nothing here
+    alive = np.isin(found.rows, own)
     rows, labels = found.rows[alive], found.labels[alive]
     old = before.of(rows)
     names = _numbered(state, kept, found, rows, labels, old, audience)
