@@ -49,7 +49,7 @@ def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]],
     """A table under its title and above its notes. Columns of numbers are aligned to the right, others to the left.
 
     >>> table("A title.", ["x"], [["<"]])[-49:]
-    "white-space:normal' dir='auto'>&lt;</td></tr></tbody></table></div>"
+    "' dir='auto'>&lt;</td></tr></tbody></table></div>"
     """
     told = [[_escaped(cell) for cell in row] for row in rows]
     sides = [

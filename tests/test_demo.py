@@ -160,7 +160,7 @@ def test_a_log_without_probes_is_not_ranked_and_the_page_says_so(run, html):
     assert [row.policy for row in refused.rows if row.value is not None] == ["memlab"]
     assert all({"exploration"} <= {gate.name for gate in row.closed} for row in refused.rows if row.value is None)
     assert "no ranking" in html
-    assert "This log is deterministic" in html
+    assert "this log is deterministic" in html
 
 
 def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(run, html):

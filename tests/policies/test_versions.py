@@ -153,7 +153,7 @@ class TestPins:
         assert history["action"].to_list() == ["use", "install", "pin", "unpin"]
         assert history["version"].to_list() == [1, 2, 2, 2]
         assert history["pinned"].to_list() == [False, False, True, False]
-        assert history["live"].to_list() == [False, True, True, True]
+        assert history["live"].to_list() == [False, False, False, True]
 
 
 class TestPacksBefore:

@@ -11,7 +11,7 @@ from memlab.schema import RECALLABLE, STATUSES
 from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, restored, statuses_of, without_use
 from memlab.subjects.projections import new_state
 from memlab.subjects.purge.decisions import Cut, PurgePlan, plan_purge, purging
-from memlab.subjects.purge.rewriting import rewritten
+from memlab.subjects.purge.rewriting import redact_event
 
 
 @dataclass
@@ -142,7 +142,7 @@ def test_names_lists_and_notes_become_null_and_numbers_and_vocabularies_stay():
         summary=["a", "b", None],
     )
     state = folded(event)
-    body = rewritten(event, gone(state, [event], 1))
+    body = redact_event(event, gone(state, [event], 1))
     assert body["columns"] == {
         "kind": "fact",
         "speaker": [None, "Ada", "Ada"],
@@ -150,8 +150,8 @@ def test_names_lists_and_notes_become_null_and_numbers_and_vocabularies_stay():
         "importance": [0.1, 0.2, 0.3],
         "summary": [None, "b", None],
     }
-    assert rewritten(event, gone(state, [event], 2)) is not None
-    assert rewritten(remember(1, first=9, speaker="Ada"), gone(state, [event], 1)) is None
+    assert redact_event(event, gone(state, [event], 2)) is not None
+    assert redact_event(remember(1, first=9, speaker="Ada"), gone(state, [event], 1)) is None
 
 
 def test_an_edge_keeps_its_number_because_a_placeholder_stands_for_a_tag():
@@ -163,7 +163,7 @@ def test_an_edge_keeps_its_number_because_a_placeholder_stands_for_a_tag():
     ]
     state = folded(*events)
     out = gone(state, events, 1)
-    after = folded(*(Event(e.seq, e.kind, rewritten(e, out) or e.body) for e in events))
+    after = folded(*(Event(e.seq, e.kind, redact_event(e, out) or e.body) for e in events))
     for name in ("source", "relation", "weight", "alive", "reinforcements"):
         assert np.array_equal(getattr(after.edges, name), getattr(state.edges, name)), name
     words = str([after.nodes.vocabularies(), after.memories().to_dicts()])
@@ -201,7 +201,7 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
             "bytes": b"\x01",
         },
     )
-    assert rewritten(event, out) == {
+    assert redact_event(event, out) == {
         "gap": {"snippet": "", "vector": b"\x00\x00", "project": "p"},
         "notes": ["before: , after", "person", "Zoe"],
         "session": "[purged 7-1]",
@@ -215,13 +215,13 @@ def test_what_a_person_declared_keeps_its_name():
         remember(1, seq=2, subject="Zoe Q"),
     ]
     state = folded(*events)
-    assert rewritten(events[0], gone(state, events, 1)) is None
+    assert redact_event(events[0], gone(state, events, 1)) is None
 
 
 def test_a_part_that_sets_many_is_split():
     event = sets(3, [1, 2, 3], importance=[0.1, 0.2, 0.3], branch=["a", "b", "c"], tags=[["p"], ["q"], None])
     state = folded(remember(3), event)
-    assert rewritten(event, gone(state, [remember(3), event], 2))["set"] == [
+    assert redact_event(event, gone(state, [remember(3), event], 2))["set"] == [
         {"ids": [1, 2, 3], "columns": {"importance": [0.1, 0.2, 0.3], "tags": [["p"], ["[purged 3-1]"], None]}},
         {"ids": [1, 3], "columns": {"branch": ["a", "c"]}},
     ]
@@ -237,7 +237,7 @@ def test_imported_edges_lead_to_placeholders_where_only_the_purged_had_them():
     }
     nobody: frozenset[str] = frozenset()
     out = PurgePlan(np.array([1]), frozenset({"alone"}), nobody, nobody, Cut(nobody, {}), np.array([0]), "5")
-    body = rewritten(Event(1, "import", {"graph": graph}), out)["graph"]
+    body = redact_event(Event(1, "import", {"graph": graph}), out)["graph"]
     assert body["nodes"] == [["tag", "shared"], ["tag", "[purged 5-1]"], ["tag", "[purged 5-2]"]]
     assert body["target"] == [-3, -1, -2]
 
@@ -252,16 +252,16 @@ def test_a_cluster_is_not_called_by_a_word_that_only_the_purged_said():
     events = [remember(3), Event(2, "cluster", {**body, "join": [{**join, "target": ["quokka", "quokka", "goat"]}]})]
     state = new_state()
     state.fold(events, Said())
-    after = rewritten(events[1], gone(state, events, 1))
+    after = redact_event(events[1], gone(state, events, 1))
     assert after["join"][0]["target"] == ["[purged 3-1]", "[purged 3-1]", "goat"]
     assert [cluster["name"] for cluster in after["clusters"]] == ["[purged 3-1]", "goat"]
-    assert rewritten(events[1], gone(state, events, 3))["join"][0]["target"] == ["quokka", "quokka", "[purged 3-1]"]
+    assert redact_event(events[1], gone(state, events, 3))["join"][0]["target"] == ["quokka", "quokka", "[purged 3-1]"]
 
 
 def test_an_agent_is_not_what_it_wrote():
     talked = Event(2, "conversation", {"relationship": {"agent": "Coder One", "trust": 1.0, "familiarity": 2.0}})
     events = [remember(1, creator="Coder One"), talked]
-    assert rewritten(talked, gone(folded(*events), events, 1)) is None
+    assert redact_event(talked, gone(folded(*events), events, 1)) is None
 
 
 def test_what_was_superseded_by_what_is_purged_stands_for_itself():

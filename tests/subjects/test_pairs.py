@@ -15,9 +15,10 @@ from memlab.embedding import load_embedder
 from memlab.language import compile_policy
 from memlab.policies import SLOTS
 from memlab.schema import RECALLABLE
+from memlab.state import State
 from memlab.subjects.core import Core
 from memlab.subjects.linking.candidates import Candidates, Places, candidates
-from memlab.subjects.linking.comparing import Comparing, _fresh
+from memlab.subjects.linking.comparing import Comparing
 from memlab.subjects.linking.negation import Said
 from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.pairs import Pairs
@@ -41,8 +42,7 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np
         columns["scope"] = [scope or "project" for scope in columns["scope"]]
     if "visibility" in columns:
         columns["visibility"] = [word or "project" for word in columns["visibility"]]
-    body = {"first": len(state) + 1, "count": len(rows), "columns": columns}
-    fresh = _fresh(state, body, texts, TRIGRAMS.encode(texts), now=now)
+    fresh = State.of_rows(columns, texts, TRIGRAMS.encode(texts), at=now, like=state)
     return PairedState(state, lab.pack, now, fresh=fresh), len(state) + np.arange(len(rows))
 
 
