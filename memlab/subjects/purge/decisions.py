@@ -353,16 +353,22 @@ def redact_slate(decision: int, blob: bytes, gone: PurgePlan) -> bytes | None:
     )
     if slate.query and gone.takes(slate.query, project=slate.project, session=slate.session, viewer=viewer):
         gone.emptied.add(decision)
-        changed = replace(changed, query="", vector=bytes(len(slate.vector)), filters=dict(_UNREADABLE))
+        changed = replace(changed, query="", vector=bytes(len(slate.vector)), filters=_unreadable(slate.filters, gone))
     fields = ("project", "session", "branch", "filters", "query")
     return encode(changed) if any(getattr(changed, name) != getattr(slate, name) for name in fields) else None
+
+
+def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
+    """Filters with which nothing is asked again. As whom it was asked stays: it says who may see the recall."""
+    viewer = filters.get("viewer")
+    return {**_UNREADABLE, **({} if viewer is None else {"viewer": gone.named(viewer, "viewer")})}
 
 
 def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     """What a caller admitted: names that are gone have placeholders; an expression that holds one is dropped."""
     text = next((filters[name] for name in ("where", "where-text") if isinstance(filters.get(name), str)), "")
     if text and (gone.cut(text) != text or any(len(name) > 3 and name in text for name in gone.names)):
-        return dict(_UNREADABLE)
+        return _unreadable(filters, gone)
     return {
         name: [gone.named(word) for word in given]
         if isinstance(given, list)
