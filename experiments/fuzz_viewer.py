@@ -225,7 +225,8 @@ class _Writer:
         mine, known = self.own[OTHER], [*self.shared, *self.own[OTHER]]
         verbs = ["remember"] * 4 + ["batch"] + ["fact"] * 2
         if len(mine) > 2:
-            verbs += ["link"] * 3 + ["recall"] * 3 + ["edit", "forget", "delete", "deprecate", "restore", "purge"]
+            # no purge: it empties the questions of others that quote what went, and is meant to
+            verbs += ["link"] * 3 + ["recall"] * 3 + ["edit", "forget", "delete", "deprecate", "restore"]
         verb = self._of(verbs)
         if verb in ("remember", "batch"):
             rows = [self._row(OTHER, "private") for _ in range(1 if verb == "remember" else 6)]

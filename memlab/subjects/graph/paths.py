@@ -82,7 +82,7 @@ def activated(state: State, seeds: Mapping[int, float], *, steps: int, decay: fl
             pl.Series("hops", found.hops),
         ]
     )
-    return frame.sort("activation", "hops", "id", descending=[True, False, False], maintain_order=True)
+    return frame.sort("activation", "hops", "kind", "id", descending=[True, False, False, False])
 
 
 def labels(state: State, nodes: NDArray[np.int64]) -> list[str]:
