@@ -37,6 +37,8 @@ _NARROW = 56
 """Columns of each side."""
 _STYLE = {"del": "background:rgba(248,81,73,.28)", "ins": "background:rgba(46,160,67,.28)"}
 """Translucent, so that they read on a light page and on a dark one."""
+_CELL = "text-align:left;vertical-align:top;max-width:34em;overflow-x:auto"
+"""Of two sides by each other: a long line scrolls within its own."""
 _COLOUR = {"del": "\x1b[31;9m", "ins": "\x1b[32m"}
 _RESET = "\x1b[0m"
 
@@ -175,9 +177,7 @@ class FormDiff:
         for block in self._blocks:
             parts.append(html.escape(block.title))
             if block.rewritten:
-                cells = "".join(
-                    f'<td style="text-align:left;vertical-align:top">{highlight(side)}</td>' for side in block.narrow
-                )
+                cells = "".join(f'<td style="{_CELL}">{highlight(side)}</td>' for side in block.narrow)
                 parts.append(f"<table><tr>{cells}</tr></table>")
             else:
                 source = "".join(_tagged(piece) for piece in block.pieces())
