@@ -1,12 +1,14 @@
 """The tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
 
-    python experiments/steady_tests.py                          # all of them: hours
-    python experiments/steady_tests.py --seeds 3 tests/graph tests/index -k property
+    python experiments/steady_tests.py
+    python experiments/steady_tests.py --seeds 3 --thorough tests/graph tests/index -k property
 
-What follows the options goes to pytest. The second processor is this one without what newer ones add: NumPy's vector
-instructions beyond its baseline and OpenBLAS's kernels, so that sums, exponentials and products are rounded in another
-order. The seeds are shared out between the two unless ``--each`` asks for all of them on both. The status is 1 if any
-test failed anywhere; it is named with the seed and the processor that show it.
+What follows the options goes to pytest. The first seed of a processor runs every test, the others the property tests,
+for a seed is of no account to the rest; ``--thorough`` draws ten times the examples. The second processor is this one
+without what newer ones add: NumPy's vector instructions beyond its baseline and OpenBLAS's kernels, so that sums,
+exponentials and products are rounded in another order. The seeds are shared out between the two unless ``--each`` asks
+for all of them on both. The status is 1 if any test failed anywhere; it is named with the seed and the processor that
+show it.
 """
 
 from __future__ import annotations
@@ -36,13 +38,15 @@ def processors() -> dict[str, dict[str, str]]:
     return {"this one": {}, "an older one": {**older, "NPY_DISABLE_CPU_FEATURES": " ".join(beyond)}}
 
 
-def ran(seed: int, environment: Mapping[str, str], arguments: Sequence[str]) -> tuple[dict[str, int], list[str], str]:
+def run_tests(
+    seed: int, environment: Mapping[str, str], arguments: Sequence[str]
+) -> tuple[dict[str, int], list[str], str]:
     """Counts, the tests that failed, and what pytest said, of one run with nothing remembered from another."""
     with tempfile.TemporaryDirectory(prefix="memlab-steady-") as folder:
-        told = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
-        options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=thorough", f"--hypothesis-seed={seed}"]
+        variables = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
+        options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
         command = [sys.executable, "-m", "pytest", *options, "--tb=short", *arguments]
-        done = subprocess.run(command, cwd=_ROOT, env=told, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=_ROOT, env=variables, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1:] or [""]
     counts = {name.rstrip("s"): int(number) for number, name in _COUNT.findall(last[0])}
@@ -56,6 +60,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--each", action="store_true", help="every seed on both processors")
+    parser.add_argument("--thorough", action="store_true", help="200 examples of every property, not 20")
     parser.add_argument("--say", action="store_true", help="print what pytest said of a run that failed")
     given, arguments = parser.parse_known_args()
     kinds = list(processors().items())
@@ -66,9 +71,13 @@ def main() -> int:
     ]
     print(f"{'seed':>4}  {'processor':<14}{'passed':>8}{'failed':>8}{'seconds':>9}")
     failing: collections.defaultdict[str, list[str]] = collections.defaultdict(list)
+    profile = ["--hypothesis-profile=thorough"] if given.thorough else []
+    seen: set[str] = set()
     for seed, name, environment in runs:
         began = time.monotonic()
-        counts, failed, said = ran(seed, environment, arguments)
+        chosen = ["-m", "hypothesis and not slow"] if name in seen else []
+        seen.add(name)
+        counts, failed, said = run_tests(seed, environment, [*profile, *chosen, *arguments])
         seconds, bad = time.monotonic() - began, counts.get("failed", 0) + counts.get("error", 0)
         print(f"{seed:>4}  {name:<14}{counts.get('passed', 0):>8,}{bad:>8,}{seconds:>9,.0f}", flush=True)
         for test in failed:
