@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.arguments import shown
 from memlab.clock import When, datable, to_micros
 from memlab.errors import InputError
 from memlab.policies import Pack
@@ -88,11 +89,13 @@ class Questions:
 
         None where the recall cannot be repeated, because its filter is not in the log.
         """
+        if not isinstance(decision.get("decision"), int):
+            raise InputError(f"A decision is a row of lab.slates().decisions; {shown(decision)} names no recall.")
         with self._reading():
             if self._past is None:
                 journal = self._store.journal
                 self._past = Past(journal.whole if isinstance(journal, SeenJournal) else journal, self._core.recaller)
-            seq = int(decision["decision"])
+            seq = decision["decision"]
             return self._past.recall(seq, pack).frame if self._past.repeats(seq) else None
 
     def _seen_by(self, filters: Filters) -> Filters:
