@@ -18,21 +18,20 @@ import numpy as np
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.language._check import Env
 from memlab.language._dag import Node, reachable
-from memlab.language._edit import NumericLiteral, Subtree, literals, subtrees
-from memlab.language._grow import Scope, constant, grown, leaf
-from memlab.language._parsed import (
-    Path,
+from memlab.language._edit import (
+    NumericLiteral,
     Span,
+    Subtree,
     edited,
     form_at,
-    fragment,
-    known_helpers,
+    literals,
     missing_features,
     parsed,
     sites,
-    symbols_of,
-    used_helpers,
+    subtrees,
 )
+from memlab.language._grow import Scope, constant, grown, leaf
+from memlab.language._parsed import Path, fragment, symbols_of, used_helpers
 from memlab.language._policy import Policy
 from memlab.language._reader import Form, flat_pairs
 from memlab.language._source import number
@@ -328,9 +327,9 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
     env = parent.env(place)
     if any(_hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs):
         return None
-    here = known_helpers(parent.policy)
+    here = parsed(parent.policy).helpers
     added = []
-    for item in used_helpers(fragment(text), known_helpers(donor.policy)):
+    for item in used_helpers(fragment(text), parsed(donor.policy).helpers):
         if item.name not in here:
             added.append(item.text.source[item.form.start : item.form.stop])
         elif here[item.name].hash != item.hash:

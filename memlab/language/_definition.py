@@ -16,9 +16,14 @@ class Definition(NamedTuple):
 
     kind: str
     name: str
-    arguments: tuple[Form, ...]
+    listed: Form
+    """The list of arguments, brackets included."""
     doc: str
     body: Form
+
+    @property
+    def arguments(self) -> tuple[Form, ...]:
+        return self.listed.items
 
 
 def definition(form: Form, text: Text) -> Definition:
@@ -42,12 +47,12 @@ def definition(form: Form, text: Text) -> Definition:
             # (defpolicy name (lambda (a b) body)): how Scheme names a function
             inner = definition(bare[0], text)
             doc = rest[0].text if len(rest) == 2 else inner.doc
-            return Definition(kind, name, inner.arguments, doc, inner.body)
+            return Definition(kind, name, inner.listed, doc, inner.body)
     if not rest or rest[0].kind not in ("list", "call"):
         raise fail(f"The arguments are missing: {shape}.", rest[0] if rest else form)
-    arguments, rest = rest[0].items, rest[1:]
+    listed, rest = rest[0], rest[1:]
     seen: set[str] = set()
-    for argument in arguments:
+    for argument in listed.items:
         if argument.kind != "symbol":
             raise fail("An argument is a name.", argument)
         if argument.text in seen:
@@ -61,4 +66,4 @@ def definition(form: Form, text: Text) -> Definition:
             f"The body is missing: {shape}." if not rest else "A policy has one expression as its body.",
             rest[1] if rest else form,
         )
-    return Definition(kind, name, arguments, doc, rest[0])
+    return Definition(kind, name, listed, doc, rest[0])

@@ -15,8 +15,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from memlab.arguments import checked
+from memlab.language._edit import parsed
 from memlab.language._highlight import highlight
-from memlab.language._parsed import known_helpers, parsed, used_helpers
+from memlab.language._parsed import used_helpers
 from memlab.language._policy import Policy
 from memlab.language._print import print_definition
 from memlab.language._source import number
@@ -262,7 +263,7 @@ def _prints(place: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
         return {}
     whole = parsed(policy)
     texts = {place: (whole.form, whole.text)}
-    for item in sorted(used_helpers([whole.parts.body], known_helpers(policy)), key=lambda item: item.name):
+    for item in sorted(used_helpers([whole.parts.body], whole.helpers), key=lambda item: item.name):
         texts[f"{place}, helper {item.name}"] = item.form, item.text
     return {
         title: (print_definition(form, text), print_definition(form, text, width=_NARROW))

@@ -10,29 +10,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from memlab.errors import InputError
-from memlab.language._parsed import (
-    Path,
-    Span,
-    edited,
-    form_at,
-    missing_features,
-    parsed,
-    sites,
-    symbols_of,
-    walk,
-)
-from memlab.language._policy import Policy
-from memlab.language._reader import Form
+from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
+from memlab.language._check import Checker, Env
+from memlab.language._dag import Node
+from memlab.language._forms import FORMS
+from memlab.language._parsed import Parsed, Path, fragment, parse, symbols_of, walk
+from memlab.language._policy import Policy, bound_arguments, compile_policy
+from memlab.language._reader import Form, Text, read_forms
+from memlab.language._signature import Signature
 from memlab.language._source import number
 from memlab.language._words import ALIASES, canonical
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "NumericLiteral",
@@ -46,6 +38,22 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/?!*<>=+-]*\Z")
+
+
+class Span(NamedTuple):
+    """Offsets into ``policy.source``: ``source[start:stop]``."""
+
+    start: int
+    stop: int
+
+
+class Site(NamedTuple):
+    """An expression as the checker saw it: its form, its type, and what was bound there."""
+
+    form: Form
+    type: str | None
+    env: Env
+    tail: bool
 
 
 @dataclass(frozen=True)
@@ -251,3 +259,145 @@ def _named_after_features(policy: Policy) -> dict[NumericLiteral, str | tuple[st
         taken.add(unique)
         names[literal] = unique
     return names
+
+
+# What the edits share.
+
+
+def parsed(policy: Policy) -> Parsed:
+    """The forms of ``policy.source``. The policy of one field of a record is refused: it has no text of its own."""
+    if policy._of is not None:
+        raise InputError(f"{policy.name} is one field of a record: edit the text of {policy._of[0].name} itself.")
+    return parse(policy.source, policy.name, policy.helpers)
+
+
+def form_at(policy: Policy, path: Path) -> Form:
+    """The form at a path of the body, or ``UnknownName``."""
+    form = parsed(policy).parts.body
+    for depth, i in enumerate(path):
+        if not 0 <= i < len(form.items):
+            known = [str((*path[:depth], n)) for n in range(len(form.items))]
+            raise UnknownName(f"path of {policy.name}", path, known)
+        form = form.items[i]
+    return form
+
+
+def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
+    """Every expression of the policy, by its span, as the checker visits it. ``InputError`` for a policy over lists."""
+    parsed(policy)
+    values = tuple((p.name, p.value) for p in policy.params.values())
+    return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
+
+
+# By the text: policies are equal whatever their layout, and spans are not.
+@lru_cache(maxsize=64)
+def _sites(
+    source: str, name: str, helpers: tuple[str, ...], signature: Signature, values: tuple[tuple[str, float], ...]
+) -> Mapping[tuple[int, int], Site]:
+    text, _, parts, known = parse(source, name, helpers)
+    if any(argument.text in signature.lists for argument in parts.arguments):
+        raise InputError(f"{name} goes through lists step by step, and its expressions have no types.")
+    checker = _Recording(text, signature, known, dict(values), FORMS)
+    checker.result(parts.body, bound_arguments(checker, parts))
+    return checker.sites
+
+
+class _Recording(Checker):
+    """A checker that keeps what it saw. A helper's body is somebody else's text, and is not kept."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.sites: dict[tuple[int, int], Site] = {}
+
+    def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
+        # let goes on filling the scope that it hands to its values
+        seen = dict(env)
+        node = super().check(form, env, tail=tail)
+        if not self.calls:
+            self.sites[form.start, form.stop] = Site(form, node.type, seen, tail)
+        return node
+
+    def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
+        node = super().want(form, env, type, why, tail=tail)
+        self._typed(form, node)
+        return node
+
+    def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
+        result = super().unify(nodes, forms, what)
+        for form, node in zip(forms, result, strict=True):
+            self._typed(form, node)
+        return result
+
+    def _typed(self, form: Form, node: Node) -> None:
+        site = self.sites.get((form.start, form.stop))
+        if site is not None and site.type is None and not self.calls:
+            self.sites[form.start, form.stop] = site._replace(type=node.type)
+
+
+def edited(
+    policy: Policy,
+    changes: Mapping[Span, str],
+    *,
+    arguments: Iterable[str] = (),
+    helpers: Iterable[str] = (),
+    values: Mapping[str, float] | None = None,
+) -> Policy:
+    """The policy with another form in the place of some, compiled.
+
+    ``arguments`` are added to its list, ``helpers`` to its helpers, ``values`` of parameters go before those in force;
+    a value whose parameter is gone is dropped. The spans do not overlap.
+    """
+    made, places = _spliced(policy, changes, " ".join(arguments))
+    for place, span in zip(places, sorted(changes), strict=True):
+        # said here, because "1) (+ 2 3" may well compile, and "(+ 1" would be reported far away
+        problem = _problem(changes[span])
+        if problem:
+            raise Text(made, policy.name).error(PolicySyntaxError, problem, place)
+    fresh = compile_policy(
+        made, policy.signature, name=policy.name, helpers=tuple(dict.fromkeys((*policy.helpers, *helpers)))
+    )
+    kept = {p.name: p.value for p in policy.params.values() if p.value != p.default}
+    kept = {name: value for name, value in {**kept, **(values or {})}.items() if name in fresh.params}
+    return fresh.with_params(kept) if kept else fresh
+
+
+def _spliced(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
+    """The new source, and where each change stands in it."""
+    source, pieces, places, at, length = policy.source, [""], [], 0, 0
+    every = dict(changes)
+    if arguments:
+        whole = parsed(policy)
+        end = whole.parts.listed.stop - 1
+        last = whole.parts.arguments[-1].stop if whole.parts.arguments else end
+        every[Span(last, last)] = f" {arguments}" if last < end or whole.parts.arguments else arguments
+    for span in sorted(every):
+        text = _closed(every[span])
+        pieces += [source[at : span.start], text]
+        start = length + span.start - at
+        length, at = start + len(text), span.stop
+        if span in changes:
+            places.append(Form("symbol", start=start, stop=length))
+    return "".join([*pieces, source[at:]]), places
+
+
+def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
+    """The features of the slot that some texts name and the policy does not list."""
+    listed = {a.text for a in parsed(policy).parts.arguments}
+    names = dict.fromkeys(name for source in sources for name in symbols_of(source))
+    return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
+
+
+def _problem(source: str) -> str:
+    """Why a text is not one whole form, or nothing."""
+    try:
+        count = len(read_forms(Text(source)))
+    except PolicyError as error:
+        return f"The replacement is not one whole form: {error.message}"
+    return "" if count == 1 else f"The replacement is not one form: here are {count}."
+
+
+def _closed(source: str) -> str:
+    """A fragment as it can stand before anything else: a comment at its end needs the end of its line."""
+    forms = fragment(source)
+    behind = source[forms[-1].stop :] if forms else ""
+    return f"{source}\n" if ";" in behind.rpartition("\n")[2] else source

@@ -36,7 +36,6 @@ from memlab.language._machine import (
     holds,
     kind_of_value,
 )
-from memlab.language._params import Param
 from memlab.language._primitives import both, either
 from memlab.language._reader import Form, Text
 from memlab.language._row import row_value
@@ -60,8 +59,8 @@ class ListProgram:
     """A list policy, checked. ``lists`` of the signature says what its arguments hold; every other argument is an
     input of the slot that must be the same for all rows of a slate, such as ``limit``.
 
-    ``inputs`` are the features that it reads, sorted; the length of a list is the slate's and reads none. ``params``
-    and ``used`` are its parameters and the helpers that it calls; ``digest`` hashes all that its weights depend on.
+    ``inputs`` are the features that it reads, sorted; the length of a list is the slate's and reads none. ``checker``
+    has its parameters and the helpers that it calls; ``digest`` hashes all that its weights depend on.
 
     >>> from memlab.language import Input
     >>> from memlab.language._definition import definition
@@ -84,15 +83,13 @@ class ListProgram:
     ) -> None:
         self.signature, self.place = signature, Place(text, body, ())
         self.features = {name: self._feature(name, text) for name in arguments}
-        compiler = _Compiler(text, signature, helpers, params, arguments)
+        self.checker = compiler = _Compiler(text, signature, helpers, params, arguments)
         self.code = compiler.code(body, compiler.arguments)
         self.arguments = tuple(name if name in compiler.read else None for name in arguments)
         self.inputs = tuple(sorted({self.features[name] for name in compiler.read}))
-        self.params: dict[str, Param] = compiler.params
-        self.used: dict[str, Helper] = compiler.used
         held = [part for name in arguments for part in (name, self.features[name])]
-        helped = [f"{helper.name}:{helper.hash}" for _, helper in sorted(self.used.items())]
-        chosen = [part for _, param in sorted(self.params.items()) for part in (param.name, param.value)]
+        helped = [f"{helper.name}:{helper.hash}" for _, helper in sorted(compiler.used.items())]
+        chosen = [part for _, param in sorted(compiler.params.items()) for part in (param.name, param.value)]
         self.digest = digest("interpreted", source_hash(arguments, body), *held, "helpers", *helped, "params", *chosen)
 
     def weights(self, columns: Mapping[str, Sequence[Value]], size: int) -> NDArray[np.float64]:

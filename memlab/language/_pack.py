@@ -20,7 +20,8 @@ from memlab.language._hash import digest, source_hash
 from memlab.language._library import helper, named
 from memlab.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
 from memlab.language._params import Param, declared_param
-from memlab.language._policy import DIALECT, PolicyForm
+from memlab.language._parsed import PolicyForm
+from memlab.language._policy import DIALECT
 from memlab.language._reader import Form, Text, read_forms
 
 __all__ = ["PackSource", "Setting", "blanked", "read_header", "read_pack", "read_policy_form", "read_setting"]

@@ -15,48 +15,33 @@ import numpy.typing as npt
 import polars as pl
 
 from memlab.arguments import AnyNumber, checked
-from memlab.errors import InputError, MemlabError, PolicyNameError, PolicySyntaxError, UnknownName, did_you_mean
+from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
 from memlab.language._arrays import ArrayProgram, Column
-from memlab.language._check import Checker, Env, Helper
+from memlab.language._check import Checker, Env
 from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Dag, Node, Value, reachable
-from memlab.language._definition import Definition, definition
+from memlab.language._definition import Definition
 from memlab.language._derived import Derived, SetName
 from memlab.language._explain import Explanation, explain
 from memlab.language._forms import FORMS
 from memlab.language._hash import digest, source_hash
-from memlab.language._library import helper, helpers_of, named
 from memlab.language._lists import ListProgram
 from memlab.language._params import Param, declared_param
-from memlab.language._reader import Form, Text, read_forms
+from memlab.language._parsed import PolicyForm, parse
+from memlab.language._reader import Form
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
-from memlab.language._words import FUNCTION_HEADS, canonical
+from memlab.language._words import canonical
 from memlab.printable import printable
 
 if TYPE_CHECKING:
     from memlab.language._sensitivity import Scorer, Sensitivity, SlateSensitivity
     from memlab.language._why import Why
 
-__all__ = ["DIALECT", "Policy", "PolicyForm", "bound_arguments", "compile_policy"]
+__all__ = ["DIALECT", "Policy", "bound_arguments", "compile_policy"]
 
 DIALECT = "memlab-1"
 """The version of the dialect, a part of every hash: a change of meaning changes it."""
-
-
-@dataclass(frozen=True)
-class PolicyForm:
-    """A ``defpolicy`` of a pack, read and not yet checked. ``line`` is where it begins in the file."""
-
-    slot: str
-    inputs: tuple[str, ...]
-    doc: str
-    source: str
-    line: int
-    hash: str
-    """The source hash."""
-    form: Form = field(repr=False, compare=False)
-    text: Text = field(repr=False, compare=False)
 
 
 class _Given(NamedTuple):
@@ -331,9 +316,9 @@ class Policy:
             return dict(zip(root.value, root.args, strict=True))[field]  # type: ignore[no-any-return]
         if not self.params or self.root.op == "interpreted":
             return self.root
-        read = _read_source(self._given)
-        checker = Checker(read.text, self.signature, read.helpers, {}, {**FORMS, "param": _as_input})
-        return checker.result(read.parts.body, bound_arguments(checker, read.parts))
+        text, _, parts, helpers = parse(*self._given)
+        checker = Checker(text, self.signature, helpers, {}, {**FORMS, "param": _as_input})
+        return checker.result(parts.body, bound_arguments(checker, parts))
 
     @cached_property
     def _columns(self) -> ColumnProgram:
@@ -398,19 +383,17 @@ def _compile(
     file: str | None,
 ) -> Policy:
     params = [(key, float.fromhex(value)) for key, value in written]
-    given = _Given(source, name, helpers, file)
-    text, parts, known, shown = _read_source(given)
+    text, _, parts, known = parse(source, name, helpers, file)
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
-    checker: Checker | ListProgram
     # a slot that offers lists also takes policies that read one item and give its weight
+    checker: Checker
     if any(name in signature.lists for name in names):
-        checker = ListProgram(names, parts.body, text, signature, known, dict(params))
-        root = _over_slate(checker)
+        program = ListProgram(names, parts.body, text, signature, known, dict(params))
+        checker, root = program.checker, _over_slate(program)
     else:
         checker = Checker(text, signature, known, dict(params), FORMS)
         root = checker.result(parts.body, bound_arguments(checker, parts))
-    derived = checker.derived if isinstance(checker, Checker) else {}
     for parameter, value in params:
         declared = checker.params.get(parameter)
         if declared is None:
@@ -426,37 +409,17 @@ def _compile(
     return Policy(
         name=name or parts.name or signature.slot,
         signature=signature,
-        source=shown,
+        source=source if isinstance(source, str) else source.source,
         doc=parts.doc,
         arguments=names,
         inputs=inputs,
-        derived=MappingProxyType({name: item for name, item in derived.items() if name in inputs}),
+        derived=MappingProxyType({name: item for name, item in checker.derived.items() if name in inputs}),
         params=MappingProxyType(dict(sorted(checker.params.items()))),
         source_hash=text.hash,
         hash=digest(DIALECT, text.hash, str(len(used)), *used, *values),
         root=root,
-        _given=given,
+        _given=_Given(source, name, helpers, file),
     )
-
-
-class _Read(NamedTuple):
-    """A policy's text taken apart: the definition, the helpers that it may call, and the text to show."""
-
-    text: Text
-    parts: Definition
-    helpers: Mapping[str, Helper]
-    shown: str
-
-
-def _read_source(given: _Given) -> _Read:
-    source, name, helpers, file = given
-    known = helpers_of(helpers, file)
-    if isinstance(source, PolicyForm):
-        text = source.text._replace(name=name or source.slot)
-        return _Read(text, definition(source.form, text), known, source.source)
-    text = Text(source, name, file)
-    parts, own = _read_parts(text)
-    return _Read(text, parts, {**known, **own}, source)
 
 
 def _over_slate(program: ListProgram) -> Node:
@@ -473,27 +436,6 @@ def _as_input(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 def _inputs(root: Node) -> tuple[str, ...]:
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
-
-
-def _read_parts(text: Text) -> tuple[Definition, dict[str, Helper]]:
-    """The policy of a text, and the helpers in front of it."""
-    forms = read_forms(text)
-    if not forms:
-        raise text.error(PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", None)
-    own = named(helper(form, text) for form in forms if form.head == "defn")
-    policies = [form for form in forms if form.head != "defn"]
-    if not policies:
-        raise text.error(PolicySyntaxError, "Helpers alone are no policy: (fn [features] body) is missing.", forms[-1])
-    for form in policies:
-        if form.head in ("pack", "setting"):
-            raise text.error(PolicySyntaxError, "This is the text of a pack: lab.use takes it.", form)
-        if form.head not in (*FUNCTION_HEADS, "defpolicy"):
-            raise text.error(
-                PolicySyntaxError, "A policy is (fn [features] body) or (defpolicy name [features] body).", form
-            )
-    if len(policies) > 1:
-        raise text.error(PolicySyntaxError, "A second policy stands here; a text holds one.", policies[1])
-    return definition(policies[0], text), own
 
 
 def bound_arguments(checker: Checker, parts: Definition) -> Env:

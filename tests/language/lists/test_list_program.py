@@ -101,7 +101,7 @@ def test_parameters_have_the_values_given() -> None:
     assert program(source).weights({}, 3).tolist() == [0, 1, 0]
     tuned = program(source, params={"place": 2.0})
     assert tuned.weights({}, 3).tolist() == [0, 0, 1]
-    assert tuned.params["place"].value == 2.0
+    assert tuned.checker.params["place"].value == 2.0
 
 
 def test_the_digest_hashes_what_the_weights_depend_on() -> None:
@@ -116,7 +116,7 @@ def test_the_digest_hashes_what_the_weights_depend_on() -> None:
     assert len({one.digest, *[other.digest for other in others]}) == 5
     helped = [program(f"(defn f [x] (+ x {n})) (lambda (accs) (f (argmax accs)))") for n in (1, 2)]
     assert helped[0].digest != helped[1].digest
-    assert list(helped[0].used) == ["f"]
+    assert list(helped[0].checker.used) == ["f"]
 
 
 def test_helpers_see_their_arguments_alone_and_may_be_handed_over() -> None:
