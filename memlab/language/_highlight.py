@@ -1,4 +1,4 @@
-"""The source of policies in colour, by a Pygments lexer of the dialect: for terminals and for notebooks."""
+"""The source of policies in colour, for terminals and for notebooks."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from memlab.errors import InputError
 from memlab.language._forms import FORMS
 from memlab.language._library import library
 from memlab.language._machine import FUNCTIONS
-from memlab.language._words import ALIASES, UNITS, canonical
+from memlab.language._words import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.printable import printable
 
-__all__ = ["highlight", "lexer_class"]
+__all__ = ["highlight"]
 
-_DEFINING = ("fn", "lambda", "λ", "defn", "defpolicy", "pack", "setting", "require")
+_TOKEN = re.compile(
+    r"""(?P<comment>;[^\n]*|\#_)
+    |(?P<string>"(?:[^"\\]|\\.)*"?|\#\[(?P<mark>[A-Za-z0-9-]*)\[.*?\](?P=mark)\])
+    |(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?=[\s()\[\]{};"']|\Z))
+    |(?P<param>:[^\s()\[\]{};"'`~]+)
+    |(?P<name>[^\s()\[\]{};"'`~]+)
+    |\s+|.""",
+    re.DOTALL | re.VERBOSE,
+)
+_LISTED = re.compile(
+    r'\((?:fn|lambda|λ|defpolicy\s+[^\s()\[\]]+(?:\s+"(?:[^"\\]|\\.)*")?(?:\s+\((?:fn|lambda|λ))?)\s*[\[(]([^()\[\]]*)'
+)
+"""The arguments of a policy."""
+_DEFINING = (*FUNCTION_HEADS, "defn", "defpolicy", "pack", "setting", "require")
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
-_CONSTANTS = ("true", "false", "null", "nil", "True", "False", "None")
-_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?=[\s()\[\]{};\"']|\Z)"
-_SYMBOL = r"[^\s()\[\]{};\"'`~]+"
 
-_STYLES: dict[str, tuple[str, str]] = {
-    "comment": ("--jp-mirror-editor-comment-color", "#7a8288"),
-    "string": ("--jp-mirror-editor-string-color", "#b5542c"),
-    "number": ("--jp-mirror-editor-number-color", "#1f8a5b"),
-    "keyword": ("--jp-mirror-editor-keyword-color", "#9a5bd0"),
-    "builtin": ("--jp-mirror-editor-builtin-color", "#3b82c4"),
-    "feature": ("--jp-mirror-editor-variable-2-color", "#2b7fa8"),
-    "param": ("--jp-mirror-editor-attribute-color", "#b07900"),
+_COLOURS = {
+    "comment": ("--jp-mirror-editor-comment-color", "#7a8288", "90"),
+    "string": ("--jp-mirror-editor-string-color", "#b5542c", "33"),
+    "number": ("--jp-mirror-editor-number-color", "#1f8a5b", "32"),
+    "keyword": ("--jp-mirror-editor-keyword-color", "#9a5bd0", "1;35"),
+    "builtin": ("--jp-mirror-editor-builtin-color", "#3b82c4", "34"),
+    "feature": ("--jp-mirror-editor-variable-2-color", "#2b7fa8", "36"),
+    "param": ("--jp-mirror-editor-attribute-color", "#b07900", "1;33"),
 }
-"""Colours of JupyterLab's theme; elsewhere mid tones, with a contrast of 3.7 or more on white and on #111 alike."""
-_BOLD = ("keyword",)
-_ANSI = {
-    "comment": "\x1b[90m",
-    "string": "\x1b[33m",
-    "number": "\x1b[32m",
-    "keyword": "\x1b[1;35m",
-    "builtin": "\x1b[34m",
-    "feature": "\x1b[36m",
-    "param": "\x1b[1;33m",
-}
-_RESET = "\x1b[0m"
+"""The colour of JupyterLab's theme, that of any other page (mid tones, with a contrast of 3.7 or more on white and on
+#111 alike), and that of a terminal.
+"""
 
 
 def highlight(source: str, format: Literal["html", "terminal"] = "html", *, features: Iterable[str] = ()) -> str:
@@ -57,11 +58,10 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
     """
     if format not in ("html", "terminal"):
         raise InputError(f'A format is "html" or "terminal", not {format!r}.')
-    names = frozenset(canonical(name) for name in features) | _arguments(source)
-    pieces = _pieces(source, names)
+    pieces = tokens(source, frozenset(canonical(name) for name in features) | _arguments(source))
     if format == "terminal":
         shown = ((kind, printable(text)) for kind, text in pieces)
-        return "".join(f"{_ANSI[kind]}{text}{_RESET}" if kind else text for kind, text in shown)
+        return "".join(f"\x1b[{_COLOURS[kind][2]}m{text}\x1b[0m" if kind else text for kind, text in shown)
     body = "".join(
         f'<span style="{_style(kind)}">{html.escape(text)}</span>' if kind else html.escape(text)
         for kind, text in pieces
@@ -69,89 +69,33 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
     return f'<pre style="line-height:1.35">{body}</pre>'
 
 
-def _style(kind: str) -> str:
-    variable, colour = _STYLES[kind]
-    return f"color:var({variable},{colour})" + (";font-weight:600" if kind in _BOLD else "")
-
-
-@lru_cache(maxsize=1)
-def lexer_class() -> Any:
-    """The lexer, built on first use: importing Pygments takes 30 ms. ``features=[...]`` is an option of it."""
-    from pygments.lexer import RegexLexer, words
-    from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
-
-    ends = r"(?=[\s()\[\]{};\"'`~]|\Z)"
-    ordinary = {*FORMS, *FUNCTIONS, *ALIASES, *library()} - set(_DEFINING) - set(_BINDING) - set(UNITS)
-
-    class PolicyLexer(RegexLexer):  # type: ignore[misc]
-        """The dialect of policies. ``Name.Variable`` is a feature, ``Name.Attribute`` a keyword such as ``:low``."""
-
-        name = "memlab policy"
-        aliases = ("memlab", "memlab-policy")
-        filenames = ("*.hy",)
-        tokens = {  # noqa: RUF012
-            "root": [
-                (r";[^\n]*", Comment.Single),
-                (r"#_", Comment.Special),
-                (r'"(?:[^"\\]|\\.)*"?', String),
-                (r"#\[([A-Za-z0-9-]*)\[(?:.|\n)*?\]\1\]", String),
-                (_NUMBER, Number),
-                (r":[^\s()\[\]{};\"'`~]+", Name.Attribute),
-                (words(_DEFINING, prefix=r"(?<=\()", suffix=ends), Keyword.Declaration),
-                (words(_BINDING, suffix=ends), Keyword),
-                (words(_CONSTANTS, suffix=ends), Keyword.Constant),
-                (words(tuple(UNITS), prefix=r"(?<=\()", suffix=ends), Name.Builtin),
-                (words(tuple(sorted(ordinary)), prefix=r"(?<=\()", suffix=ends), Name.Builtin),
-                (_SYMBOL, Name),
-                (r"[()\[\]{}]", Punctuation),
-                (r"['`~]", Operator),
-                (r"\s+", Text.Whitespace),
-            ]
-        }
-
-        def __init__(self, **options: Any) -> None:
-            self.features = frozenset(canonical(name) for name in options.get("features", ()))
-            # a policy keeps its first and last empty lines
-            super().__init__(**{"stripnl": False, "ensurenl": False, **options})
-
-        def get_tokens_unprocessed(self, text: str, stack: Any = ("root",)) -> Iterator[tuple[int, Any, str]]:
-            for at, kind, value in super().get_tokens_unprocessed(text, stack):
-                yield at, Name.Variable if kind is Name and canonical(value) in self.features else kind, value
-
-    return PolicyLexer
-
-
-@lru_cache(maxsize=1)
-def _kinds() -> dict[Any, str]:
-    from pygments.token import Comment, Keyword, Name, Number, String
-
-    return {
-        Comment: "comment",
-        String: "string",
-        Number: "number",
-        Keyword: "keyword",
-        Keyword.Constant: "number",
-        Name.Builtin: "builtin",
-        Name.Variable: "feature",
-        Name.Attribute: "param",
-    }
-
-
-def _pieces(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Runs of one colour, which together are the source, character by character."""
-    kinds = _kinds()
-    lexer = lexer_class()(features=features)
-    for _, token, text in lexer.get_tokens_unprocessed(source):
-        kind = ""
-        while token.parent is not None and not kind:
-            kind = kinds.get(token, "")
-            token = token.parent
+def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Kinds, which are names of colours or empty, and texts, which together are the source."""
+    for match in _TOKEN.finditer(source):
+        kind, text = match.lastgroup or "", match.group()
+        if kind == "name":
+            called = source[match.start() - 1 : match.start()] == "("
+            kind = _kind(text, called) or ("feature" if canonical(text) in features else "")
         yield kind, text
 
 
-_LISTED = re.compile(
-    r'\((?:fn|lambda|λ|defpolicy\s+[^\s()\[\]]+(?:\s+"(?:[^"\\]|\\.)*")?(?:\s+\((?:fn|lambda|λ))?)\s*[\[(]([^()\[\]]*)'
-)
+def _kind(name: str, called: bool) -> str:
+    """What a name is wherever it is written; ``called`` behind an opening bracket."""
+    if name in _BINDING or (called and name in _DEFINING):
+        return "keyword"
+    if name in LITERALS:
+        return "number"
+    return "builtin" if called and name in _builtins() else ""
+
+
+@lru_cache(maxsize=1)
+def _builtins() -> frozenset[str]:
+    return frozenset({*FORMS, *FUNCTIONS, *ALIASES, *library()})
+
+
+def _style(kind: str) -> str:
+    variable, colour, _ = _COLOURS[kind]
+    return f"color:var({variable},{colour})" + (";font-weight:600" if kind == "keyword" else "")
 
 
 def _arguments(source: str) -> frozenset[str]:
