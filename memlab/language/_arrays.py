@@ -3,7 +3,7 @@ rules.
 
 The graph becomes a flat list of closures, each of which reads and writes numbered registers. Which registers can hold
 nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of
-inputs that came with nulls.
+inputs that came with nulls. Columns that are scaled to their slate (``min-max``) are scaled together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._aggregate import Slates, aggregate, interpreted
+from memlab.language._aggregate import Slates, aggregate, interpreted, min_max
 from memlab.language._dag import Node, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
@@ -45,7 +45,8 @@ class ArrayProgram:
         ]
         constants = [n.value if n.constant and n.value is not None else _BLANK[n.type] for n in self.nodes]
         self.values: Registers = [*constants, None]
-        self.masks: Registers = [True if n.constant and n.value is None else None for n in self.nodes]
+        self.masks: Registers = [*(True if n.constant and n.value is None else None for n in self.nodes), None]
+        """Of each node, and last the slates."""
         results = root.args if root.op == "record" else (root,)
         self.results = [
             (self.slot[r.index], _DTYPES[str(r.type)], r.op not in ("input", "const") and r.type != "str")
@@ -99,30 +100,38 @@ class ArrayProgram:
 
     def compile(self, nullable: int) -> list[Step]:
         """The steps when the inputs whose bits are set hold nulls."""
-        program: list[Step] = []
+        early: list[Step] = []
+        late: list[Step] = []
+        scaled: list[tuple[int, int]] = []
+        after: set[int] = set()
+        """What needs a scaled column, which comes before it."""
         null = [n.constant and n.value is None for n in self.nodes]
         for position, (i, *_) in enumerate(self.inputs):
             null[i] = bool(nullable >> position & 1)
         for i, node in enumerate(self.nodes):
-            args = [self.slot[a.index] for a in node.args]
-            missing = [null[a] for a in args]
             op = node.op
             if op in ("input", "const", "record"):
                 continue
-            if op not in PRIMITIVES:
-                null[i] = _null_other(op, missing)
-                program.append(_other(node, i, args, null[i]))
+            args = [self.slot[a.index] for a in node.args]
+            missing = [null[a] for a in args]
+            null[i] = _may_be_null(op, missing)
+            steps = early if after.isdisjoint(args) else late
+            if op == "min-max" and steps is early and not null[i]:
+                scaled.append((i, args[0]))
+                after.add(i)
                 continue
-            primitive = PRIMITIVES[op]
-            if primitive.masked is not None and any(missing):
-                null[i] = _null_loose(op, missing)
-                program.append(_masked(primitive.masked, i, args))
-                continue
-            program.append(_plain(_array_function(op, node.args), i, args))
-            if any(missing):
-                null[i] = True
-                program.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
-        return program
+            if steps is late:
+                after.add(i)
+            primitive = PRIMITIVES.get(op)
+            if primitive is None:
+                steps.append(_masked(_other(node), i, [*args, len(self.nodes)]))
+            elif primitive.masked is not None and any(missing):
+                steps.append(_masked(primitive.masked, i, args))
+            else:
+                steps.append(_plain(_array_function(op, node.args), i, args))
+                if null[i]:
+                    steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
+        return [*early, *([_scaled(scaled)] if scaled else []), *late]
 
 
 def _result(
@@ -135,7 +144,8 @@ def _result(
     return np.array(np.broadcast_to(np.asarray(found, dtype), size) if size else np.empty(0, dtype)), mask
 
 
-def _as_list(values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> list[Any]:
+def _as_list(given: tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]) -> list[Any]:
+    values, mask = given
     listed: list[Any] = values.tolist()
     return listed if mask is None else [None if gone else v for v, gone in zip(listed, mask.tolist(), strict=True)]
 
@@ -148,20 +158,17 @@ def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
     raise InputError("A policy without inputs needs a column or an order to know how many rows there are.")
 
 
-def _null_loose(op: str, missing: list[bool]) -> bool:
+def _may_be_null(op: str, missing: list[bool]) -> bool:
+    """Whether an operation can give null when these of its arguments can be."""
+    if op in _PER_SLATE:
+        return True
     if op in ("min", "max", "if-null"):
         return all(missing)
     if op == "clamp":
         return missing[0]
     if op == "if":
         return missing[1] or missing[2]
-    return op != "null?" and any(missing)
-
-
-def _null_other(op: str, missing: list[bool]) -> bool:
-    if op in _PER_SLATE:
-        return True
-    return op in ("in", "min-max", "slate-rank") and any(missing)
+    return op not in ("null?", "table", "interpreted") and any(missing)
 
 
 def _finite(node: Node) -> bool:
@@ -198,12 +205,11 @@ def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
             values[i] = function(values[a], values[b])
 
         return binary
-    a, b, c = args
 
-    def ternary(values: Registers, masks: Registers) -> None:
-        values[i] = function(values[a], values[b], values[c])
+    def several(values: Registers, masks: Registers) -> None:
+        values[i] = function(*[values[a] for a in args])
 
-    return ternary
+    return several
 
 
 def _strict_mask(i: int, args: list[int]) -> Step:
@@ -233,43 +239,47 @@ def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
     return step
 
 
-def _other(node: Node, i: int, args: list[int], null: bool) -> Step:
-    """Tables, membership and aggregates."""
-    if node.op == "in":
+def _other(node: Node) -> Callable[..., Any]:
+    """Tables, membership and aggregates, of (values, nulls) pairs, the last of which holds the slates."""
+    op = node.op
+    if op == "in":
         options = frozenset(node.value)
-        (a,) = args
-
-        def member(values: Registers, masks: Registers) -> None:
-            values[i] = np.array([v in options for v in values[a].tolist()], np.bool_)
-            masks[i] = masks[a]
-
-        return member
-    if node.op == "table":
+        return lambda given, _: (np.array([v in options for v in given[0].tolist()], np.bool_), given[1])
+    if op == "table":
         words, numbers, default = node.value
         lookup = dict(zip(words, numbers, strict=True))
-        (a,) = args
 
-        def table(values: Registers, masks: Registers) -> None:
-            found = np.array([lookup.get(v, default) for v in values[a].tolist()], np.float64)
-            values[i] = found if masks[a] is None else np.where(masks[a], default, found)
+        def table(given: Any, _: Any) -> Any:
+            found = np.array([lookup.get(v, default) for v in given[0].tolist()], np.float64)
+            return found if given[1] is None else np.where(given[1], default, found), None
 
         return table
-    op = node.op
     if op == "interpreted":
         names = [str(a.value) for a in node.args]
 
-        def lists(values: Registers, masks: Registers) -> None:
-            columns = {name: _as_list(values[a], masks[a]) for name, a in zip(names, args, strict=True)}
-            values[i] = interpreted(node.value, columns, values[-1])
+        def lists(*given: Any) -> Any:
+            *columns, (slates, _) = given
+            return interpreted(node.value, dict(zip(names, map(_as_list, columns), strict=True)), slates), None
 
         return lists
 
-    def slate(values: Registers, masks: Registers) -> None:
-        slates: Slates = values[-1]
-        given, mask = values[args[0]], masks[args[0]]
-        column = given if np.shape(given) == (slates.size,) else np.broadcast_to(given, slates.size)
-        values[i], masks[i] = aggregate(
-            op, column, None if mask is None else np.broadcast_to(mask, slates.size), slates
-        )
+    def slate(given: Any, last: Any) -> Any:
+        (values, mask), slates = given, last[0]
+        mask = None if mask is None else np.broadcast_to(mask, slates.size)
+        return aggregate(op, np.broadcast_to(values, slates.size), mask, slates)
 
     return slate
+
+
+def _scaled(pairs: list[tuple[int, int]]) -> Step:
+    """``min-max`` of several registers into others: extremes of seven columns cost little more than those of one."""
+
+    def scale(values: Registers, masks: Registers) -> None:
+        slates: Slates = values[-1]
+        rows = np.empty((len(pairs), slates.size))
+        for row, (_, a) in zip(rows, pairs, strict=True):
+            row[:] = values[a]
+        for (i, _), row, found in zip(pairs, rows, min_max(rows), strict=True):
+            values[i] = found if found[0] == found[0] else aggregate("min-max", row, None, slates)[0]
+
+    return scale

@@ -116,20 +116,13 @@ def _step(node: Node, i: int, args: list[int]) -> Step:
         return loose
     if len(args) == 1:
         return _unary(function, i, args[0])
-    if len(args) == 2:
-        a, b = args
+    a, b = args
 
-        def binary(registers: list[Any]) -> None:
-            x, y = registers[a], registers[b]
-            registers[i] = None if x is None or y is None else function(x, y)
+    def binary(registers: list[Any]) -> None:
+        x, y = registers[a], registers[b]
+        registers[i] = None if x is None or y is None else function(x, y)
 
-        return binary
-
-    def strict(registers: list[Any]) -> None:
-        given = [registers[a] for a in args]
-        registers[i] = None if None in given else function(*given)
-
-    return strict
+    return binary
 
 
 def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
