@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from memlab.language._dag import SlateProgram, Value
 
-__all__ = ["Slates", "aggregate", "interpreted", "min_max"]
+__all__ = ["Slates", "aggregate", "interpreted"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -76,8 +76,8 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
         return np.empty(0), None
     # callers have switched NumPy's warnings off: to do so again for each aggregate of a policy costs microseconds each
     if op == "min-max" and nulls is None and slates.codes is None:
-        (scaled,) = min_max(values[np.newaxis])
-        if scaled[0] == scaled[0]:
+        scaled = _min_max(values)
+        if scaled is not None:
             return scaled, None
     order = slates.permutation
     dense, starts = slates.dense, slates.starts
@@ -108,20 +108,20 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
         return _restore(np.where(missing, np.nan, scaled), order), nulls
 
 
-def min_max(rows: Floats) -> Floats:
-    """``min-max`` of each row, f64[columns, items], over one slate without nulls; all NaN where something in it is.
-
-    Extremes need no order. A recall's case: seven columns of 300 items in 15 microseconds.
+def _min_max(values: Floats) -> Floats | None:
+    """``min-max`` over one slate without nulls, or none where something is NaN: extremes need no order. A recall's
+    case, in 4 microseconds for 300 values.
     """
-    rows = rows + 0.0  # -0.0 less 0.0 is -0.0
-    least = np.minimum.reduce(rows, axis=1, keepdims=True)
-    greatest = np.maximum.reduce(rows, axis=1, keepdims=True)
-    rows -= least
-    rows /= greatest - least
-    equal = least == greatest
-    if equal.any():
-        rows[equal[:, 0]] = 0.0
-    return rows
+    least, greatest = np.minimum.reduce(values) + 0.0, np.maximum.reduce(values) + 0.0
+    if least == greatest:
+        return np.zeros(len(values))
+    if least != least:
+        return None
+    if least == 0.0:
+        values = values + 0.0  # -0.0 less 0.0 is -0.0
+    scaled: Floats = values - least
+    scaled /= greatest - least
+    return scaled
 
 
 def interpreted(program: SlateProgram, columns: Mapping[str, Sequence[Value]], slates: Slates) -> Floats:

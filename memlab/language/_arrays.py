@@ -3,7 +3,7 @@ rules.
 
 The graph becomes a flat list of closures, each of which reads and writes numbered registers. Which registers can hold
 nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of
-inputs that came with nulls. Columns that are scaled to their slate (``min-max``) are scaled together.
+inputs that came with nulls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._aggregate import Slates, aggregate, interpreted, min_max
+from memlab.language._aggregate import Slates, aggregate, interpreted
 from memlab.language._dag import Node, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
@@ -43,7 +43,7 @@ class ArrayProgram:
             for i, n in enumerate(self.nodes)
             if n.op == "input"
         ]
-        constants = [n.value if n.constant and n.value is not None else _BLANK[n.type] for n in self.nodes]
+        constants = [_constant(n.value if n.constant and n.value is not None else _BLANK[n.type]) for n in self.nodes]
         self.values: Registers = [*constants, None]
         self.masks: Registers = [*(True if n.constant and n.value is None else None for n in self.nodes), None]
         """Of each node, and last the slates."""
@@ -100,11 +100,7 @@ class ArrayProgram:
 
     def compile(self, nullable: int) -> list[Step]:
         """The steps when the inputs whose bits are set hold nulls."""
-        early: list[Step] = []
-        late: list[Step] = []
-        scaled: list[tuple[int, int]] = []
-        after: set[int] = set()
-        """What needs a scaled column, which comes before it."""
+        steps: list[Step] = []
         null = [n.constant and n.value is None for n in self.nodes]
         for position, (i, *_) in enumerate(self.inputs):
             null[i] = bool(nullable >> position & 1)
@@ -115,13 +111,6 @@ class ArrayProgram:
             args = [self.slot[a.index] for a in node.args]
             missing = [null[a] for a in args]
             null[i] = _may_be_null(op, missing)
-            steps = early if after.isdisjoint(args) else late
-            if op == "min-max" and steps is early and not null[i]:
-                scaled.append((i, args[0]))
-                after.add(i)
-                continue
-            if steps is late:
-                after.add(i)
             primitive = PRIMITIVES.get(op)
             if primitive is None:
                 steps.append(_masked(_other(node), i, [*args, len(self.nodes)]))
@@ -131,7 +120,12 @@ class ArrayProgram:
                 steps.append(_plain(_array_function(op, node.args), i, args))
                 if null[i]:
                     steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
-        return [*early, *([_scaled(scaled)] if scaled else []), *late]
+        return steps
+
+
+def _constant(value: Any) -> Any:
+    """An array of no dimensions: to make one of a Python number costs more than a product of 100 numbers."""
+    return np.asarray(value) if isinstance(value, float) else value
 
 
 def _result(
@@ -265,21 +259,8 @@ def _other(node: Node) -> Callable[..., Any]:
 
     def slate(given: Any, last: Any) -> Any:
         (values, mask), slates = given, last[0]
-        mask = None if mask is None else np.broadcast_to(mask, slates.size)
-        return aggregate(op, np.broadcast_to(values, slates.size), mask, slates)
+        if values.shape != (slates.size,):
+            values = np.broadcast_to(values, slates.size)
+        return aggregate(op, values, None if mask is None else np.broadcast_to(mask, slates.size), slates)
 
     return slate
-
-
-def _scaled(pairs: list[tuple[int, int]]) -> Step:
-    """``min-max`` of several registers into others: extremes of seven columns cost little more than those of one."""
-
-    def scale(values: Registers, masks: Registers) -> None:
-        slates: Slates = values[-1]
-        rows = np.empty((len(pairs), slates.size))
-        for row, (_, a) in zip(rows, pairs, strict=True):
-            row[:] = values[a]
-        for (i, _), row, found in zip(pairs, rows, min_max(rows), strict=True):
-            values[i] = found if found[0] == found[0] else aggregate("min-max", row, None, slates)[0]
-
-    return scale
