@@ -47,7 +47,7 @@ class Fingerprints:
                 continue
             held = {given.get(name) for given in self.logged}
             if None in held:
-                unread = "under a pack that does not read it, or " if FEATURES[name].dear else ""
+                unread = "under a pack that does not read it, or " if FEATURES[name].on_demand else ""
                 found.append(f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}")
             elif len(held) > 1:
                 found.append(f"it reads {name}, which means different things in different recalls ({_short(held)})")

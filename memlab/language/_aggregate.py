@@ -41,7 +41,7 @@ class Slates:
 
     @cached_property
     def permutation(self) -> npt.NDArray[np.intp] | None:
-        """Rows by slate, then by id; none when they already stand so."""
+        """Rows by slate, then by id; none when they are in that order already."""
         keys = [k for k in (self.codes, self.order) if k is not None]
         if not keys or self.size < 2:
             return None

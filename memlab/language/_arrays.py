@@ -141,7 +141,7 @@ def _result(
 def _as_list(given: tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]) -> list[Any]:
     values, mask = given
     listed: list[Any] = values.tolist()
-    return listed if mask is None else [None if gone else v for v, gone in zip(listed, mask.tolist(), strict=True)]
+    return listed if mask is None else [None if null else v for v, null in zip(listed, mask.tolist(), strict=True)]
 
 
 def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:

@@ -1,8 +1,8 @@
 """Variation for a search over policies: typed mutation and crossover that always give a valid program.
 
 A change is made in the text, of a type that fits, and compiled; what the checker refuses, what grows beyond the limit
-and what computes the same as before is drawn again. All chance comes from the generator passed in, so the same seed
-gives the same offspring.
+and what computes the same as before is drawn again. All random numbers come from the generator passed in, so the same
+seed gives the same offspring.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Parent:
         return form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
 
     def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
-        """The edit that puts a text where a subtree stands, with the features that it needs."""
+        """The edit that puts a text in the place of a subtree, with the features that it needs."""
         whole = f"{summary}: {_short(tree.source)} -> {_short(text)}"
         return _Edit(whole, {tree.span: text}, missing_features(self.policy, text))
 
@@ -207,7 +207,7 @@ def _constant(parent: _Parent) -> _Edit | None:
     literal: NumericLiteral | None = parent.pick(parent.tunable)
     if literal is None:
         return None
-    text = _shaken(literal.value, parent)
+    text = _perturbed(literal.value, parent)
     return None if text is None else _Edit(f"constant: {literal.source} -> {text}", {literal.span: text})
 
 
@@ -295,11 +295,11 @@ def _drop(parent: _Parent) -> _Edit | None:
     if tree is None:
         return None
     items = parent.sites[tree.span].form.items
-    gone = items[int(parent.rng.integers(1, len(items)))]
+    dropped = items[int(parent.rng.integers(1, len(items)))]
     source = parent.policy.source
-    kept = [source[item.start : item.stop] for item in items if item is not gone]
+    kept = [source[item.start : item.stop] for item in items if item is not dropped]
     text = kept[1] if len(kept) == 2 else f"({' '.join(kept)})"
-    return _Edit(f"drop: {_short(source[gone.start : gone.stop])}", {tree.span: text})
+    return _Edit(f"drop: {_short(source[dropped.start : dropped.stop])}", {tree.span: text})
 
 
 MUTATIONS: Mapping[str, Callable[[_Parent], _Edit | None]] = {
@@ -313,7 +313,7 @@ MUTATIONS: Mapping[str, Callable[[_Parent], _Edit | None]] = {
     "swap": _swap,
     "drop": _drop,
 }
-"""The kinds of mutation: a literal or a parameter's value shaken; a leaf, an operator or a whole subtree drawn anew; a
+"""The kinds of mutation: a literal or a parameter's value perturbed; a leaf, an operator or a whole subtree replaced; a
 subtree wrapped, or replaced by one of its own parts; two arguments swapped; a term dropped.
 """
 
@@ -383,7 +383,7 @@ def _group(form: Form | None) -> tuple[str, ...]:
     return next((group for group in _SWAPS if head in group), ())
 
 
-def _shaken(value: float, parent: _Parent) -> str | None:
+def _perturbed(value: float, parent: _Parent) -> str | None:
     """A number times a log-normal factor, with four digits where they make a difference."""
     moved = value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     if not math.isfinite(moved):

@@ -22,7 +22,7 @@ from memlab.language._words import ABSENT, ALIASES, LITERALS
 __all__ = ["Checker", "Env", "Handler", "Helper", "kind_of"]
 
 Env = Mapping[str, Node | SetName]
-"""What each name in scope stands for."""
+"""The node, or the set, of each name in scope."""
 
 _KINDS: dict[str | None, str] = {
     "num": "a number",
@@ -70,7 +70,7 @@ class Checker:
         forms: Mapping[str, Handler],
     ) -> None:
         self.forms = forms
-        """The names that stand in front of a call and are no helpers."""
+        """The heads of calls that are no helpers."""
         self.text, self.signature, self.helpers, self.overrides = text, signature, helpers, params
         self.dag = Dag()
         self.params: dict[str, Param] = {}
@@ -87,7 +87,7 @@ class Checker:
     # The policy as a whole.
 
     def argument(self, name: str) -> Node | SetName | None:
-        """What an argument stands for, or None if the slot gives no such thing."""
+        """The node, or the set, of an argument; None if the slot gives no such thing."""
         declared = self.signature.inputs.get(name)
         if declared is None:
             return None
@@ -140,8 +140,8 @@ class Checker:
                 self.check_in(form.text, self.signature.words, f"a result of {self.signature.slot}", form)
             return self.dag.constant(form.text, "str")
         if kind == "keyword":
-            raise self.error(f":{form.text} stands where a value is expected.", form)
-        raise self.error("A list stands only behind in, or as the bindings of let.", form)
+            raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
+        raise self.error("A list is written only after in, or as the bindings of let.", form)
 
     def want(self, form: Form, env: Env, type: Type, why: str, *, tail: bool = False) -> Node:
         """The node of an expression that must have ``type``."""
@@ -159,7 +159,7 @@ class Checker:
         return value
 
     def lookup(self, form: Form, env: Mapping[str, Any]) -> Node | SetName:
-        """What a name stands for: what is bound, or a literal; else an error that says what is near."""
+        """The node, or the set, of a name that is bound or a literal; else an error with the nearest one."""
         name = form.text
         value: Node | SetName | None = env.get(name)
         if value is not None:
@@ -167,7 +167,7 @@ class Checker:
         if name in LITERALS:
             return self.dag.constant(LITERALS[name], None if LITERALS[name] is None else "bool")
         if name == "else":
-            raise self.error("else stands only as the last test of cond or case.", form)
+            raise self.error("else is only the last test of cond or case.", form)
         if name in self.signature.inputs and not self.calls:
             raise self.unlisted(form)
         if self.is_function(name):
@@ -182,7 +182,7 @@ class Checker:
         )
 
     def is_function(self, name: str) -> bool:
-        """Whether a name stands in front of a call."""
+        """Whether a name can be the head of a call."""
         return ALIASES.get(name, name) in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:

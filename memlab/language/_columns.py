@@ -6,11 +6,11 @@ aggregates are computed between stages. The query runs without optimizations: th
 optimizer that folds literals would change bits.
 
 With a literal Polars 2.1 computes otherwise than with a column: ``x/c`` as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as
-``-x``. Such a constant is handed over as a column of its own, and so is one that a choice may leave over.
+``-x``. Such a constant becomes a column of its own, and so does one that may be all that is left of a choice.
 
 Polars treats a column of length 1 as a literal, and that changes bits too: (1/3)^5 is a product then, and a call of
 ``pow`` otherwise. So a frame of one row goes through the row program, and a short one is computed eagerly, because a
-lazy query hands each thread a share of the rows, which may be a single one (seen with 3 rows and 2 threads).
+lazy query gives each thread a share of the rows, which may be a single one (seen with 3 rows and 2 threads).
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class Dag:
         return self._node("interpreted", args, "num", program)
 
     def record(self, fields: Mapping[str, Node]) -> Node:
-        """A value for each field, which stand sorted by name."""
+        """A value for each field, sorted by name."""
         names = tuple(sorted(fields))
         return self._node("record", tuple(fields[name] for name in names), "record", names)
 
@@ -145,7 +145,7 @@ class Dag:
     def make(self, op: str, *args: Node) -> Node:
         """``op`` applied to ``args``, in canonical form. The arguments have the right types."""
         primitive = PRIMITIVES[op]
-        # A choice has the type of what it chooses from, which stands last.
+        # A choice has the type of its last argument.
         type = args[-1].type if op in ("if", "if-null") else primitive.gives
         if primitive.strict and any(a.op == "const" and a.value is None for a in args):
             return self.constant(None, type)

@@ -56,7 +56,7 @@ def definition(form: Form, text: Text) -> Definition:
         if argument.kind != "symbol":
             raise fail("An argument is a name.", argument)
         if argument.text in seen:
-            raise fail(f"The argument {argument.text} stands here twice; a-b and a_b are one name.", argument)
+            raise fail(f"The argument {argument.text} is listed twice; a-b and a_b are one name.", argument)
         seen.add(argument.text)
     doc = ""
     if len(rest) > 1 and rest[0].kind == "str":

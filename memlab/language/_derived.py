@@ -41,7 +41,7 @@ _LIST = pl.List(pl.String)
 
 @dataclass(frozen=True)
 class SetName:
-    """What an argument that is a set stands for while a policy is checked."""
+    """An argument that is a set, while a policy is checked."""
 
     name: str
 
@@ -71,7 +71,7 @@ class Derived:
         return f"({' '.join((self.op, *self.sets, *((words,) if words else ())))})"
 
     def row(self, values: Mapping[str, object]) -> float | bool | None:
-        """Its value for one item, whose sets stand in ``values`` under their names."""
+        """Its value for one item, whose sets are in ``values`` by name."""
         sets = [_set(name, _found(name, values)) for name in self.sets]
         if any(s is None for s in sets):
             return None
@@ -142,7 +142,7 @@ def _items(name: str, column: Any) -> list[list[str] | None]:
     if isinstance(column, tuple) and len(column) == 2 and isinstance(column[0], np.ndarray):
         values, mask = column
         column = (
-            [None if gone else value for value, gone in zip(values, mask, strict=True)] if mask is not None else values
+            [None if null else value for value, null in zip(values, mask, strict=True)] if mask is not None else values
         )
     sets = [_set(name, tuple(value) if isinstance(value, np.ndarray) else value) for value in column]
     return [None if found is None else sorted(found) for found in sets]

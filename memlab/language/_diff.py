@@ -33,7 +33,7 @@ ChangeKind = Literal["changed", "added", "removed", "parameter", "setting"]
 _WORD = re.compile(r'(\s*)("(?:[^"\\]|\\.)*"|[(\[][^\s()\[\]"]*|[)\]]|[^\s()\[\]"]+)')
 """White space and a word: an opening bracket with what follows it, a closing one, an atom."""
 _MUCH = 0.6
-"""The share of words in common below which the two stand side by side."""
+"""The share of words in common below which the two are shown side by side."""
 _NARROW = 56
 """Columns of each side."""
 _STYLE = {"del": "background:rgba(248,81,73,.28)", "ins": "background:rgba(46,160,67,.28)"}
@@ -160,9 +160,9 @@ class FormDiff:
 
     @checked
     def text(self, *, color: bool = False) -> str:
-        """The canonical print with ``[-what went-]`` and ``{+what came+}`` in it; with ``color`` in red and green.
+        """The canonical print with ``[-removed-]`` and ``{+added+}`` words in it; with ``color`` in red and green.
 
-        What is mostly new stands beside what it was.
+        What is mostly new is shown beside what it was.
         """
         lines = [self._title, *[printable(str(c)) for c in self.changes if c.name]]
         for block in self._blocks:

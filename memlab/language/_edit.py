@@ -75,7 +75,7 @@ class NumericLiteral:
     """A number in the text. ``structural`` says why it should not be tuned, and is empty where it may be.
 
     A literal that is not ``replaceable`` is part of a form's syntax (a key of ``case``, an option of ``in``, a piece of
-    a ``param``): no expression can stand there.
+    a ``param``): no expression can replace it.
     """
 
     value: float
@@ -185,7 +185,7 @@ def with_param(
 
     Two literals may share a parameter when value and bounds are the same. Raises ``InputError`` for a literal of
     another policy, one that is syntax, a name that is none, or bounds that do not hold the value; a ``PolicyError``
-    when the name stands for another parameter already.
+    when the name is another parameter's already.
     """
     return parametrize(policy, {literal: (name, low, high)})
 
@@ -210,9 +210,9 @@ def parametrize(
         name, low, high = (choice, None, None) if isinstance(choice, str) else choice
         _from_here(policy, literal.span, literal.source, "literal")
         if not literal.replaceable:
-            raise InputError(f"{literal.source} is {literal.structural}, where no parameter can stand.")
+            raise InputError(f"{literal.source} is {literal.structural}, which no parameter can replace.")
         if not _NAME.match(name):
-            raise InputError(f"{name!r} is no name of a parameter: letters, digits and - behind a letter.")
+            raise InputError(f"{name!r} is no name of a parameter: letters, digits and - after a letter.")
         for bound in (low, high):
             if bound is not None and not math.isfinite(bound):
                 raise InputError(f"A bound of {name} is {bound!r}; bounds are finite, or None for none.")
@@ -225,7 +225,7 @@ def parametrize(
 
 def _from_here(policy: Policy, span: Span, source: str, what: str) -> None:
     if policy.source[span.start : span.stop] != source:
-        raise InputError(f"This {what}, {source[:40]}, stands in another policy than {policy.name}: list them again.")
+        raise InputError(f"This {what}, {source[:40]}, is from another policy than {policy.name}: list them again.")
 
 
 def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
@@ -303,18 +303,18 @@ def _sites(
 
 
 class _Recording(Checker):
-    """A checker that keeps what it saw. A helper's body is somebody else's text, and is not kept."""
+    """A checker that keeps what it saw. A helper's body is another text, and is not kept."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.sites: dict[tuple[int, int], Site] = {}
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
-        # let goes on filling the scope that it hands to its values
-        seen = dict(env)
+        # let goes on filling the scope of its values
+        bound = dict(env)
         node = super().check(form, env, tail=tail)
         if not self.calls:
-            self.sites[form.start, form.stop] = Site(form, node.type, seen, tail)
+            self.sites[form.start, form.stop] = Site(form, node.type, bound, tail)
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
@@ -349,7 +349,7 @@ def edited(
     """
     made, places = _spliced(policy, changes, " ".join(arguments))
     for place, span in zip(places, sorted(changes), strict=True):
-        # said here, because "1) (+ 2 3" may well compile, and "(+ 1" would be reported far away
+        # checked here, because "1) (+ 2 3" may well compile, and "(+ 1" would be reported far away
         problem = _problem(changes[span])
         if problem:
             raise Text(made, policy.name).error(PolicySyntaxError, problem, place)
@@ -362,7 +362,7 @@ def edited(
 
 
 def _spliced(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """The new source, and where each change stands in it."""
+    """The new source, and where each change is in it."""
     source, pieces, places, at, length = policy.source, [""], [], 0, 0
     every = dict(changes)
     if arguments:
@@ -397,7 +397,7 @@ def _problem(source: str) -> str:
 
 
 def _closed(source: str) -> str:
-    """A fragment as it can stand before anything else: a comment at its end needs the end of its line."""
+    """A fragment that anything may follow: a comment at its end needs the end of its line."""
     forms = fragment(source)
-    behind = source[forms[-1].stop :] if forms else ""
-    return f"{source}\n" if ";" in behind.rpartition("\n")[2] else source
+    rest = source[forms[-1].stop :] if forms else ""
+    return f"{source}\n" if ";" in rest.rpartition("\n")[2] else source

@@ -1,7 +1,7 @@
 """Why a value: the additive terms of the live branch, the tests that chose it, and the whole computation as a tree.
 
 Sums, differences, and products with a constant open up, so a score that is a weighted sum falls into its weights. The
-graph shares nodes, and a text of a few hundred characters may stand for 2^100 terms: so a node is opened once, with
+graph shares nodes, and a text of a few hundred characters may hold 2^100 terms: so a node is opened once, with
 the sum of the weights under which it is reached. Positive and negative weights stay apart: what cancels in the sum
 would otherwise lose its digits before it.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from memlab.language._dag import Node, Value
-from memlab.language._row import RowProgram
+from memlab.language._row import Evaluation
 from memlab.language._source import clauses, number, render, scaled
 from memlab.language._tree import Tree
 
@@ -79,8 +79,8 @@ class Choice(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """``terms`` sum to the value by ``weight * value``. ``leaves`` are the nodes that a term may stand for, also where
-    it gives nothing.
+    """``terms`` sum to the value by ``weight * value``. ``leaves`` are the nodes that may be a term, also where it
+    gives nothing.
     """
 
     terms: list[Part]
@@ -88,23 +88,17 @@ class Parts(NamedTuple):
     leaves: frozenset[int]
 
 
-def explain(program: RowProgram, registers: list[Any]) -> Explanation:
-    """From the registers of a row: the terms in the order in which they stand, each once."""
-    value: Value = registers[-1]
-    found = parts(program, registers)
+def explain(item: Evaluation) -> Explanation:
+    """From the values of one item's nodes: the terms in the order of the text, each once."""
+    found = parts(item)
     branches = tuple(Branch(choice.text, choice.taken) for choice in found.choices if choice.node.op == "if")
     terms = tuple(Term(part.text, part.weight * part.value) for part in found.terms)
-    return Explanation(value, terms, branches, Tree(program, registers))
+    return Explanation(item.value(item.root), terms, branches, Tree(item))
 
 
-def parts(program: RowProgram, registers: list[Any]) -> Parts:
+def parts(item: Evaluation) -> Parts:
     """A value taken apart; no terms when it is null or no number."""
-    slot = program.slot
-
-    def value_of(node: Node) -> Any:
-        return registers[slot[node.index]]
-
-    root = program.nodes[-1]
+    root, value_of = item.root, item.value
     opened: dict[int, tuple[tuple[Node, float], ...]] = {}
     order: list[Node] = []
     choices: dict[int, Choice] = {}
@@ -168,7 +162,7 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
             if value_of(test) is True:
                 live = then
                 break
-        # a bare number says nothing: the whole choice is the term
+        # a bare number explains nothing: the whole choice is the term
         if not (live.constant and isinstance(live.value, float)):
             yield live, 1.0
     elif op == "if-null":

@@ -91,7 +91,7 @@ def is_clause(checker: Checker, item: Form, env: Mapping[str, object]) -> bool:
 def paired(
     checker: Checker, form: Form, items: tuple[Form, ...], clauses: bool
 ) -> tuple[list[tuple[Form, Form]], Form]:
-    """Tests with values, and the value behind ``else``."""
+    """Tests with values, and the value of ``else``."""
     if clauses:
         for item in items:
             if item.kind not in ("list", "call") or len(item.items) != 2:
@@ -140,7 +140,7 @@ def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
-    """The keys of one clause of case, or the options behind in."""
+    """The keys of one clause of case, or the options of in."""
     form = unquoted(form)
     keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
     keys = tuple(k._replace(kind="str") if clause and k.kind == "symbol" else unquoted(k) for k in keys)
@@ -187,7 +187,7 @@ def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def case_keys(checker: Checker, form: Form) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
-    """The subject of a case, its keys with their values, and the value behind else."""
+    """The subject of a case, its keys with their values, and the value of else."""
     subject, *rest = checker.arity(form, 3)
     clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
     pairs, otherwise = paired(checker, form, tuple(rest), clauses)
@@ -372,7 +372,7 @@ def _function_value(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    raise checker.error(f"{form.head} stands only at the top of a file.", form, PolicyNameError)
+    raise checker.error(f"{form.head} is written only at the top of a file.", form, PolicyNameError)
 
 
 FORMS: dict[str, Handler] = {

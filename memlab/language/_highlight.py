@@ -80,7 +80,7 @@ def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
 
 
 def _kind(name: str, called: bool) -> str:
-    """What a name is wherever it is written; ``called`` behind an opening bracket."""
+    """What a name is wherever it is written; ``called`` after an opening bracket."""
     if name in _BINDING or (called and name in _DEFINING):
         return "keyword"
     if name in LITERALS:
@@ -99,6 +99,6 @@ def _style(kind: str) -> str:
 
 
 def _arguments(source: str) -> frozenset[str]:
-    """The names behind ``fn``, ``lambda`` and ``defpolicy``, by their look, so that a broken text has them too."""
+    """The names after ``fn``, ``lambda`` and ``defpolicy``, by their look, so that a broken text has them too."""
     lists = (re.sub(r";[^\n]*", "", found) for found in _LISTED.findall(source))
     return frozenset(canonical(name) for names in lists for name in names.split())

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from memlab.language._dag import Node, Value, reachable
 from memlab.language._derived import Derived
 from memlab.language._params import Param
+from memlab.language._source import chain, clauses
 
 __all__ = ["latex", "name_text", "string_text"]
 
@@ -152,14 +153,10 @@ class _Writer:
 
     def links(self, node: Node) -> list[Node]:
         """The arguments of a chain."""
-        last = [node.args[1]]
-        while node.args[0].index in self.flat and node.args[0].index not in self.names:
-            node = node.args[0]
-            last.append(node.args[1])
-        return [node.args[0], *reversed(last)]
+        return chain(node, lambda below: below.index in self.flat and below.index not in self.names)
 
     def parts(self, node: Node) -> list[str]:
-        """The links of a chain, each but the first behind its sign."""
+        """The links of a chain, each but the first after its sign."""
         first, *rest = self.links(node)
         if node.op in _LOGIC:
             level, sign = _LOGIC[node.op]
@@ -235,11 +232,9 @@ class _Writer:
                 rows.append(rf"{_number(number)} & \text{{if }} {x} {test}")
             last = _number(default)
         else:
-            tests = [node]
-            while tests[-1].args[2].index in self.flat:
-                tests.append(tests[-1].args[2])
-            rows = [rf"{self.of(n.args[1]).text} & \text{{if }} {self.of(n.args[0]).text}" for n in tests]
-            last = self.of(tests[-1].args[2]).text
+            pairs, otherwise = clauses(node, lambda below: below.index in self.flat)
+            rows = [rf"{self.of(then).text} & \text{{if }} {self.of(test).text}" for test, then in pairs]
+            last = self.of(otherwise).text
         body = r" \\ ".join([*rows, rf"{last} & \text{{otherwise}}"])
         return Math(rf"\begin{{cases}} {body} \end{{cases}}")
 
@@ -263,7 +258,7 @@ class _Writer:
 
 
 def _fixed(node: Node) -> bool:
-    """Whether a node is a constant or a parameter, which stand on the right of a comparison."""
+    """Whether a node is a constant or a parameter, which are written on the right of a comparison."""
     return node.constant or (node.op == "input" and str(node.value).startswith(":"))
 
 

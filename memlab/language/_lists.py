@@ -1,7 +1,7 @@
 """Policies over lists, as some originals of exploration are written: checked once, then run by a small interpreter.
 
 Such a policy gets a slate as parallel lists and returns the index of an item; an index outside the slate, such as -1,
-or null picks nothing. All outcomes of ``(choice list)`` and ``(flip probability)`` are gone through, so the weight of
+or null picks nothing. All outcomes of ``(choice list)`` and ``(flip probability)`` are enumerated, so the weight of
 an item is the probability that the program picks it, exact up to rounding. Lists and functions as values exist here
 only.
 
@@ -160,7 +160,7 @@ class ListProgram:
         first = values[0]
         if any(v != first and (v == v or first == first) for v in values):
             raise InputError(
-                f"{name} stands for one value of the whole slate, and its rows differ; what differs comes as a list."
+                f"{name} is one value of the whole slate, and its rows differ; what differs comes as a list."
             )
         return first
 
@@ -216,7 +216,7 @@ class _Compiler(Checker):
         if form.kind == "str":
             return _constant(form.text)
         if form.kind == "keyword":
-            raise self.error(f":{form.text} stands where a value is expected.", form)
+            raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
         self.open += 1
         if self.open > _MAX_NESTING:
             raise self.error(f"Forms, helpers included, nest deeper than {_MAX_NESTING}.", form, PolicyLimitError)
@@ -250,7 +250,7 @@ class _Compiler(Checker):
 
     def check_recursion(self, form: Form) -> None:
         if form.text in self.binding:
-            raise self.error(f"{form.text} stands in its own value; the dialect has no recursion.", form)
+            raise self.error(f"{form.text} is used in its own value; the dialect has no recursion.", form)
 
     def as_value(self, form: Form, counts: Sequence[int]) -> Code:
         """A function of the dialect as a value, for each of these numbers of arguments."""
@@ -320,7 +320,7 @@ class _Compiler(Checker):
         if name in _HERE or name in ABSENT:
             return self.error(_HERE.get(name) or ABSENT[name], head, PolicyNameError)
         if name in FORMS:
-            message = f"{name} does not stand in a policy over lists: write it with map, filter and reduce."
+            message = f"{name} is no form of a policy over lists: write it with map, filter and reduce."
             return self.error(message, head)
         if name in self.signature.inputs:
             return self.error(f"{name} is a feature, not a function.", head)
@@ -403,7 +403,7 @@ def _fn(compiler: _Compiler, form: Form, scope: _Scope) -> Code:
         raise compiler.error(f"A function is written ({form.head} [names] body).", form)
     names = [a.text for a in items[1].items]
     if len(set(names)) < len(names):
-        raise compiler.error("An argument stands here twice; a-b and a_b are one name.", items[1])
+        raise compiler.error("An argument is listed twice; a-b and a_b are one name.", items[1])
     body = compiler.code(items[2], scope.bind(names))
     bodies = {len(names): body._replace(cost=body.cost + 1 + scope.size // 8)}
     return Code(lambda machine, env: Function(bodies, env))
@@ -439,8 +439,8 @@ def _cond(compiler: _Compiler, form: Form, scope: _Scope) -> Code:
     pairs, otherwise = paired(compiler, form, items, clauses)
     result = compiler.code(otherwise, scope)
     for test, value in reversed(pairs):
-        asked, then = compiler.code(test, scope), compiler.code(value, scope)
-        result = _choose(asked, then, result, compiler.place(form, (test,)))
+        condition, then = compiler.code(test, scope), compiler.code(value, scope)
+        result = _choose(condition, then, result, compiler.place(form, (test,)))
     return result
 
 

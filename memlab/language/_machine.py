@@ -1,8 +1,8 @@
-"""What runs a policy over lists: its values, its functions, chance, and fuel.
+"""What runs a policy over lists: its values, its functions, probabilities, and fuel.
 
-A value is a float, bool, str, null (None), a list (a tuple) or a function. What depends on chance is a ``Spread``:
-every possible value with its probability. Spreads never enter a list, a name or a function: whoever uses a value goes
-through its outcomes and merges equal results, so a bound name is drawn once, and twenty summed coin flips are 21
+A value is a float, bool, str, null (None), a list (a tuple) or a function. What is random is a ``Spread``: every
+possible value with its probability. Spreads never enter a list, a name or a function: what uses a value enumerates
+its outcomes and merges equal results, so a bound name is drawn once, and twenty summed coin flips are 21
 outcomes.
 
 A step of fuel is one form of a function's body each time it is applied, or one item that is touched. It is paid before
@@ -43,7 +43,7 @@ FUEL = 120_000
 """Steps for one slate: some 60 ms of one core at the most. The original exploration policy takes 1,000 at 100 items."""
 
 MAX_ITEMS = 4_096
-"""Items of one list, the slate included, and values that one expression may have by chance."""
+"""Items of one list, the slate included, and values that one random expression may have."""
 
 _INSTEAD = "Shorten the list first, with filter or take, or write the policy as a weight for each item."
 _KINDS: dict[type, str] = {
@@ -76,13 +76,13 @@ class Function(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """A value that depends on chance: two or more (value, probability), no value twice."""
+    """A random value: two or more (value, probability), no value twice."""
 
     outcomes: tuple[tuple[Any, float], ...]
 
 
 class Place(NamedTuple):
-    """Where an operation stands, for its errors: its form and those of its arguments."""
+    """Where an operation is written, for its errors: its form and those of its arguments."""
 
     text: Text
     form: Form
@@ -368,7 +368,7 @@ def _keyed(finish: Finish, machine: Machine, at: Place, *arguments: Any) -> Any:
 
 
 def _sort(machine: Machine, at: Place, items: tuple[Any, ...], keys: Sequence[Any]) -> Any:
-    """Ascending and stable, NaN behind all numbers and null behind NaN."""
+    """Ascending and stable, NaN after all numbers and null after NaN."""
     known = [key for key in keys if key is not None]
     wrong = next((k for k in known if k.__class__ not in (float, str) or k.__class__ is not known[0].__class__), ...)
     if wrong is not ...:
@@ -402,7 +402,7 @@ def _quantified(
     return result
 
 
-# Chance.
+# Random values.
 
 
 def _choice(machine: Machine, at: Place, items: Any) -> Any:

@@ -28,7 +28,7 @@ __all__ = ["PackSource", "Setting", "blanked", "read_header", "read_pack", "read
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
-"""The line with which a pack's file is also a module of Hy, and what may stand before it."""
+"""The line with which a pack's file is also a module of Hy, and what may precede it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Setting:
     param: Param | None = None
     line: int = 0
     column: int = 0
-    """Where it stands in the file, from 1."""
+    """Where it is in the file, from 1."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
 
 
 def blanked(text: str) -> str:
-    """The text without the line for whoever runs the file by Hy; nothing here imports. As blanks it leaves every place
+    """The text without the line that is for Hy alone; nothing here imports. As blanks it leaves every place
     where it was.
     """
     macros = _MACROS.match(text)

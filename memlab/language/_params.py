@@ -25,7 +25,7 @@ class Param:
 
 
 def declared_param(form: Form, text: Text) -> Param:
-    """The declaration that stands in ``form``, with its default in force."""
+    """The declaration in ``form``, with its default in force."""
     items = form.items[1:]
     if len(items) < 2 or items[0].kind != "keyword":
         at = items[0] if items and items[0].kind != "keyword" else form

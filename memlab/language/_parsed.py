@@ -75,7 +75,7 @@ def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
                 PolicySyntaxError, "A policy is (fn [features] body) or (defpolicy name [features] body).", form
             )
     if len(policies) > 1:
-        raise text.error(PolicySyntaxError, "A second policy stands here; a text holds one.", policies[1])
+        raise text.error(PolicySyntaxError, "This is a second policy; a text holds one.", policies[1])
     return policies[0], own
 
 

@@ -29,7 +29,7 @@ from memlab.language._lists import ListProgram
 from memlab.language._params import Param, declared_param
 from memlab.language._parsed import PolicyForm, parse
 from memlab.language._reader import Form
-from memlab.language._row import RowProgram
+from memlab.language._row import Evaluation, RowProgram
 from memlab.language._signature import Signature
 from memlab.language._words import canonical
 from memlab.printable import printable
@@ -57,7 +57,7 @@ class _Given(NamedTuple):
 class Policy:
     """A checked policy. Two policies are equal when their hashes are; make one with ``compile_policy``.
 
-    ``arguments`` are as the text lists them; ``inputs`` are the features that it reads, sorted; tests of sets stand
+    ``arguments`` are as the text lists them; ``inputs`` are the features that it reads, sorted; tests of sets are
     among them under their own text, such as ``(has tags "x")``, and in ``derived`` with the sets that they read.
     ``source_hash`` identifies the text up to layout and bound names, ``meaning_hash`` what it computes, ``hash`` the
     version: dialect, source, helpers and parameter values.
@@ -205,7 +205,7 @@ class Policy:
     ) -> Explanation:
         """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
         self._scalar("explain")
-        return explain(self._row, self._read(self._row.run, values, aggregates))
+        return explain(self._evaluated(values, aggregates))
 
     @checked
     def why(
@@ -229,8 +229,7 @@ class Policy:
 
         self._scalar("why")
         first, second = aggregates or (None, None)
-        rows = self._read(self._row.run, a, first), self._read(self._row.run, b, second)
-        return why(self._row, *rows, names)
+        return why(self._evaluated(a, first), self._evaluated(b, second), names)
 
     @checked
     def sensitivity(
@@ -255,7 +254,7 @@ class Policy:
 
     @checked
     def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
-        """What the order of a slate owes to each feature. Items rank by value, null and NaN last, ties as rows stand.
+        """What the order of a slate owes to each feature. Items rank by value, null and NaN last, ties by row.
 
         InputError for a record: take one field of it.
         """
@@ -287,13 +286,16 @@ class Policy:
         return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
 
     def _read(self, run: Callable[..., Any], *given: Any) -> Any:
-        """What a program makes of a caller's values, which are checked where they fail: it is asked many times."""
+        """What a program makes of a caller's values, which are checked where they fail: it runs many times."""
         try:
             return run(*given)
         except MemlabError:
             raise
         except Exception as error:
             raise InputError(f"{self.name} cannot read what was given: {error}") from error
+
+    def _evaluated(self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None) -> Evaluation:
+        return Evaluation(self._row, self._read(self._row.run, values, aggregates))
 
     def _scalar(self, verb: str) -> None:
         if self.root.op == "record":
@@ -439,7 +441,7 @@ def _inputs(root: Node) -> tuple[str, ...]:
 
 
 def bound_arguments(checker: Checker, parts: Definition) -> Env:
-    """What each argument of a policy stands for."""
+    """The node, or the set, of each argument of a policy."""
     env: dict[str, Node | SetName] = {}
     for argument in parts.arguments:
         value = checker.argument(argument.text)

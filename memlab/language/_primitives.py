@@ -145,7 +145,7 @@ def either(x: bool | None, y: bool | None) -> bool | None:
     return None if x is None or y is None else False
 
 
-# Arrays. A mask is None where nothing can be null; the code generator hands masks only to the operations below.
+# Arrays. A mask is None where nothing can be null; only the operations below are given masks.
 
 Masked = tuple[Any, Any]
 

@@ -59,7 +59,7 @@ _REFUSED_TAGS = {
 
 
 class Form(NamedTuple):
-    """One symbol, keyword, number, string, ``(...)`` or ``[...]``, and where it stands in the text."""
+    """One symbol, keyword, number, string, ``(...)`` or ``[...]``, and where it is in the text."""
 
     kind: FormKind
     text: str = ""
@@ -168,7 +168,7 @@ class _Reader:
                 if token == closer:
                     return None
                 if closer is None:
-                    raise self.error(f'"{token}" stands where a form is expected.', start)
+                    raise self.error(f'"{token}" closes nothing, and a form is expected here.', start)
                 missing = f"; {closer} is missing" if closer else ""
                 raise self.error(f'"{token}" closes nothing here{missing}.', start)
             if kind == "atom":

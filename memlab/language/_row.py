@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.language._words import canonical
 
-__all__ = ["RowProgram", "aggregate_name", "row_value"]
+__all__ = ["Evaluation", "RowProgram", "aggregate_name", "row_value"]
 
 Step = Callable[[list[Any]], None]
 
@@ -92,6 +92,20 @@ class RowProgram:
         for step in self.steps:
             step(registers)
         return registers
+
+
+class Evaluation(NamedTuple):
+    """One item: a program and what it gave to each node."""
+
+    program: RowProgram
+    registers: list[Any]
+
+    @property
+    def root(self) -> Node:
+        return self.program.nodes[-1]
+
+    def value(self, node: Node) -> Any:
+        return self.registers[self.program.slot[node.index]]
 
 
 def _step(node: Node, i: int, args: list[int]) -> Step:

@@ -2,10 +2,10 @@
 
 For one item (``Sensitivity``): the slope in each number, and the value when the feature is set to what is low or high
 on the slate; a boolean is flipped, a string becomes each other word. For a whole slate (``SlateSensitivity``): each
-feature in turn is made the same for every item, its median or its most common value, and the table says how far scores
+feature in turn is made the same for every item, its median or its most common value, and the table shows how far scores
 move, how much of the order turns and how many of the best are no longer among them.
 
-Everything is one evaluation of columns for each feature: the changed items, or slates, stand below one another.
+Everything is one evaluation of columns for each feature: the changed items, or slates, are stacked.
 Aggregates see the change: where an item is changed, its slate is the slate with that item changed.
 """
 
@@ -43,7 +43,7 @@ _DTYPES: dict[str, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.Stri
 class Change:
     """One feature set to another value, and what the policy then gives.
 
-    ``at`` says which: ``10%`` or ``90%`` of the slate, ``flip`` or ``word``. ``change`` is ``result`` minus the value
+    ``at`` names it: ``10%`` or ``90%`` of the slate, ``flip`` or ``word``. ``change`` is ``result`` minus the value
     as it is (false and true count as 0 and 1); None when one of the two is null or a string.
     """
 
@@ -186,7 +186,7 @@ class SlateSensitivity:
 
 
 class Scorer(NamedTuple):
-    """What is asked of a policy here: its name, two ways to run it, and its slot; ``order`` is as in ``columns``."""
+    """What a policy gives for this: its name, two ways to run it, and its slot; ``order`` is as in ``columns``."""
 
     name: str
     row: RowProgram
@@ -219,7 +219,7 @@ class Scorer(NamedTuple):
         return pl.DataFrame(columns) if columns else pl.DataFrame({self.order: [0]})
 
     def score_with(self, context: pl.DataFrame, row: int, name: str, values: Sequence[Value]) -> list[Value]:
-        """The value of one row for each value of a feature: the slates with that change, below one another."""
+        """The value of one row for each value of a feature: the slates with that change, stacked."""
         if not values:
             return []
         places = np.arange(len(values)) * context.height + row
@@ -304,10 +304,10 @@ def slate_sensitivity(scorer: Scorer, slate: pl.DataFrame, *, top: int) -> Slate
 
 
 def turned_pairs(before: npt.NDArray[np.intp], after: npt.NDArray[np.intp]) -> int:
-    """How many pairs stand the other way round in two orders of the same items, in O(n log n).
+    """How many pairs are the other way round in two orders of the same items, in O(n log n).
 
     Counts inversions digit by digit: two items that first differ in a bit of their new places are inverted when the
-    one with the 1 stands before the one with the 0.
+    one with the 1 is before the one with the 0.
     """
     size = len(before)
     places = np.empty(size, np.int64)

@@ -12,7 +12,7 @@ __all__ = ["with_setting"]
 
 
 def with_setting(source: str, name: str, value: float | str | bool) -> str:
-    """The text of a pack with ``(setting name value)``, in the place of the one that it has or behind its header.
+    """The text of a pack with ``(setting name value)``, in the place of the one that it has or after its header.
 
     >>> with_setting('(pack tiny "One setting.")\\n(setting seeds 10)', "seeds", 5)
     '(pack tiny "One setting.")\\n(setting seeds 5)'

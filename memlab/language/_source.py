@@ -7,12 +7,12 @@ come lazily, and the writer stops at the limit and tries again with the deepest 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from memlab.language._dag import Node, Value
 
-__all__ = ["LIMIT", "chain", "clauses", "literal", "number", "render", "scaled", "shown", "source", "stands_for"]
+__all__ = ["LIMIT", "chain", "clauses", "literal", "number", "render", "scaled", "shown", "source", "written_as"]
 
 LIMIT = 400
 """Characters of one node's text."""
@@ -84,25 +84,25 @@ def shown(value: Value) -> str:
     return text if len(text) <= 24 else text[:22] + '…"'
 
 
-def chain(node: Node, op: str) -> list[Node]:
-    """The arguments of a chain that leans left, as it was most likely written."""
-    last: list[Node] = []
-    while node.op == op:
-        last.append(node.args[1])
+def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> list[Node]:
+    """The arguments of a chain that leans left, as it was most likely written; ``continues`` says how far it goes."""
+    op, last = node.op, [node.args[1]]
+    while node.args[0].op == op and continues(node.args[0]):
         node = node.args[0]
-    return [node, *reversed(last)]
+        last.append(node.args[1])
+    return [node.args[0], *reversed(last)]
 
 
-def clauses(node: Node) -> tuple[list[tuple[Node, Node]], Node]:
-    """Nested ``if`` as the tests and values of a ``cond``, and its last value."""
-    pairs: list[tuple[Node, Node]] = []
-    while node.op == "if":
-        pairs.append((node.args[0], node.args[1]))
+def clauses(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> tuple[list[tuple[Node, Node]], Node]:
+    """Nested ``if`` as the tests and values of a ``cond``, and its last value; ``continues`` says how far it goes."""
+    pairs = [(node.args[0], node.args[1])]
+    while node.args[2].op == "if" and continues(node.args[2]):
         node = node.args[2]
-    return pairs, node
+        pairs.append((node.args[0], node.args[1]))
+    return pairs, node.args[2]
 
 
-def stands_for(node: Node) -> tuple[str, tuple[Node, ...]]:
+def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
     """The head and the arguments under which a node is written: ``>`` for a ``<`` with its constant in front."""
     op, args = node.op, node.args
     if op == "not" and args[0].op in ("=", "same", "iff"):
@@ -110,12 +110,12 @@ def stands_for(node: Node) -> tuple[str, tuple[Node, ...]]:
     if op in ("<", "<=") and args[0].constant:
         return (">" if op == "<" else ">="), (args[1], args[0])
     if op in _CHAINS:
-        return op, tuple(chain(node, op))
+        return op, tuple(chain(node))
     return _SPELLING.get(op, op), args
 
 
 def _around(factor: float) -> tuple[str, str]:
-    """What stands before and after the other factor: a product, or the division that it most likely was."""
+    """What is written before and after the other factor: a product, or the division that it most likely was."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if math.isfinite(inverse) and len(number(factor)) > 9 > len(number(inverse)) and 1.0 / inverse == factor:
         return "(/ ", f" {number(inverse)})"
@@ -164,7 +164,7 @@ def _pieces(node: Node, depth: int | None) -> Iterator[str]:
         yield from _pieces(last, below)
         yield ")"
         return
-    head, parts = stands_for(node)
+    head, parts = written_as(node)
     if op == "table":
         head = "case"
     elif op == "record":

@@ -1,24 +1,25 @@
 """A computation as a tree with the value at each node: what was chosen, what was not, and what each part gave.
 
 The graph shares nodes, and a tree that repeats them may be exponentially larger. So a shared node is opened once, at
-its first place on a live branch if it has one, and every other place shows its value and says that it stands elsewhere.
+its first place on a live branch if it has one, and every other place shows its value and that it is opened elsewhere.
 A tree therefore never has more nodes than the graph has arguments.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from memlab.arguments import checked
 from memlab.language._dag import Node, Value
-from memlab.language._row import RowProgram
-from memlab.language._source import literal, shown, source, stands_for
+from memlab.language._row import Evaluation
+from memlab.language._source import chain, clauses, literal, shown, source, written_as
 from memlab.printable import printable
 
 __all__ = ["Tree", "TreeNode"]
@@ -28,14 +29,14 @@ _WIDTH = 96
 _MOST = 500
 """Nodes of one HTML page, which a notebook keeps in its file: at most 400 kB."""
 _OPEN = 3
-"""Levels that stand open in HTML."""
+"""Levels that are open in HTML at first."""
 
 
 @dataclass(frozen=True)
 class TreeNode:
     """One operation or input and its value.
 
-    ``role`` says what it is to the node above: a ``test``, the value behind ``then`` or ``else``, or an argument
+    ``role`` is what it is to the node above: a ``test``, the value of ``then`` or ``else``, or an argument
     (empty). ``live`` is false where a test chose another branch. ``complete`` is false when ``text`` is shortened;
     else it is source that gives the same value. ``elsewhere`` marks a shared node that is opened at another place.
     """
@@ -52,16 +53,16 @@ class TreeNode:
 class Tree:
     """``root`` and everything below it; ``repr`` is for a terminal, and ``text`` takes its bounds."""
 
-    def __init__(self, program: RowProgram, registers: Sequence[Any]) -> None:
-        self._program, self._registers = program, registers
+    def __init__(self, item: Evaluation) -> None:
+        self._item = item
 
     @cached_property
     def root(self) -> TreeNode:
         """The outermost node: the value itself."""
-        return _Builder(self._program, self._registers).build()
+        return _Builder(self._item).build()
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
-        """Depth and node, each node before what stands below it."""
+        """Depth and node, each node before those below it."""
         stack = [(0, self.root)]
         while stack:
             depth, node = stack.pop()
@@ -119,7 +120,7 @@ class Tree:
 
 
 class _Place(NamedTuple):
-    """A line of the text; without a node it stands for what is left out."""
+    """A line of the text; without a node it counts what is left out."""
 
     line: str
     node: TreeNode | None
@@ -201,31 +202,23 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
 
 
 class _Builder:
-    def __init__(self, program: RowProgram, registers: Sequence[Any]) -> None:
-        self.nodes, self.slot, self.registers = program.nodes, program.slot, registers
-        self.uses: dict[int, int] = {}
-        for node in self.nodes:
-            for a in node.args:
-                self.uses[a.index] = self.uses.get(a.index, 0) + 1
-        self.texts: dict[int, tuple[str, bool]] = {}
+    def __init__(self, item: Evaluation) -> None:
+        self.root, self.value = item.root, item.value
+        self.uses = Counter(a.index for node in item.program.nodes for a in node.args)
         self.live: set[int] = set()
         self.opened: set[int] = set()
 
     def build(self) -> TreeNode:
-        root = self.nodes[-1]
-        stack = [root]
+        stack = [self.root]
         while stack:
             node = stack.pop()
             if node.index not in self.live:
                 self.live.add(node.index)
                 stack.extend(child for child, _, taken in self.children(node) if taken)
-        return self.open(root, "", True)
-
-    def value(self, node: Node) -> Any:
-        return self.registers[self.slot[node.index]]
+        return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        text, complete = self.text(node)
+        text, complete = source(node)
         inside = self.children(node)
         # what lives elsewhere is opened there
         again = bool(inside) and (node.index in self.opened or (not live and node.index in self.live))
@@ -235,19 +228,13 @@ class _Builder:
             children = tuple(self.open(child, part, live and taken) for child, part, taken in inside)
         return TreeNode(text, self.value(node), live, role, complete, again, children)
 
-    def text(self, node: Node) -> tuple[str, bool]:
-        found = self.texts.get(node.index)
-        if found is None:
-            found = self.texts[node.index] = source(node)
-        return found
-
     def children(self, node: Node) -> list[tuple[Node, str, bool]]:
-        """What stands below: node, role, and whether it is on the way to the value. Constants say themselves."""
+        """The nodes below with their roles, and whether they are on the way to the value. Constants are left out."""
         if node.op == "if":
             result: list[tuple[Node, str, bool]] = []
-            chosen, last = False, node
-            while last.op == "if" and (last is node or self.uses[last.index] == 1):
-                test, then, last = last.args
+            pairs, last = clauses(node, self.once)
+            chosen = False
+            for test, then in pairs:
                 taken = not chosen and self.value(test) is True
                 result += [(test, "test", not chosen), (then, "then", taken)]
                 chosen = chosen or taken
@@ -256,14 +243,9 @@ class _Builder:
             here = self.value(node.args[0]) is not None
             return [(node.args[0], "", True), (node.args[1], "else", not here)]
         if node.op in ("+", "*", "and", "or", "min", "max"):
-            return [(part, "", True) for part in self.parts(node, node.op) if not part.constant]
-        return [(part, "", True) for part in stands_for(node)[1] if not part.constant]
+            return [(part, "", True) for part in chain(node, self.once) if not part.constant]
+        return [(part, "", True) for part in written_as(node)[1] if not part.constant]
 
-    def parts(self, node: Node, op: str) -> list[Node]:
-        """A chain, as far as nothing else uses what lies between."""
-        last: list[Node] = []
-        first = node
-        while first.op == op and (first is node or self.uses[first.index] == 1):
-            last.append(first.args[1])
-            first = first.args[0]
-        return [first, *reversed(last)]
+    def once(self, node: Node) -> bool:
+        """Whether a node is used at one place."""
+        return self.uses[node.index] == 1

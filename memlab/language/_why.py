@@ -1,7 +1,7 @@
-"""Why one item stands above another: the difference of their scores, as a sum of differences of terms.
+"""Why one item ranks above another: the difference of their scores, as a sum of differences of terms.
 
 Both scores are taken apart into the additive terms of their live branches (see ``_explain``), and equal terms are
-subtracted. Where a test sent the items into different branches, a term may stand on one side only, and the test is
+subtracted. Where a test sent the items into different branches, a term may be on one side only, and the test is
 named. A term that does not come apart, such as a product, names the features in it that differ.
 """
 
@@ -18,7 +18,7 @@ import polars as pl
 from memlab.display import Markup, bar, clip, table
 from memlab.language._dag import Value
 from memlab.language._explain import Part, parts
-from memlab.language._row import RowProgram
+from memlab.language._row import Evaluation, RowProgram
 from memlab.language._source import literal, scaled, shown
 from memlab.printable import printable
 
@@ -31,7 +31,7 @@ _TERMS, _FEATURES, _TEXT = 16, 12, 64
 class TermGap:
     """One term of both scores: what it gives to ``a`` and to ``b`` (0 where it is not on the live branch).
 
-    ``branch`` says whether it is live for both, or only for ``a`` or ``b``; ``features`` are the inputs in it that
+    ``branch`` is whether it is live for both, or only for ``a`` or ``b``; ``features`` are the inputs in it that
     differ. ``decides`` is true when the order would turn, or be a tie, without this term.
     """
 
@@ -158,15 +158,14 @@ class Why:
         return table(self.verdict, heads, rows, notes=notes)
 
 
-def why(program: RowProgram, first: list[Any], second: list[Any], names: tuple[str, str]) -> Why:
-    """Why one of two items has a greater value than the other, from the registers of their rows."""
-    a, b = first[-1], second[-1]
-    features = tuple(
-        FeatureGap(name, first[i], second[i]) for i, name, _ in program.inputs if not _same(first[i], second[i])
-    )
-    parts_a, parts_b = parts(program, first), parts(program, second)
+def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
+    """Why one of two items has a greater value than the other, from the values of their nodes."""
+    program, a, b = first.program, first.value(first.root), second.value(second.root)
+    inputs = [FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs]
+    features = tuple(gap for gap in inputs if not _same(gap.a, gap.b))
+    parts_a, parts_b = parts(first), parts(second)
     outcomes = {choice.node.index: choice.taken for choice in parts_b.choices}
-    # What only one of them was asked follows from what both were.
+    # A test that only one of them met follows from those that both met.
     partings = dict.fromkeys(
         Parting(choice.text, choice.taken, outcomes[choice.node.index])
         for choice in parts_a.choices
@@ -195,7 +194,7 @@ def why(program: RowProgram, first: list[Any], second: list[Any], names: tuple[s
 
 
 def _turns(gap: float, term: float) -> bool:
-    """Whether a gap would be gone, or the other way round, without a term."""
+    """Whether a gap would vanish, or be the other way round, without a term."""
     return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
 
 

@@ -20,7 +20,7 @@ __all__ = ["read_data", "write_call", "write_data"]
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb]"
 )
-"""Characters that do not show, or turn what stands around them: they are written as escapes."""
+"""Characters that do not show, or turn the text around them: they are written as escapes."""
 
 _CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "nil": None}
 

@@ -119,8 +119,8 @@ def attributed(
         frame = frame.join(count, on="version", how="left", maintain_order="left")
     frame = frame.with_columns(pl.col(name).fill_null(0).cast(pl.Int64) for name in frame.columns[4:])
     low, high = credible_interval(frame["success"], frame["fail"])
-    told = pl.col("success") + pl.col("fail")
-    frame = frame.with_columns(low, high, rate=pl.when(told > 0).then(pl.col("success") / told)).select(_FRAME)
+    rated = pl.col("success") + pl.col("fail")
+    frame = frame.with_columns(low, high, rate=pl.when(rated > 0).then(pl.col("success") / rated)).select(_FRAME)
     return Attribution(slot, frame, loose=feedback.height - judged.height)
 
 
@@ -129,7 +129,7 @@ def _decided(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
 
     The logged hash of the pack tells it; by place in the journal alone, a recall would go to a version that another
     process installed between its reading and its writing. The place tells apart two times at which one pack was live,
-    and stands alone where a hash is missing or was another dialect's.
+    and decides alone where a hash is missing or was another dialect's.
     """
     ordered = decisions.sort("decision")
     timeline = timeline.sort("event")
@@ -149,7 +149,7 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
     >>> round(low[0], 3), round(high[0], 3)
     (0.497, 0.956)
     """
-    # scipy.stats.beta.ppf is this function, behind an import that takes a second longer.
+    # scipy.stats.beta.ppf is this function, whose import takes a second longer.
     from scipy.special import betaincinv
 
     a, b = success.to_numpy() + 0.5, fail.to_numpy() + 0.5
@@ -160,15 +160,15 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
 
 
 def _html_row(row: dict[str, Any]) -> list[str]:
-    told = row["rate"] is not None
+    rated = row["rate"] is not None
     return [
         f"{row['version']}",
         str(row["hash"])[:12],
         str(row["pack"]),
         f"{row['since']:%Y-%m-%d %H:%M}",
         *(f"{row[name]:,}" for name in ("recalls", "shown", "judged", "success", "fail")),
-        f"{row['rate']:.3f}" if told else "-",
-        Markup(_bar(row)) if told else "",
+        f"{row['rate']:.3f}" if rated else "-",
+        Markup(_bar(row)) if rated else "",
     ]
 
 

@@ -16,9 +16,9 @@ __all__ = ["PolicyDiff"]
 
 @dataclass(frozen=True)
 class PolicyDiff:
-    """How two versions differ. ``forms`` says which words, parameter values and helpers, ``lines`` compares the texts.
+    """How two versions differ. ``forms`` lists words, parameter values and helpers, ``lines`` compares the texts.
 
-    ``verdict`` says in a sentence when the source is the same and something else differs, or when nothing does.
+    ``verdict`` is a sentence when the source is the same and something else differs, or when nothing does.
     """
 
     before: Version

@@ -1,7 +1,7 @@
 """Every feature that a policy may read, declared once.
 
-The checker, the errors, the documentation and the slates read this table; ``memlab.recall`` computes what it
-says. ``fingerprint`` changes with the definition, and with the embedder or the pack's settings where the value
+The checker, the errors, the documentation and the slates read this table; ``memlab.recall`` computes
+them. ``fingerprint`` changes with the definition, and with the embedder or the pack's settings where the value
 depends on them: a logged feature may be re-used only where its fingerprint is the same.
 """
 
@@ -27,8 +27,8 @@ class Feature:
     after spreading. ``depends`` names what, besides the formula, decides the value: the embedder, settings or slots.
 
     A number may be null where ``nullable``; arrays hold it as NaN. A slate keeps every feature, of a set the tests that
-    the pack's policies of ranking make of it. What is ``dear`` it keeps only where a policy of the pack reads it: to
-    have it costs a tenth of a recall or more, and a log without it says so by leaving out its fingerprint.
+    the pack's policies of ranking make of it. What is computed ``on_demand`` it keeps only where a policy of the pack
+    reads it: it costs a tenth of a recall or more, and a log without it leaves out its fingerprint.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Feature:
     words: tuple[str, ...] = ()
     version: int = 1
     nullable: bool = False
-    dear: bool = False
+    on_demand: bool = False
 
     def fingerprint(self, given: dict[str, str]) -> str:
         """A hash of the definition and of what it depends on, ``given`` by name."""
@@ -104,7 +104,7 @@ FEATURES: Declared[Feature] = Declared(
             "share",
             "0..1",
             _WORDS,
-            dear=True,
+            on_demand=True,
         ),
         Feature(
             "date-gap",
@@ -203,7 +203,7 @@ FEATURES: Declared[Feature] = Declared(
         ),
         Feature("success", "num", "memory", "feedback of success so far", "count", ">= 0"),
         Feature("fail", "num", "memory", "feedback of failure so far", "count", ">= 0"),
-        # what was said of it when it was stored
+        # what was given when it was stored
         Feature("importance", "num", "memory", "how much it matters", "share", "0..1"),
         Feature("confidence", "num", "memory", "how sure it is", "share", "0..1"),
         Feature(

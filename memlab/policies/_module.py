@@ -60,7 +60,7 @@ class HelperFunction:
 
 
 def expand_form(compiler: Any) -> Any:
-    """Hy code that binds the form which the macro call stands for, whose text is passed on as a string."""
+    """Hy code that binds the form of the macro call, whose text is passed on as a string."""
     import hy
     from hy.models import Expression, Integer, Keyword, List, String, Symbol
 

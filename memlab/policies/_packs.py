@@ -85,7 +85,7 @@ class Pack:
 
     def _repr_html_(self) -> str:
         rows = [(slot, policy.hash[:12], policy.doc) for slot, policy in sorted(self.policies.items())]
-        return table(self, ("slot", "hash", "what it says"), rows)
+        return table(self, ("slot", "hash", "what it decides"), rows)
 
 
 def pack_names() -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
 
 @lru_cache(maxsize=64)
 def _read(text: str, file: str | None) -> PackSource:
-    """A pack's text as forms; every pack inherits, and reading the default one anew took half of its time."""
+    """A pack's text as forms; every pack inherits, and reading the default one again took half of its time."""
     return read_pack(text, file=file)
 
 
@@ -208,6 +208,6 @@ def _digest(text: str) -> str:
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
     parts += [f"{slot} {policies[slot].hash}" for slot in sorted(policies)]
-    said = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
-    parts += [f"{name} {said[name]!r}" for name in sorted(said)]
+    given = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
+    parts += [f"{name} {given[name]!r}" for name in sorted(given)]
     return _digest("\n".join(parts))

@@ -19,9 +19,9 @@ SettingValue = float | bool | str
 
 @dataclass(frozen=True)
 class SettingDeclaration:
-    """One setting. ``asked`` says whether the engine asks for it yet; the others are declared, checked and hashed.
+    """One setting. ``used`` is whether the engine reads it yet; the others are declared, checked and hashed.
 
-    ``default`` is what a pack has that says nothing of it; such a pack's hash is what it was before the setting was.
+    ``default`` is its value in a pack that does not give it; the hash of such a pack is as before the setting existed.
     """
 
     name: str
@@ -30,12 +30,8 @@ class SettingDeclaration:
     low: float = 0
     high: float = inf
     words: tuple[str, ...] = ()
-    asked: bool = True
+    used: bool = True
     default: SettingValue | None = None
-
-
-def _later(name: str, type: Literal["count", "num"], doc: str, low: float, high: float = inf) -> SettingDeclaration:
-    return SettingDeclaration(name, type, doc, low, high, asked=False)
 
 
 SETTINGS: Declared[SettingDeclaration] = Declared(
@@ -65,7 +61,7 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "spread-mode",
             "word",
-            "breadth first, the best arrival counts; all at once, arrivals add up; one wave each, unweighed; PageRank",
+            "breadth first, the best arrival counts; all at once, arrivals add up; one step each, unweighed; PageRank",
             words=SPREAD_MODES,
         ),
         SettingDeclaration(
@@ -78,7 +74,7 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration("probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1),
         SettingDeclaration("probes", "count", "how many probes such a recall shows", 1, 1000),
         SettingDeclaration("damping", "num", "share of activation that an edge passes on", 0, 1),
-        SettingDeclaration("base-half-life", "num", "days, handed to the half-life policy", 1e-6, 1e9),
+        SettingDeclaration("base-half-life", "num", "days, given to the half-life policy", 1e-6, 1e9),
         SettingDeclaration("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
         SettingDeclaration(
             "fact-status", "word", "status in which a fact begins", words=("active", "staged", "confirmed")
@@ -101,8 +97,8 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "conflict-closeness",
             "num",
-            "closeness above which resolve is asked too of a pair that link calls similar or related, where one denies "
-            "the other or gives its property another value; 1: never",
+            "closeness above which resolve decides too about a pair that link calls similar or related, where one "
+            "denies the other or gives its property another value; 1: never",
             -1,
             1,
         ),
@@ -124,7 +120,7 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "verify-coverage", "num", "coverage from which the verifier that comes with memlab lets a hit pass", 0, 1
         ),
-        SettingDeclaration("admit-threshold", "num", "worth from which an utterance is remembered", 0, 1),
+        SettingDeclaration("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
         SettingDeclaration(
             "session-writes", "count", "memories that an agent may write in a session; 0: any number", 0
@@ -140,14 +136,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "visibility",
             "word",
-            "who may see a memory whose creator is told and for which nothing else is said; by-creator: what an agent "
-            "writes whoever has the project, what anybody else writes its creator alone",
+            "who may see a memory whose creator is given and for which nothing else is; by-creator: what an agent "
+            "writes everyone with the project, what anybody else writes its creator alone",
             words=(*VISIBILITIES, "by-creator"),
             default="project",
         ),
-        _later("tier-1-tokens", "count", "token budget of what a prompt always holds", 0),
-        _later("tier-2-tokens", "count", "token budget of what a task brings up", 0),
-        _later("tier-3-tokens", "count", "token budget of one result that was asked for", 0),
+        SettingDeclaration("tier-1-tokens", "count", "token budget of what a prompt always holds"),
+        SettingDeclaration("tier-2-tokens", "count", "token budget of what a task brings up"),
+        SettingDeclaration("tier-3-tokens", "count", "token budget of one result on request", used=False),
         SettingDeclaration(
             "forgotten-as",
             "word",
@@ -169,9 +165,9 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "cluster-merge", "num", "share of the lesser radius within which two clusters become one; 0: none do", 0, 2
         ),
         SettingDeclaration(
-            "consolidate-days", "num", "days, handed to the consolidate policy unless the caller says", 0, 1e6
+            "consolidate-days", "num", "days, given to the consolidate policy unless the caller says", 0, 1e6
         ),
-        SettingDeclaration("consolidate-least", "count", "least memories that a summary stands for", 2, 100_000),
+        SettingDeclaration("consolidate-least", "count", "least memories that a summary replaces", 2, 100_000),
         SettingDeclaration(
             "consolidate-keep", "count", "memories of each group that stay beside its summary: the most important", 0
         ),

@@ -22,7 +22,7 @@ _FIELDS_OF_USE = ("strength", "confidence", "importance", "energy", "stability",
 class Slot:
     """One decision. ``adapter`` maps the unit in which an older spelling returns to ours, by one of its inputs.
 
-    ``asked`` says whether the engine asks this policy yet. The others are declared, checked, hashed and versioned, and
+    ``used`` is whether the engine runs this policy yet. The others are declared, checked, hashed and versioned, and
     may be run by hand; recall does not depend on them.
     """
 
@@ -30,7 +30,7 @@ class Slot:
     doc: str
     signature: Signature
     adapters: tuple[Adapter, ...] = field(default=())
-    asked: bool = True
+    used: bool = True
 
     def __repr__(self) -> str:
         return printable(f"<Slot {self.name}, {len(self.signature.inputs)} inputs: {clip(self.doc, 80)}>")
@@ -71,10 +71,10 @@ def _slot(
     aggregates: bool = False,
     lists: dict[str, str] | None = None,
     adapters: tuple[Adapter, ...] = (),
-    asked: bool = True,
+    used: bool = True,
 ) -> Slot:
     signature = Signature(name, inputs, returns, words=words, fields=fields, aggregates=aggregates, lists=lists or {})
-    return Slot(name, doc, signature, adapters, asked)
+    return Slot(name, doc, signature, adapters, used)
 
 
 def _pair() -> dict[str, Input]:
@@ -302,7 +302,7 @@ SLOTS: Declared[Slot] = Declared(
                 stages=_ALL,
             ),
             "num",
-            asked=False,
+            used=False,
         ),
     ),
     about="doc",

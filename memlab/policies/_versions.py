@@ -230,7 +230,7 @@ class VersionLog:
         raise InputError(f"The slot {slot} has had one policy only: there is nothing to roll back to.")
 
     def previous_pack(self) -> int:
-        """The event after which the pack before was live as it stood when another was last used.
+        """The event after which the pack before was live as it was when another was last used.
 
         What was installed since then is undone with the pack. A use that changed nothing is passed over, and so is a
         pack that would decide as the live one does.

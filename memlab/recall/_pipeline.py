@@ -133,7 +133,7 @@ class _Declared:
 def _declared(pack: Pack, embedder: str) -> _Declared:
     tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
     read_by_some = {name for policy in pack.policies.values() for name in policy.inputs}
-    left_out = {name for name, feature in FEATURES.items() if feature.dear} - read_by_some
+    left_out = {name for name, feature in FEATURES.items() if feature.on_demand} - read_by_some
     fingerprints = {name: hash for name, hash in pack.fingerprints(embedder).items() if name not in left_out}
     return _Declared(
         policies={slot: policy.hash for slot, policy in pack.policies.items()},

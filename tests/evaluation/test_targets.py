@@ -181,7 +181,7 @@ def test_a_log_of_two_meanings_or_of_an_older_schema_is_refused():
 
 
 class TestWhatADefaultLogLeavesOut:
-    """``phrase`` is dear, so recalls under a pack that does not read it do not keep it."""
+    """``phrase`` is computed on demand, so recalls under a pack that does not read it do not keep it."""
 
     PHRASES = """(pack phrases "Pairs of words first.")
 (defpolicy recall-score [lexical phrase] (+ (* 100 phrase) lexical))"""

@@ -19,7 +19,7 @@ from tests.language.grammar import Grammar
 PACKS = sorted((Path(memlab.__file__).parent / "policies" / "packs").glob("*.hy"))
 
 UNKNOWN_TO_HY = ("#t", "#f", "\r", "\\r", "#_")
-"""Scheme's truth values, a carriage return in a string (a newline here), and ``#_`` with no white space after it; digits of other scripts are names here."""
+"""Scheme's truth values, a carriage return in a string (a newline here), and ``#_`` with no white space after it."""
 
 
 def of_hy(model: object) -> object:

@@ -90,9 +90,8 @@ def test_no_policy_reads_the_feature_that_it_decides(slot, own):
 def test_the_engine_asks_for_what_it_says():
     """Slots and settings that wait for their passes are declared, and say so."""
     waiting = {"inject"}
-    assert {name for name, slot in SLOTS.items() if not slot.asked} == waiting
-    assert {"limit", "triggers", "seeds", "damping"} <= {name for name, one in SETTINGS.items() if one.asked}
-    assert not SETTINGS["tier-1-tokens"].asked
+    assert {name for name, slot in SLOTS.items() if not slot.used} == waiting
+    assert {name for name, one in SETTINGS.items() if not one.used} == {"tier-3-tokens"}
 
 
 @pytest.mark.parametrize("slot", ["link", "resolve"])

@@ -132,7 +132,7 @@ class LabPolicies:
             raise InputError(
                 f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
             )
-        if not slot_named(slot).asked:
+        if not slot_named(slot).used:
             warnings.warn(f"The engine does not ask {slot} yet: the policy is kept and decides nothing.", stacklevel=2)
 
         def make(versions: VersionLog) -> list[_Change]:
