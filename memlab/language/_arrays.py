@@ -110,8 +110,11 @@ class ArrayProgram:
                 continue
             args = [self.slot[a.index] for a in node.args]
             missing = [null[a] for a in args]
-            null[i] = _may_be_null(op, missing)
             primitive = PRIMITIVES.get(op)
+            if primitive is not None:
+                null[i] = primitive.nullable(missing)
+            else:
+                null[i] = op in _PER_SLATE or (op in ("in", "min-max", "slate-rank") and any(missing))
             if primitive is None:
                 steps.append(_masked(_other(node), i, [*args, len(self.nodes)]))
             elif primitive.masked is not None and any(missing):
@@ -150,19 +153,6 @@ def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
     for column in columns.values():
         return len(np.asarray(column[0] if type(column) is tuple else column))
     raise InputError("A policy without inputs needs a column or an order to know how many rows there are.")
-
-
-def _may_be_null(op: str, missing: list[bool]) -> bool:
-    """Whether an operation can give null when these of its arguments can be."""
-    if op in _PER_SLATE:
-        return True
-    if op in ("min", "max", "if-null"):
-        return all(missing)
-    if op == "clamp":
-        return missing[0]
-    if op == "if":
-        return missing[1] or missing[2]
-    return op not in ("null?", "table", "interpreted") and any(missing)
 
 
 def _finite(node: Node) -> bool:

@@ -6,7 +6,7 @@ largest size and depth, so an expansion that doubles at every level ends in micr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ _KINDS: dict[str | None, str] = {
     "str": "a string",
     "set": "a set",
     "record": "an update",
+    "list": "a list",
+    "function": "a function",
     None: "null",
 }
 
@@ -202,15 +204,17 @@ class Checker:
         helper = self.helpers.get(name)
         if helper is not None:
             return self.inline(helper, form, env)
+        raise self.unknown(head, self.forms)
+
+    def unknown(self, head: Form, forms: Iterable[str]) -> PolicyError:
+        """The error of a name in front of a call that is no function."""
+        name = head.text
         if name in ABSENT:
-            raise self.error(ABSENT[name], head, PolicyNameError)
+            return self.error(ABSENT[name], head, PolicyNameError)
         if name in self.signature.inputs:
-            raise self.error(f"{name} is a feature, not a function.", head)
-        raise self.error(
-            f'There is no function "{name}". {did_you_mean(name, [*self.forms, *self.helpers])}',
-            head,
-            PolicyNameError,
-        )
+            return self.error(f"{name} is a feature, not a function.", head)
+        known = did_you_mean(name, [*forms, *self.helpers])
+        return self.error(f'There is no function "{name}". {known}', head, PolicyNameError)
 
     def arity(self, form: Form, least: int, most: int | None = None) -> tuple[Form, ...]:
         """The arguments of a call, counted."""

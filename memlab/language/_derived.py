@@ -15,28 +15,56 @@ either that input or the set: a list column of a frame, or any collection of str
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.language._signature import Type
-from memlab.language._words import canonical
+from memlab.language._words import canonical, quoted
 
-__all__ = ["SET_TESTS", "Derived", "SetName", "quoted"]
+__all__ = ["SET_TESTS", "Derived", "SetName"]
 
-SET_TESTS: dict[str, Type] = {
-    "has": "bool",
-    "has-any": "bool",
-    "has-all": "bool",
-    "overlap": "num",
-    "jaccard": "num",
-    "size": "num",
-}
+Words = tuple[str, ...]
 _LIST = pl.List(pl.String)
+
+
+class SetTest(NamedTuple):
+    """A test of one or two sets and the words in it: on sets, and on list columns without nulls or repetitions."""
+
+    gives: Type
+    row: Callable[[list[frozenset[str]], Words], float | bool]
+    column: Callable[[list[pl.Expr], Words], pl.Expr]
+
+
+def _contain(sets: list[pl.Expr], words: Words) -> list[pl.Expr]:
+    return [sets[0].list.contains(word) for word in words]
+
+
+def _overlap(sets: list[pl.Expr], words: Words) -> pl.Expr:
+    return sets[0].list.set_intersection(sets[1]).list.len().cast(pl.Float64)
+
+
+def _jaccard(sets: list[pl.Expr], words: Words) -> pl.Expr:
+    union = sets[0].list.set_union(sets[1]).list.len().cast(pl.Float64)
+    return pl.when(union == 0.0).then(pl.lit(0.0)).otherwise(_overlap(sets, words) / union)
+
+
+SET_TESTS: dict[str, SetTest] = {
+    "has": SetTest("bool", lambda s, words: words[0] in s[0], lambda s, words: _contain(s, words)[0]),
+    "has-any": SetTest(
+        "bool", lambda s, words: not s[0].isdisjoint(words), lambda s, words: pl.any_horizontal(_contain(s, words))
+    ),
+    "has-all": SetTest(
+        "bool", lambda s, words: s[0].issuperset(words), lambda s, words: pl.all_horizontal(_contain(s, words))
+    ),
+    "overlap": SetTest("num", lambda s, words: float(len(s[0] & s[1])), _overlap),
+    "jaccard": SetTest("num", lambda s, words: len(s[0] & s[1]) / (len(s[0] | s[1]) or 1), _jaccard),
+    "size": SetTest("num", lambda s, words: float(len(s[0])), lambda s, words: s[0].list.len().cast(pl.Float64)),
+}
 
 
 @dataclass(frozen=True)
@@ -44,11 +72,6 @@ class SetName:
     """An argument that is a set, while a policy is checked."""
 
     name: str
-
-
-def quoted(text: str) -> str:
-    """A string as a literal of the dialect."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 @dataclass(frozen=True)
@@ -61,7 +84,7 @@ class Derived:
 
     @property
     def type(self) -> Type:
-        return SET_TESTS[self.op]
+        return SET_TESTS[self.op].gives
 
     @property
     def name(self) -> str:
@@ -72,53 +95,26 @@ class Derived:
 
     def row(self, values: Mapping[str, object]) -> float | bool | None:
         """Its value for one item, whose sets are in ``values`` by name."""
-        sets = [_set(name, _found(name, values)) for name in self.sets]
-        if any(s is None for s in sets):
-            return None
-        first: frozenset[str] = sets[0] or frozenset()
-        if self.op == "has":
-            return self.words[0] in first
-        if self.op == "has-any":
-            return not first.isdisjoint(self.words)
-        if self.op == "has-all":
-            return first.issuperset(self.words)
-        if self.op == "size":
-            return float(len(first))
-        second: frozenset[str] = sets[1] or frozenset()
-        shared = float(len(first & second))
-        if self.op == "overlap":
-            return shared
-        return shared / len(first | second) if first or second else 0.0
+        return self._value([_set(name, _found(name, values)) for name in self.sets])
+
+    def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
+        known = [found for found in sets if found is not None]
+        return SET_TESTS[self.op].row(known, self.words) if len(known) == len(self.sets) else None
 
     def series(self, columns: Mapping[str, pl.Series]) -> pl.Series:
         """Its values for many items: one list column a set."""
         frame = pl.DataFrame([_lists(name, _found(name, columns)).alias(name) for name in self.sets])
-        sets = [pl.col(name).list.drop_nulls().list.unique() for name in self.sets]
-        first = sets[0]
-        if self.op == "has":
-            value = first.list.contains(self.words[0])
-        elif self.op in ("has-any", "has-all"):
-            tests = [first.list.contains(word) for word in self.words]
-            value = pl.any_horizontal(tests) if self.op == "has-any" else pl.all_horizontal(tests)
-        elif self.op == "size":
-            value = first.list.len().cast(pl.Float64)
-        else:
-            shared = first.list.set_intersection(sets[1]).list.len().cast(pl.Float64)
-            value = shared
-            if self.op == "jaccard":
-                union = first.list.set_union(sets[1]).list.len().cast(pl.Float64)
-                value = pl.when(union == 0.0).then(pl.lit(0.0)).otherwise(shared / union)
+        value = SET_TESTS[self.op].column([pl.col(n).list.drop_nulls().list.unique() for n in self.sets], self.words)
         known = pl.all_horizontal([pl.col(name).is_not_null() for name in self.sets])
         return frame.select(pl.when(known).then(value).alias(self.name)).to_series()
 
     def array(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
         """Values and nulls for many items: one array of collections a set."""
-        series = self.series(
-            {name: pl.Series(name, _items(name, _found(name, columns)), dtype=_LIST) for name in self.sets}
-        )
-        nulls = series.is_null().to_numpy()
-        values = series.fill_null(False if self.type == "bool" else 0.0).to_numpy()
-        return np.asarray(values), nulls if nulls.any() else None
+        sets = [_sets(name, _found(name, columns)) for name in self.sets]
+        found = [self._value(item) for item in zip(*sets, strict=True)]
+        nulls = np.array([value is None for value in found], np.bool_)
+        values = np.array([value or 0 for value in found], np.bool_ if self.type == "bool" else np.float64)
+        return values, nulls if nulls.any() else None
 
 
 def _found(name: str, values: Mapping[str, Any]) -> Any:
@@ -138,14 +134,11 @@ def _set(name: str, value: object) -> frozenset[str] | None:
     return frozenset(item for item in value if item is not None)
 
 
-def _items(name: str, column: Any) -> list[list[str] | None]:
+def _sets(name: str, column: Any) -> list[frozenset[str] | None]:
     if isinstance(column, tuple) and len(column) == 2 and isinstance(column[0], np.ndarray):
-        values, mask = column
-        column = (
-            [None if null else value for value, null in zip(values, mask, strict=True)] if mask is not None else values
-        )
-    sets = [_set(name, tuple(value) if isinstance(value, np.ndarray) else value) for value in column]
-    return [None if found is None else sorted(found) for found in sets]
+        values, nulls = column
+        column = values if nulls is None else [None if n else v for v, n in zip(values, nulls, strict=True)]
+    return [_set(name, tuple(value) if isinstance(value, np.ndarray) else value) for value in column]
 
 
 def _lists(name: str, series: pl.Series) -> pl.Series:

@@ -9,8 +9,8 @@ import numpy as np
 
 from memlab.language._check import Env
 from memlab.language._dag import Node
-from memlab.language._derived import quoted
 from memlab.language._signature import Signature
+from memlab.language._words import quoted
 
 __all__ = ["Scope", "constant", "grown", "leaf"]
 

@@ -10,7 +10,7 @@ Types are found at run time: a list may hold anything. Names, arities and forms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ from memlab.language._primitives import both, either
 from memlab.language._reader import Form, Text
 from memlab.language._row import row_value
 from memlab.language._signature import Signature
-from memlab.language._words import ABSENT, ALIASES, LITERALS
+from memlab.language._words import ALIASES, LITERALS
 
 __all__ = ["SPECIAL_FORMS", "ListProgram"]
 
@@ -299,7 +299,7 @@ class _Compiler(Checker):
             self.check_count(helper, form)
             codes = [self.helper(helper, head), *[self.code(item, scope) for item in form.items[1:]]]
             return _applied(_call, codes, self.place(form, form.items))
-        raise self.unknown(name, head)
+        raise self.unknown(head, (*SPECIAL_FORMS, *FUNCTIONS))
 
     def function(self, name: str, form: Form, scope: _Scope) -> Code:
         """A call of one of ``FUNCTIONS``. A literal of the wrong type is found before anything runs."""
@@ -315,17 +315,14 @@ class _Compiler(Checker):
                 expect(code.literal, function.takes, at, i)
         return _applied(function.run, codes, at)
 
-    def unknown(self, name: str, head: Form) -> PolicyError:
-        """The error of a name in front of a call."""
-        if name in _HERE or name in ABSENT:
-            return self.error(_HERE.get(name) or ABSENT[name], head, PolicyNameError)
+    def unknown(self, head: Form, forms: Iterable[str]) -> PolicyError:
+        """The error of a name in front of a call that is no function."""
+        name = ALIASES.get(head.text, head.text)
+        if name in _HERE:
+            return self.error(_HERE[name], head, PolicyNameError)
         if name in FORMS:
-            message = f"{name} is no form of a policy over lists: write it with map, filter and reduce."
-            return self.error(message, head)
-        if name in self.signature.inputs:
-            return self.error(f"{name} is a feature, not a function.", head)
-        known = did_you_mean(name, [*SPECIAL_FORMS, *FUNCTIONS, *self.helpers])
-        return self.error(f'There is no function "{name}". {known}', head, PolicyNameError)
+            return self.error(f"{name} is no form of a policy over lists: write it with map, filter and reduce.", head)
+        return super().unknown(head, forms)
 
 
 # Expressions made of expressions.

@@ -18,7 +18,8 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyTypeError
-from memlab.language._primitives import PRIMITIVES, at_most, both, either, equal, less
+from memlab.language._check import kind_of
+from memlab.language._primitives import PRIMITIVES, both, either, equal, less, less_equal
 from memlab.language._reader import Form, Text
 from memlab.language._words import COMPARISONS, DIRECT, FOLDS, UNITS
 
@@ -46,13 +47,6 @@ MAX_ITEMS = 4_096
 """Items of one list, the slate included, and values that one random expression may have."""
 
 _INSTEAD = "Shorten the list first, with filter or take, or write the policy as a weight for each item."
-_KINDS: dict[type, str] = {
-    float: "a number",
-    bool: "true or false",
-    str: "a string",
-    type(None): "null",
-    tuple: "a list",
-}
 CLASSES: dict[str, type] = {"num": float, "bool": bool, "str": str, "list": tuple}
 """What a value of each type is in Python; null is of every type but a list."""
 
@@ -102,14 +96,15 @@ class Place(NamedTuple):
 
 def kind_of_value(value: object) -> str:
     """What a value is, in words."""
-    return _KINDS.get(value.__class__, "a function")
+    types = [type for type, made in CLASSES.items() if value.__class__ is made]
+    return kind_of(None if value is None else types[0] if types else "function")
 
 
 def expect(value: Any, type: str, at: Place, argument: int, what: str = "") -> Any:
     """The value, which must be of ``type``; null passes unless a list is wanted."""
     if value.__class__ is CLASSES[type] or (value is None and type != "list"):
         return value
-    what = what or f"takes {_KINDS[CLASSES[type]]}"
+    what = what or f"takes {kind_of(type)}"
     raise at.error(f"{at.name} {what}, and this is {kind_of_value(value)}.", argument)
 
 
@@ -242,9 +237,9 @@ def _in_days(name: str, machine: Machine, at: Place, amount: Any) -> Any:
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": less,
-    "<=": at_most,
+    "<=": less_equal,
     ">": lambda x, y: less(y, x),
-    ">=": lambda x, y: at_most(y, x),
+    ">=": lambda x, y: less_equal(y, x),
     "=": equal,
     "!=": lambda x, y: not equal(x, y),
 }

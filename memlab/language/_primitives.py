@@ -12,8 +12,9 @@ A *strict* operation gives null when any argument is null, and its functions nev
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add, and_, eq, inv, le, lt, mul, neg, not_, or_, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,17 @@ __all__ = ["AGGREGATES", "PRIMITIVES", "Primitive"]
 
 @dataclass(frozen=True)
 class Primitive:
-    """``array`` takes values only; a non-strict operation also has ``masked``: (values, nulls) pairs to such a pair."""
+    """``array`` takes values only. A non-strict operation also has ``masked``, from (values, nulls) pairs to such a
+    pair, and ``nullable``, whether it can give null when these of its arguments can be.
+    """
 
-    name: str
     takes: tuple[Type, ...]
     gives: Type
     scalar: Callable[..., Any]
     column: Callable[..., pl.Expr]
     array: Callable[..., Any]
     masked: Callable[..., Any] | None = None
+    nullable: Callable[[Sequence[bool]], bool] = any
 
     @property
     def strict(self) -> bool:
@@ -69,7 +72,7 @@ def log1p(x: float) -> float:
 
 
 def sqrt(x: float) -> float:
-    return math.sqrt(x) if x >= 0.0 else math.nan
+    return math.sqrt(x) if x >= 0.0 else math.nan  # -0.0 stays -0.0
 
 
 def power(x: float, y: float) -> float:
@@ -103,7 +106,7 @@ def less(x: float, y: float) -> bool:
     return x < y or (y != y and x == x)
 
 
-def at_most(x: float, y: float) -> bool:
+def less_equal(x: float, y: float) -> bool:
     return x <= y or y != y
 
 
@@ -143,6 +146,23 @@ def either(x: bool | None, y: bool | None) -> bool | None:
     if x is True or y is True:
         return True
     return None if x is None or y is None else False
+
+
+def choose(test: bool | None, then: Any, otherwise: Any) -> Any:
+    """Null is not true."""
+    return then if test else otherwise
+
+
+def is_null(x: Any) -> bool:
+    return x is None
+
+
+def if_null(x: Any, y: Any) -> Any:
+    return y if x is None else x
+
+
+def _column_if(test: pl.Expr, then: pl.Expr, otherwise: pl.Expr) -> pl.Expr:
+    return pl.when(test).then(then).otherwise(otherwise)
 
 
 # Arrays. A mask is None where nothing can be null; only the operations below are given masks.
@@ -202,6 +222,10 @@ def _is_null_masked(a: Masked) -> Masked:
     return (np.zeros(np.shape(x), bool) if p is None else np.asarray(p)), None
 
 
+def _array_is_null(x: Any) -> Any:
+    return np.zeros(np.shape(x), bool)
+
+
 def _array_equal(x: Any, y: Any) -> Any:
     return np.logical_or(np.equal(x, y), np.logical_and(np.isnan(x), np.isnan(y)))
 
@@ -210,7 +234,7 @@ def _array_less(x: Any, y: Any) -> Any:
     return np.logical_not(np.logical_or(np.greater_equal(x, y), np.isnan(x)))
 
 
-def _array_at_most(x: Any, y: Any) -> Any:
+def _array_less_equal(x: Any, y: Any) -> Any:
     return np.logical_or(np.less_equal(x, y), np.isnan(y))
 
 
@@ -236,73 +260,38 @@ B: Type = "bool"
 S: Type = "str"
 
 PRIMITIVES: dict[str, Primitive] = {
-    p.name: p
-    for p in (
-        Primitive("+", (N, N), N, lambda x, y: x + y, lambda x, y: x + y, np.add),
-        Primitive("-", (N, N), N, lambda x, y: x - y, lambda x, y: x - y, np.subtract),
-        Primitive("*", (N, N), N, lambda x, y: x * y, lambda x, y: x * y, np.multiply),
-        Primitive("/", (N, N), N, divide, lambda x, y: x / y, np.divide),
-        Primitive("neg", (N,), N, lambda x: -x, lambda x: -x, np.negative),
-        Primitive("abs", (N,), N, abs, lambda x: x.abs(), np.absolute),
-        Primitive("exp", (N,), N, exp, lambda x: x.exp(), np.exp),
-        Primitive("log", (N,), N, log, lambda x: x.log(), np.log),
-        Primitive("log1p", (N,), N, log1p, lambda x: x.log1p(), np.log1p),
-        Primitive("sqrt", (N,), N, lambda x: x if x == 0.0 else sqrt(x), lambda x: x.sqrt(), np.sqrt),
-        Primitive("tanh", (N,), N, math.tanh, lambda x: x.tanh(), np.tanh),
-        Primitive("pow", (N, N), N, power, lambda x, y: x.pow(y), np.power),
-        Primitive("sign", (N,), N, sign, lambda x: x.sign(), _array_sign),
-        Primitive("floor", (N,), N, floor, lambda x: x.floor(), np.floor),
-        Primitive("ceil", (N,), N, ceil, lambda x: x.ceil(), np.ceil),
-        Primitive("clamp", (N, N, N), N, clamp, lambda x, low, high: x.clip(low, high), _array_clamp, _clamp_masked),
-        Primitive("min", (N, N), N, minimum, pl.min_horizontal, _array_minimum, _skip(_array_minimum)),
-        Primitive("max", (N, N), N, maximum, pl.max_horizontal, _array_maximum, _skip(_array_maximum)),
-        Primitive("=", (N, N), B, equal, lambda x, y: x == y, _array_equal),
-        Primitive("same", (S, S), B, lambda x, y: x == y, lambda x, y: x == y, np.equal),
-        Primitive("iff", (B, B), B, lambda x, y: x == y, lambda x, y: x == y, np.equal),
-        Primitive("<", (N, N), B, less, lambda x, y: x < y, _array_less),
-        Primitive("<=", (N, N), B, at_most, lambda x, y: x <= y, _array_at_most),
-        Primitive("not", (B,), B, lambda x: not x, lambda x: ~x, np.logical_not),
-        Primitive("and", (B, B), B, both, lambda x, y: x & y, np.logical_and, _and_masked),
-        Primitive("or", (B, B), B, either, lambda x, y: x | y, np.logical_or, _or_masked),
-    )
+    "+": Primitive((N, N), N, add, add, np.add),
+    "-": Primitive((N, N), N, sub, sub, np.subtract),
+    "*": Primitive((N, N), N, mul, mul, np.multiply),
+    "/": Primitive((N, N), N, divide, truediv, np.divide),
+    "neg": Primitive((N,), N, neg, neg, np.negative),
+    "abs": Primitive((N,), N, abs, pl.Expr.abs, np.absolute),
+    "exp": Primitive((N,), N, exp, pl.Expr.exp, np.exp),
+    "log": Primitive((N,), N, log, pl.Expr.log, np.log),
+    "log1p": Primitive((N,), N, log1p, pl.Expr.log1p, np.log1p),
+    "sqrt": Primitive((N,), N, sqrt, pl.Expr.sqrt, np.sqrt),
+    "tanh": Primitive((N,), N, math.tanh, pl.Expr.tanh, np.tanh),
+    "pow": Primitive((N, N), N, power, pl.Expr.pow, np.power),
+    "sign": Primitive((N,), N, sign, pl.Expr.sign, _array_sign),
+    "floor": Primitive((N,), N, floor, pl.Expr.floor, np.floor),
+    "ceil": Primitive((N,), N, ceil, pl.Expr.ceil, np.ceil),
+    "clamp": Primitive((N, N, N), N, clamp, pl.Expr.clip, _array_clamp, _clamp_masked, lambda null: null[0]),
+    "min": Primitive((N, N), N, minimum, pl.min_horizontal, _array_minimum, _skip(_array_minimum), all),
+    "max": Primitive((N, N), N, maximum, pl.max_horizontal, _array_maximum, _skip(_array_maximum), all),
+    "=": Primitive((N, N), B, equal, eq, _array_equal),
+    "same": Primitive((S, S), B, eq, eq, np.equal),
+    "iff": Primitive((B, B), B, eq, eq, np.equal),
+    "<": Primitive((N, N), B, less, lt, _array_less),
+    "<=": Primitive((N, N), B, less_equal, le, _array_less_equal),
+    "not": Primitive((B,), B, not_, inv, np.logical_not),
+    "and": Primitive((B, B), B, both, and_, np.logical_and, _and_masked),
+    "or": Primitive((B, B), B, either, or_, np.logical_or, _or_masked),
+    # of any type
+    "if": Primitive((B, N, N), N, choose, _column_if, np.where, _if_masked, lambda null: null[1] or null[2]),
+    "null?": Primitive((N,), B, is_null, pl.Expr.is_null, _array_is_null, _is_null_masked, lambda null: False),
+    "if-null": Primitive((N, N), N, if_null, pl.coalesce, lambda x, y: x, _if_null_masked, all),
 }
-"""``same`` and ``iff`` are ``=`` on strings and on booleans. ``if``, ``null?`` and ``if-null`` take any type, see
-below.
-"""
-
-ANY: dict[str, Primitive] = {
-    p.name: p
-    for p in (
-        Primitive(
-            "if",
-            (B, N, N),
-            N,
-            lambda c, a, b: a if c else b,
-            lambda c, a, b: pl.when(c).then(a).otherwise(b),
-            np.where,
-            _if_masked,
-        ),
-        Primitive(
-            "null?",
-            (N,),
-            B,
-            lambda x: x is None,
-            lambda x: x.is_null(),
-            lambda x: np.zeros(np.shape(x), bool),
-            _is_null_masked,
-        ),
-        Primitive(
-            "if-null",
-            (N, N),
-            N,
-            lambda x, y: y if x is None else x,
-            lambda x, y: pl.coalesce(x, y),
-            lambda x, y: x,
-            _if_null_masked,
-        ),
-    )
-}
-PRIMITIVES |= ANY
+"""``same`` and ``iff`` are ``=`` on strings and on booleans."""
 
 AGGREGATES = (
     "slate-min",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from memlab.language._dag import Node, Value
+from memlab.language._words import quoted
 
 __all__ = ["LIMIT", "chain", "clauses", "literal", "number", "render", "scaled", "shown", "source", "written_as"]
 
@@ -73,7 +74,7 @@ def literal(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return number(value)
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return quoted(value)
 
 
 def shown(value: Value) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "RESPELLED",
     "UNITS",
     "canonical",
+    "quoted",
 ]
 
 DIRECT: Final = ("abs", "exp", "log", "log1p", "sqrt", "tanh", "pow", "sign", "floor", "ceil", "clamp", "not")
@@ -93,3 +94,8 @@ def canonical(name: str) -> str:
     'recency-ms'
     """
     return name.replace("_", "-") if len(name) > 1 else name
+
+
+def quoted(text: str) -> str:
+    """A string as a literal of the dialect."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -79,7 +79,7 @@ def test_other_arguments_are_one_value_of_the_whole_slate() -> None:
     assert policy.weights({"limit": [None, None], "access": [1.0, 2.0]}, 2).tolist() == [0, 1]
     assert policy.weights({"limit": [math.nan, math.nan], "access": [1.0, 2.0]}, 2).tolist() == [0, 0]
     for differing in ([1.0, 0.0], [None, 0.0], [0.0, math.nan], [math.nan, 0.0]):
-        with pytest.raises(InputError, match="limit stands for one value of the whole slate, and its rows differ"):
+        with pytest.raises(InputError, match="limit is one value of the whole slate, and its rows differ"):
             policy.weights({"limit": differing, "access": [1.0, 2.0]}, 2)
 
 
