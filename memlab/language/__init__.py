@@ -25,13 +25,20 @@ from memlab.language._edit import (
 )
 from memlab.language._explain import Branch, Explanation, Term
 from memlab.language._highlight import highlight
-from memlab.language._pack import PackSource, Setting, read_header, read_pack, read_policy_form, read_setting
+from memlab.language._pack import (
+    PackSource,
+    Setting,
+    read_header,
+    read_pack,
+    read_policy_form,
+    read_setting,
+    with_setting,
+)
 from memlab.language._params import Param
 from memlab.language._parsed import PolicyForm, slot_of
 from memlab.language._policy import DIALECT, Policy, compile_policy
 from memlab.language._reader import Form, Text, read_forms
 from memlab.language._sensitivity import Sensitivity, SlateSensitivity
-from memlab.language._setting import with_setting
 from memlab.language._signature import Input, InputType, Returns, Signature, Type
 from memlab.language._tree import Tree, TreeNode
 from memlab.language._why import FeatureGap, TermGap, Why

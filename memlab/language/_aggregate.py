@@ -90,22 +90,22 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
     with np.errstate(all="ignore"):
         if op == "slate-mean":
             total = np.bincount(dense, weights=np.where(missing, 0.0, ordered), minlength=len(starts))
-            return _spread(total / count, empty, dense, order)
+            return _per_row(total / count, empty, dense, order)
         if op == "slate-rank":
             ranked = np.lexsort((np.where(missing, np.inf, -ordered), missing, dense))
             rank = np.empty(size)
             rank[ranked] = np.arange(size) - starts[dense] + 1.0
-            return _restore(np.where(missing, np.nan, rank), order), nulls
+            return _in_row_order(np.where(missing, np.nan, rank), order), nulls
         least = np.minimum.reduceat(np.where(missing, np.inf, ordered), starts)
         if op == "slate-min":
-            return _spread(least, empty, dense, order)
+            return _per_row(least, empty, dense, order)
         greatest = np.maximum.reduceat(np.where(missing, -np.inf, ordered), starts)
         if op == "slate-max":
-            return _spread(greatest, empty, dense, order)
+            return _per_row(greatest, empty, dense, order)
         assert op == "min-max"
         low, high = least[dense], greatest[dense]
         scaled = np.where(low == high, 0.0, (ordered - low) / (high - low))
-        return _restore(np.where(missing, np.nan, scaled), order), nulls
+        return _in_row_order(np.where(missing, np.nan, scaled), order), nulls
 
 
 def _min_max(values: Floats) -> Floats | None:
@@ -137,7 +137,7 @@ def interpreted(program: SlateProgram, columns: Mapping[str, Sequence[Value]], s
     return result
 
 
-def _restore(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
+def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
     if order is None:
         return values
     result = np.empty_like(values)
@@ -145,10 +145,10 @@ def _restore(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
     return result
 
 
-def _spread(
+def _per_row(
     values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
 ) -> tuple[Floats, Bools | None]:
-    result = _restore(values[dense], order)
+    result = _in_row_order(values[dense], order)
     if not empty.any():
         return result, None
     null = empty[dense]

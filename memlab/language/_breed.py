@@ -130,7 +130,7 @@ def mutate(
     >>> mutate(policy, np.random.default_rng(1), kinds=["constant"]).policy.source
     '(fn [x] (* 2.218 x))'
     """
-    _breedable(policy)
+    _check_breedable(policy)
     if edits < 1 or tries < 1 or max_nodes < 1 or not 0 < scale <= 10:
         raise InputError("edits, tries and max_nodes are at least 1, and scale lies in 0..10.")
     wanted = tuple(MUTATIONS) if kinds is None else tuple(kinds)
@@ -142,7 +142,9 @@ def mutate(
     summaries: list[str] = []
     count = 0
     for _ in range(edits):
-        child, edit, spent = _bred(policy, partial(_drawn, _Parent(policy, rng, scale), wanted), tries, max_nodes)
+        child, edit, spent = _first_valid(
+            policy, partial(_draw_edit, _Parent(policy, rng, scale), wanted), tries, max_nodes
+        )
         count += spent
         if edit is not None:
             policy = child
@@ -158,20 +160,20 @@ def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int 
 
     Raises ``InputError`` for a policy over lists.
     """
-    _breedable(a)
-    _breedable(b)
+    _check_breedable(a)
+    _check_breedable(b)
     if tries < 1 or max_nodes < 1:
         raise InputError("tries and max_nodes are at least 1.")
     parent, donor = _Parent(a, rng, 0.0), _Parent(b, rng, 0.0)
-    child, edit, spent = _bred(a, lambda: _transplant(parent, donor), tries, max_nodes)
+    child, edit, spent = _first_valid(a, lambda: _transplant(parent, donor), tries, max_nodes)
     return Offspring(child, () if edit is None else (edit.summary,), spent)
 
 
-def _drawn(parent: _Parent, kinds: tuple[str, ...]) -> _Edit | None:
+def _draw_edit(parent: _Parent, kinds: tuple[str, ...]) -> _Edit | None:
     return MUTATIONS[parent.pick(kinds)](parent)
 
 
-def _breedable(policy: Policy) -> None:
+def _check_breedable(policy: Policy) -> None:
     lists = [a.text for a in parsed(policy).parts.arguments if a.text in policy.signature.lists]
     if lists:
         raise InputError(
@@ -180,7 +182,7 @@ def _breedable(policy: Policy) -> None:
         )
 
 
-def _bred(
+def _first_valid(
     policy: Policy, draw: Callable[[], _Edit | None], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
     """The first candidate that compiles, fits and differs, or the parent."""

@@ -34,14 +34,14 @@ def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str,
     if not policy.fields:
         return ()
     dag, known = Dag(), dict(given)
-    made: dict[int, Node] = {}
+    rebuilt: dict[int, Node] = {}
     for node in reachable(*policy.root.args):
-        made[node.index] = _again(dag, node, tuple(made[a.index] for a in node.args), known)
-    ends = (made[node.index] for node in policy.root.args)
+        rebuilt[node.index] = _rebuilt(dag, node, tuple(rebuilt[a.index] for a in node.args), known)
+    ends = (rebuilt[node.index] for node in policy.root.args)
     return tuple(name for name, end in zip(policy.fields, ends, strict=True) if (end.op, end.value) != ("input", name))
 
 
-def _again(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:
+def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:
     """The same operation on these arguments, which may have become constants."""
     op = node.op
     if op == "const":

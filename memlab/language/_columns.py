@@ -16,6 +16,7 @@ lazy query gives each thread a share of the rows, which may be a single one (see
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import eq, ge, gt
 from typing import Any
 
 import numpy as np
@@ -24,27 +25,21 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.language._aggregate import Slates, aggregate, interpreted
+from memlab.language._check import kind_of
 from memlab.language._dag import Node, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.language._row import RowProgram, aggregate_name
 from memlab.language._words import canonical
 
-__all__ = ["ColumnProgram"]
+__all__ = ["DTYPES", "ColumnProgram"]
 
-_DTYPES: dict[str | None, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String, None: pl.Float64}
-_WANTED = {"num": "numbers", "bool": "booleans", "str": "strings"}
+DTYPES: dict[str | None, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String, None: pl.Float64}
 _MAX_CHAIN = 24
 """Polars walks an expression recursively, several times: a deeper chain is cut into columns."""
 _MAX_COMPARISONS = 12
 """A million strings against 12 words: 11 ms by comparisons, 19 by a lookup; against 28: 21 and 11."""
-_MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
-    "=": lambda x, c: x == c,
-    "same": lambda x, c: x == c,
-    "iff": lambda x, c: x == c,
-    "<": lambda x, c: x > c,
-    "<=": lambda x, c: x >= c,
-}
+_MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {"=": eq, "same": eq, "iff": eq, "<": gt, "<=": ge}
 """Comparisons with the constant on the right. On the left of a ``when`` that is the same for all rows, Polars 2.1 gives
 one row."""
 _FLAGS = pl.QueryOptFlags.none()
@@ -83,7 +78,7 @@ class ColumnProgram:
             i = node.index
             ready[i], chain[i] = 0, 0
             if node.op == "const":
-                read[i] = pl.lit(node.value, dtype=_DTYPES[node.type])
+                read[i] = pl.lit(node.value, dtype=DTYPES[node.type])
                 continue
             read[i] = pl.col(f"n{i}")
             if node.op in ("input", "record"):
@@ -130,7 +125,7 @@ class ColumnProgram:
     ) -> list[pl.Series]:
         base = self._base(frame)
         if frame.height == 0:
-            return [pl.Series(name, [], dtype=_DTYPES[node.type]) for name, node in wanted]
+            return [pl.Series(name, [], dtype=DTYPES[node.type]) for name, node in wanted]
         if all(node.constant for _, node in wanted):
             return [_repeated(name, node, frame.height) for name, node in wanted]
         if frame.height == 1:
@@ -139,7 +134,7 @@ class ColumnProgram:
             program = RowProgram(self.root, {})
             value = program.value(program.run(given, found))
             values = value if isinstance(value, dict) else {wanted[0][0]: value}
-            return [pl.Series(name, [values[name]], dtype=_DTYPES[node.type]) for name, node in wanted]
+            return [pl.Series(name, [values[name]], dtype=DTYPES[node.type]) for name, node in wanted]
         work = self._evaluate(base, frame, by, order, len(self.plain))
         read = [pl.col(f"n{node.index}").alias(name) for name, node in wanted if not node.constant]
         done = _collected(work.select(read))
@@ -186,7 +181,7 @@ class ColumnProgram:
 
 
 def _repeated(name: str, node: Node, height: int) -> pl.Series:
-    return pl.Series(name, [node.value], dtype=_DTYPES[node.type]).new_from_index(0, height)
+    return pl.Series(name, [node.value], dtype=DTYPES[node.type]).new_from_index(0, height)
 
 
 def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
@@ -213,8 +208,8 @@ def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
     else:
         fits = dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
     if not (fits or dtype == pl.Null):
-        raise InputError(f"Column {name} holds {dtype}; the feature is of {_WANTED[str(type)]}.")
-    return series.cast(_DTYPES[type])
+        raise InputError(f"Column {name} holds {dtype}; the feature is {kind_of(type)}.")
+    return series.cast(DTYPES[type])
 
 
 def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) -> Slates:

@@ -27,11 +27,11 @@ from memlab.language._machine import (
     FUNCTIONS,
     MAX_ITEMS,
     Code,
+    Distribution,
     Environment,
     Function,
     Machine,
     Place,
-    Spread,
     expect,
     holds,
     kind_of_value,
@@ -113,7 +113,7 @@ class ListProgram:
             picked = self.code.run(machine, env)
         except RecursionError:
             raise machine.limit("nests functions too deeply", self.place, _NO_RECURSION) from None
-        for value, probability in picked.outcomes if picked.__class__ is Spread else ((picked, 1.0),):
+        for value, probability in picked.outcomes if picked.__class__ is Distribution else ((picked, 1.0),):
             if value is not None and value.__class__ is not float:
                 raise self.place.error(f"{slot} returns an index: a number, and this is {kind_of_value(value)}.")
             if value is not None and 0.0 <= value < size and value.is_integer():
@@ -238,8 +238,8 @@ class _Compiler(Checker):
         self.check_recursion(form)
         name = ALIASES.get(form.text, form.text)
         if name in FUNCTIONS:
-            least, most = FUNCTIONS[name].least, FUNCTIONS[name].most
-            return self.as_value(form, range(max(least, 1), min(most or 3, 3) + 1))
+            fewest, most = FUNCTIONS[name].fewest, FUNCTIONS[name].most
+            return self.as_value(form, range(max(fewest, 1), min(most or 3, 3) + 1))
         if name in ("and", "or", "if-null"):
             return self.as_value(form, (2,))
         if form.text in self.helpers:
@@ -304,7 +304,7 @@ class _Compiler(Checker):
     def function(self, name: str, form: Form, scope: _Scope) -> Code:
         """A call of one of ``FUNCTIONS``. A literal of the wrong type is found before anything runs."""
         function, at = FUNCTIONS[name], self.place(form)
-        forms = self.arity(form, function.least, function.most)
+        forms = self.arity(form, function.fewest, function.most)
         if name in ("length", "empty?") and forms[0].kind == "symbol":
             argument = self.given.get(id(scope.names.get(forms[0].text)))
             if argument in self.signature.lists:  # the length of an argument is the slate's: it reads no column
@@ -336,8 +336,8 @@ def _applied(function: Callable[..., Any], codes: Sequence[Code], at: Place) -> 
     def run(machine: Machine, env: Environment) -> Any:
         values = [run(machine, env) for run in runs]
         for value in values:
-            if value.__class__ is Spread:
-                return machine.settle(values, lambda plain: function(machine, at, *plain), at)
+            if value.__class__ is Distribution:
+                return machine.over_outcomes(values, lambda plain: function(machine, at, *plain), at)
         return function(machine, at, *values)
 
     if len(runs) != 2:
@@ -346,8 +346,8 @@ def _applied(function: Callable[..., Any], codes: Sequence[Code], at: Place) -> 
 
     def run_pair(machine: Machine, env: Environment) -> Any:  # what filters do for each item: half the time of run
         x, y = left(machine, env), right(machine, env)
-        if x.__class__ is Spread or y.__class__ is Spread:
-            return machine.settle((x, y), lambda plain: function(machine, at, *plain), at)
+        if x.__class__ is Distribution or y.__class__ is Distribution:
+            return machine.over_outcomes((x, y), lambda plain: function(machine, at, *plain), at)
         return function(machine, at, x, y)
 
     return Code(run_pair, cost)
@@ -366,8 +366,8 @@ def _after(first: Code, rest: Callable[[Any, Machine, Environment], Any], at: Pl
 
     def run(machine: Machine, env: Environment) -> Any:
         value = start(machine, env)
-        if value.__class__ is Spread:
-            return machine.settle((value,), lambda values: rest(values[0], machine, env), at, cost)
+        if value.__class__ is Distribution:
+            return machine.over_outcomes((value,), lambda values: rest(values[0], machine, env), at, cost)
         return rest(value, machine, env)
 
     return Code(run, 1 + first.cost + cost)
@@ -503,7 +503,7 @@ def _lazy(decides: Callable[[Any], bool], combine: Callable[[Any, Any], Any], ty
                 if decides(checked(x, place - 1)):
                     return x
                 y = right.run(machine, env)
-                return machine.settle((y,), lambda values: combine(x, checked(values[0], place)), at)
+                return machine.over_outcomes((y,), lambda values: combine(x, checked(values[0], place)), at)
 
             return _after(left, rest, at, right.cost)
 

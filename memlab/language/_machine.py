@@ -1,8 +1,8 @@
 """What runs a policy over lists: its values, its functions, probabilities, and fuel.
 
-A value is a float, bool, str, null (None), a list (a tuple) or a function. What is random is a ``Spread``: every
-possible value with its probability. Spreads never enter a list, a name or a function: what uses a value enumerates
-its outcomes and merges equal results, so a bound name is drawn once, and twenty summed coin flips are 21
+A value is a float, bool, str, null (None), a list (a tuple) or a function. What is random is a ``Distribution``: every
+possible value with its probability. Distributions never enter a list, a name or a function: what uses a value
+enumerates its outcomes and merges equal results, so a bound name is drawn once, and twenty summed coin flips are 21
 outcomes.
 
 A step of fuel is one form of a function's body each time it is applied, or one item that is touched. It is paid before
@@ -29,12 +29,12 @@ __all__ = [
     "FUNCTIONS",
     "MAX_ITEMS",
     "Code",
+    "Distribution",
     "Environment",
     "Function",
     "ListFunction",
     "Machine",
     "Place",
-    "Spread",
     "expect",
     "holds",
     "kind_of_value",
@@ -69,7 +69,7 @@ class Function(NamedTuple):
     env: Environment = ()
 
 
-class Spread(NamedTuple):
+class Distribution(NamedTuple):
     """A random value: two or more (value, probability), no value twice."""
 
     outcomes: tuple[tuple[Any, float], ...]
@@ -156,32 +156,34 @@ class Machine:
         env = function.env
         return [run(self, env + row) for row in rows]
 
-    def settle(self, values: Sequence[Any], finish: Callable[[Sequence[Any]], Any], at: Place, cost: int = 1) -> Any:
+    def over_outcomes(
+        self, values: Sequence[Any], finish: Callable[[Sequence[Any]], Any], at: Place, cost: int = 1
+    ) -> Any:
         """``finish`` of plain values: for each combination of the outcomes of ``values``, merged.
 
         ``cost`` is what a run of ``finish`` visits besides: it runs once for each combination.
         """
-        chancy = [i for i, v in enumerate(values) if v.__class__ is Spread]
-        if not chancy:
+        random = [i for i, v in enumerate(values) if v.__class__ is Distribution]
+        if not random:
             return finish(values)
-        count = math.prod(len(values[i].outcomes) for i in chancy)
+        count = math.prod(len(values[i].outcomes) for i in random)
         if count > MAX_ITEMS:
             raise self.limit(f"leaves more than {MAX_ITEMS:,} possibilities to chance", at)
         self.spend(count * (len(values) + cost), at)
         parts: list[tuple[Any, float]] = []
-        for combination in product(*[values[i].outcomes for i in chancy]):
+        for combination in product(*[values[i].outcomes for i in random]):
             filled, probability = list(values), 1.0
-            for i, (value, p) in zip(chancy, combination, strict=True):
+            for i, (value, p) in zip(random, combination, strict=True):
                 filled[i] = value
                 probability *= p
             parts.append((finish(filled), probability))
-        return self.mix(parts, at)
+        return self.mixture(parts, at)
 
-    def mix(self, parts: Iterable[tuple[Any, float]], at: Place) -> Any:
+    def mixture(self, parts: Iterable[tuple[Any, float]], at: Place) -> Any:
         """The distribution that gives each part with its probability; a plain value if only one is possible."""
         merged: dict[object, tuple[Any, float]] = {}
         for part, weight in parts:
-            outcomes = part.outcomes if part.__class__ is Spread else ((part, 1.0),)
+            outcomes = part.outcomes if part.__class__ is Distribution else ((part, 1.0),)
             self.spend(len(outcomes), at)
             for value, p in outcomes:
                 if value.__class__ is tuple:
@@ -192,7 +194,7 @@ class Machine:
                 merged[key] = (value, merged.get(key, (value, 0.0))[1] + p * weight)
         if len(merged) > MAX_ITEMS:
             raise self.limit(f"leaves more than {MAX_ITEMS:,} possibilities to chance", at)
-        return next(iter(merged.values()))[0] if len(merged) == 1 else Spread(tuple(merged.values()))
+        return next(iter(merged.values()))[0] if len(merged) == 1 else Distribution(tuple(merged.values()))
 
 
 def _key(value: Any) -> object:
@@ -320,7 +322,7 @@ def _map(machine: Machine, at: Place, function: Any, *lists: Any) -> Any:
     for i, items in enumerate(lists, 1):
         expect(items, "list", at, i)
     results = machine.each(at, function, list(zip(*lists, strict=False)), len(lists))
-    return machine.settle(results, lambda values: machine.make(values, len(values), at), at)
+    return machine.over_outcomes(results, lambda values: machine.make(values, len(values), at), at)
 
 
 def _filter(machine: Machine, at: Place, function: Any, items: Any) -> Any:
@@ -331,7 +333,7 @@ def _filter(machine: Machine, at: Place, function: Any, items: Any) -> Any:
         chosen = [i for i, test in zip(items, found, strict=True) if test is True or holds(test, at)]
         return machine.make(chosen, len(items), at)
 
-    return machine.settle(tests, kept, at)
+    return machine.over_outcomes(tests, kept, at)
 
 
 def _reduce(machine: Machine, at: Place, function: Any, *rest: Any) -> Any:
@@ -346,7 +348,7 @@ def _reduce(machine: Machine, at: Place, function: Any, *rest: Any) -> Any:
         def step(values: Sequence[Any], item: Any = item) -> Any:
             return body.run(machine, (*function.env, values[0], item))
 
-        gathered = machine.settle((gathered,), step, at, body.cost)
+        gathered = machine.over_outcomes((gathered,), step, at, body.cost)
     return gathered
 
 
@@ -359,7 +361,7 @@ def _keyed(finish: Finish, machine: Machine, at: Place, *arguments: Any) -> Any:
     items = expect(arguments[-1], "list", at, len(arguments) - 1)
     machine.spend(len(items), at)
     keys = items if len(arguments) == 1 else machine.each(at, arguments[0], [(item,) for item in items])
-    return machine.settle(keys, lambda values: finish(machine, at, items, values), at)
+    return machine.over_outcomes(keys, lambda values: finish(machine, at, items, values), at)
 
 
 def _sort(machine: Machine, at: Place, items: tuple[Any, ...], keys: Sequence[Any]) -> Any:
@@ -402,7 +404,7 @@ def _quantified(
 
 def _choice(machine: Machine, at: Place, items: Any) -> Any:
     expect(items, "list", at, 0)
-    return machine.mix([(item, 1.0 / len(items)) for item in items], at) if items else None
+    return machine.mixture([(item, 1.0 / len(items)) for item in items], at) if items else None
 
 
 def _flip(machine: Machine, at: Place, chance: Any) -> Any:
@@ -410,14 +412,14 @@ def _flip(machine: Machine, at: Place, chance: Any) -> Any:
         return None
     if not 0.0 <= chance <= 1.0:
         raise at.error(f"flip takes a probability from 0 to 1, and this is {chance:g}.", 0)
-    return Spread(((True, chance), (False, 1.0 - chance))) if 0.0 < chance < 1.0 else chance == 1.0
+    return Distribution(((True, chance), (False, 1.0 - chance))) if 0.0 < chance < 1.0 else chance == 1.0
 
 
 class ListFunction(NamedTuple):
     """A function that looks at all its arguments; ``takes`` is their type where a literal can be checked early."""
 
     run: Callable[..., Any]
-    least: int
+    fewest: int
     most: int | None
     takes: str | None = None
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memlab.errors import PolicyNameError, PolicySyntaxError, PolicyTypeError
+from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, PolicyTypeError
 from memlab.language._definition import definition
 from memlab.language._hash import digest, source_hash
 from memlab.language._library import helper, named
@@ -23,8 +23,9 @@ from memlab.language._params import Param, declared_param
 from memlab.language._parsed import PolicyForm
 from memlab.language._policy import DIALECT
 from memlab.language._reader import Form, Text, read_forms
+from memlab.language._writer import write_data
 
-__all__ = ["PackSource", "Setting", "blanked", "read_header", "read_pack", "read_policy_form", "read_setting"]
+__all__ = ["PackSource", "Setting", "read_header", "read_pack", "read_policy_form", "read_setting", "with_setting"]
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
@@ -68,7 +69,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     >>> pack.name, pack.settings["seeds"].value
     ('tiny', 10.0)
     """
-    text = blanked(text)
+    text = _blanked(text)
     source = Text(text, None, file)
     forms = read_forms(source, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
@@ -116,7 +117,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     )
 
 
-def blanked(text: str) -> str:
+def _blanked(text: str) -> str:
     """The text without the line that is for Hy alone; nothing here imports. As blanks it leaves every place
     where it was.
     """
@@ -169,3 +170,19 @@ def read_policy_form(form: Form, source: Text) -> PolicyForm:
     return PolicyForm(
         parts.name, inputs, parts.doc, text, source.line(form.start), source_hash(inputs, parts.body), form, source
     )
+
+
+def with_setting(source: str, name: str, value: float | str | bool) -> str:
+    """The text of a pack with ``(setting name value)``, in the place of the one that it has or after its header.
+
+    >>> with_setting('(pack tiny "One setting.")\\n(setting seeds 10)', "seeds", 5)
+    '(pack tiny "One setting.")\\n(setting seeds 5)'
+    """
+    forms = read_forms(Text(_blanked(source)), characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
+    if not forms or forms[0].head != "pack":
+        raise InputError("A setting belongs into the text of a pack, which begins with (pack name).")
+    written = f"(setting {name} {write_data(value)})"
+    for form in forms:
+        if form.head == "setting" and len(form.items) == 3 and form.items[1].text == name:
+            return source[: form.start] + written + source[form.stop :]
+    return f"{source[: forms[0].stop]}\n{written}{source[forms[0].stop :]}"

@@ -22,7 +22,7 @@ import polars as pl
 
 from memlab.display import bar, table
 from memlab.errors import InputError
-from memlab.language._columns import ColumnProgram
+from memlab.language._columns import DTYPES, ColumnProgram
 from memlab.language._dag import Value
 from memlab.language._row import RowProgram
 from memlab.language._signature import Signature
@@ -36,7 +36,6 @@ _STEP = 1e-3
 large enough that the difference of two scores keeps ten digits."""
 _LOW, _HIGH = 0.1, 0.9
 _WORDS = 20
-_DTYPES: dict[str, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String}
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ class Scorer(NamedTuple):
     def given(self, item: Mapping[str, object]) -> pl.DataFrame:
         """One item as a frame of one row."""
         registers = self.row.run(item, None)
-        columns = [pl.Series(name, [registers[i]], dtype=_DTYPES[str(type)]) for i, name, type in self.row.inputs]
+        columns = [pl.Series(name, [registers[i]], dtype=DTYPES[str(type)]) for i, name, type in self.row.inputs]
         return pl.DataFrame(columns) if columns else pl.DataFrame({self.order: [0]})
 
     def score_with(self, context: pl.DataFrame, row: int, name: str, values: Sequence[Value]) -> list[Value]:
@@ -224,7 +223,7 @@ class Scorer(NamedTuple):
             return []
         places = np.arange(len(values)) * context.height + row
         column = pl.concat([context.get_column(name)] * len(values))
-        column = column.scatter(places, pl.Series(values, dtype=_DTYPES[self.types[name]]))
+        column = column.scatter(places, pl.Series(values, dtype=DTYPES[self.types[name]]))
         tiled = pl.concat([context] * len(values)).with_columns(
             column.alias(name), pl.Series("\x00slate", np.repeat(np.arange(len(values)), context.height))
         )
@@ -286,7 +285,7 @@ def slate_sensitivity(scorer: Scorer, slate: pl.DataFrame, *, top: int) -> Slate
     effects = []
     for name, type in scorer.types.items():
         to = _typical(base.get_column(name), type)
-        same = pl.Series(name, [to], dtype=_DTYPES[type]).new_from_index(0, base.height)
+        same = pl.Series(name, [to], dtype=DTYPES[type]).new_from_index(0, base.height)
         new = scorer.score(base.with_columns(same))
         changed = float(now.ne_missing(new).mean() or 0.0)  # type: ignore[arg-type]
         if now.dtype == pl.String:

@@ -142,7 +142,7 @@ class Grammar:
                 if type in special[0]:
                     rules += [self._special(special[1], type)] * special[2]
             elif head in SET_TESTS:
-                if type == SET_TESTS[head]:
+                if type == SET_TESTS[head].gives:
                     rules.append(self._set_test(head))
             elif head in AGGREGATES:
                 if type == "num":
@@ -192,7 +192,7 @@ class Grammar:
     def _set_test(self, head: str) -> Callable[[int, dict[str, str]], str]:
         def rule(depth: int, env: dict[str, str]) -> str:
             if not self.sets or "" in env:
-                return self.leaf(SET_TESTS[head], env)
+                return self.leaf(SET_TESTS[head].gives, env)
             dice, tags = self.dice, self.dice.choice(("tags", "query-tags", "query_tags"))
             words = [f'"{dice.choice(TAGS)}"' for _ in range(dice.randint(1, 3))]
             if head == "has":
