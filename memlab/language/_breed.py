@@ -77,6 +77,10 @@ class _Edit:
     values: Mapping[str, float] = field(default_factory=dict)
 
 
+class _NoPlaceError(Exception):
+    """The policy has no place for a change of this kind."""
+
+
 class _Parent:
     """What the operators draw from."""
 
@@ -87,9 +91,11 @@ class _Parent:
         self.tunable = [literal for literal in literals(policy) if not literal.structural]
 
     def pick(self, options: Iterable[Any]) -> Any:
-        """One of the options, or None."""
+        """One of the options, of which there must be one."""
         choices = list(options)
-        return choices[int(self.rng.integers(len(choices)))] if choices else None
+        if not choices:
+            raise _NoPlaceError
+        return choices[int(self.rng.integers(len(choices)))]
 
     def env(self, tree: Subtree) -> Env:
         return self.sites[tree.span].env
@@ -169,7 +175,7 @@ def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int 
     return Offspring(child, () if edit is None else (edit.summary,), spent)
 
 
-def _draw_edit(parent: _Parent, kinds: tuple[str, ...]) -> _Edit | None:
+def _draw_edit(parent: _Parent, kinds: tuple[str, ...]) -> _Edit:
     return MUTATIONS[parent.pick(kinds)](parent)
 
 
@@ -183,17 +189,15 @@ def _check_breedable(policy: Policy) -> None:
 
 
 def _first_valid(
-    policy: Policy, draw: Callable[[], _Edit | None], tries: int, max_nodes: int
+    policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
     """The first candidate that compiles, fits and differs, or the parent."""
     size = len(reachable(policy.root))
     for spent in range(1, tries + 1):
-        edit = draw()
-        if edit is None:
-            continue
         try:
+            edit = draw()
             child = edited(policy, edit.changes, arguments=edit.arguments, helpers=edit.helpers, values=edit.values)
-        except PolicyError:
+        except (_NoPlaceError, PolicyError):
             # types of names under let, closed vocabularies and limits are the checker's to judge
             continue
         grown_to = len(reachable(child.root))
@@ -202,55 +206,47 @@ def _first_valid(
     return policy, None, tries
 
 
-# The operators. Each gives a candidate, or None where the policy has no place for it.
+# The operators. Each gives a candidate, or raises _NoPlaceError.
 
 
-def _constant(parent: _Parent) -> _Edit | None:
-    literal: NumericLiteral | None = parent.pick(parent.tunable)
-    if literal is None:
-        return None
+def _constant(parent: _Parent) -> _Edit:
+    literal: NumericLiteral = parent.pick(parent.tunable)
     text = _perturbed(literal.value, parent)
-    return None if text is None else _Edit(f"constant: {literal.source} -> {text}", {literal.span: text})
+    return _Edit(f"constant: {literal.source} -> {text}", {literal.span: text})
 
 
-def _parameter(parent: _Parent) -> _Edit | None:
+def _parameter(parent: _Parent) -> _Edit:
     param = parent.pick(parent.policy.params.values())
-    if param is None:
-        return None
     if param.value == 0.0:
         moved = parent.scale * float(parent.rng.standard_normal())
     else:
         moved = param.value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     value = float(np.clip(moved, param.low, param.high))
     if not math.isfinite(value):
-        return None
+        raise _NoPlaceError
     return _Edit(f"parameter: {param.name} {number(param.value)} -> {number(value)}", values={param.name: value})
 
 
-def _leaf(parent: _Parent) -> _Edit | None:
+def _leaf(parent: _Parent) -> _Edit:
     tree = parent.pick(tree for tree in parent.trees if not parent.sites[tree.span].form.items)
-    return None if tree is None else parent.put("leaf", tree, leaf(tree.type, parent.scope(tree), parent.rng))
+    return parent.put("leaf", tree, leaf(tree.type, parent.scope(tree), parent.rng))
 
 
-def _operator(parent: _Parent) -> _Edit | None:
+def _operator(parent: _Parent) -> _Edit:
     tree = parent.pick(tree for tree in parent.trees if _group(parent.call(tree)))
-    if tree is None:
-        return None
     form = parent.sites[tree.span].form
     head = form.items[0]
     other = parent.pick(op for op in _group(form) if op != ALIASES.get(head.text, head.text))
     return _Edit(f"operator: {head.text} -> {other}", {Span(head.start, head.stop): other})
 
 
-def _grow(parent: _Parent) -> _Edit | None:
+def _grow(parent: _Parent) -> _Edit:
     tree = parent.pick(parent.trees)
-    return None if tree is None else parent.put("grow", tree, grown(tree.type, 2, parent.scope(tree), parent.rng))
+    return parent.put("grow", tree, grown(tree.type, 2, parent.scope(tree), parent.rng))
 
 
-def _wrap(parent: _Parent) -> _Edit | None:
+def _wrap(parent: _Parent) -> _Edit:
     tree = parent.pick(tree for tree in parent.trees if not tree.source.startswith("'"))
-    if tree is None:
-        return None
     scope = parent.scope(tree)
     # a comment at the end of the subtree cannot swallow what follows: a form ends before it
     choice = "(if {test} {it} {other})"
@@ -268,34 +264,28 @@ def _wrap(parent: _Parent) -> _Edit | None:
     return parent.put("wrap", tree, text)
 
 
-def _hoist(parent: _Parent) -> _Edit | None:
+def _hoist(parent: _Parent) -> _Edit:
     tree = parent.pick(tree for tree in parent.trees if parent.call(tree) is not None)
-    if tree is None:
-        return None
     depth = len(tree.path)
     below = [t for t in parent.trees if t.type == tree.type and len(t.path) > depth and t.path[:depth] == tree.path]
     inner = parent.pick(below)
-    return None if inner is None else parent.put("hoist", tree, inner.source)
+    return parent.put("hoist", tree, inner.source)
 
 
-def _swap(parent: _Parent) -> _Edit | None:
+def _swap(parent: _Parent) -> _Edit:
     tree = parent.pick(parent.trees)
-    if tree is None or not tree.path:
-        return None
+    if not tree.path:
+        raise _NoPlaceError
     other = parent.pick(
         t for t in parent.trees if t.path[:-1] == tree.path[:-1] and t.type == tree.type and t is not tree
     )
-    if other is None:
-        return None
     summary = f"swap: {_short(tree.source)} and {_short(other.source)}"
     return _Edit(summary, {tree.span: other.source, other.span: tree.source})
 
 
-def _drop(parent: _Parent) -> _Edit | None:
+def _drop(parent: _Parent) -> _Edit:
     chains = [t for t in parent.trees if (form := parent.call(t)) and form.head in _CHAINS and len(form.items) > 2]
     tree = parent.pick(chains)
-    if tree is None:
-        return None
     items = parent.sites[tree.span].form.items
     dropped = items[int(parent.rng.integers(1, len(items)))]
     source = parent.policy.source
@@ -304,7 +294,7 @@ def _drop(parent: _Parent) -> _Edit | None:
     return _Edit(f"drop: {_short(source[dropped.start : dropped.stop])}", {tree.span: text})
 
 
-MUTATIONS: Mapping[str, Callable[[_Parent], _Edit | None]] = {
+MUTATIONS: Mapping[str, Callable[[_Parent], _Edit]] = {
     "constant": _constant,
     "parameter": _parameter,
     "leaf": _leaf,
@@ -320,22 +310,20 @@ subtree wrapped, or replaced by one of its own parts; two arguments swapped; a t
 """
 
 
-def _transplant(parent: _Parent, donor: _Parent) -> _Edit | None:
-    graft: Subtree | None = donor.pick(donor.trees)
-    place: Subtree | None = parent.pick(t for t in parent.trees if graft is not None and t.type == graft.type)
-    if graft is None or place is None:
-        return None
+def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
+    graft: Subtree = donor.pick(donor.trees)
+    place: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)
     text = _with_bindings(donor.policy, graft)
     env = parent.env(place)
     if any(_hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs):
-        return None
+        raise _NoPlaceError
     here = parsed(parent.policy).helpers
     added = []
     for item in used_helpers(fragment(text), parsed(donor.policy).helpers):
         if item.name not in here:
             added.append(item.text.source[item.form.start : item.form.stop])
         elif here[item.name].hash != item.hash:
-            return None
+            raise _NoPlaceError
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}
     summary = f"crossover: {_short(place.source)} -> {_short(text)}"
@@ -385,11 +373,11 @@ def _group(form: Form | None) -> tuple[str, ...]:
     return next((group for group in _SWAPS if head in group), ())
 
 
-def _perturbed(value: float, parent: _Parent) -> str | None:
+def _perturbed(value: float, parent: _Parent) -> str:
     """A number times a log-normal factor, with four digits where they make a difference."""
     moved = value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     if not math.isfinite(moved):
-        return None
+        raise _NoPlaceError
     rounded = float(f"{moved:.4g}")
     return number(moved if rounded == value else rounded)
 
