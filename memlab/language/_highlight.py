@@ -11,7 +11,7 @@ from typing import Literal
 from memlab.errors import InputError
 from memlab.language._forms import FORMS
 from memlab.language._library import library
-from memlab.language._machine import FUNCTIONS
+from memlab.language._list_functions import FUNCTIONS
 from memlab.language._words import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.printable import printable
 

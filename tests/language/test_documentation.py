@@ -21,7 +21,7 @@ from memlab.language import Input, Policy, Signature, compile_policy
 from memlab.language import _limits as limits
 from memlab.language._forms import FORMS
 from memlab.language._library import library
-from memlab.language._machine import FUNCTIONS
+from memlab.language._list_functions import FUNCTIONS
 from memlab.language._reader import Form, Text, read_forms
 from memlab.language._words import ABSENT, ALIASES, LITERALS
 from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack

@@ -18,7 +18,7 @@ from memlab.errors import PolicyError
 from memlab.language import compile_policy
 from memlab.language._forms import FORMS
 from memlab.language._library import library
-from memlab.language._machine import FUNCTIONS
+from memlab.language._list_functions import FUNCTIONS
 from memlab.language._words import ALIASES
 from tests.language.agreement import bits, disagreement
 from tests.language.grammar import NOT_DRAWN, Grammar
