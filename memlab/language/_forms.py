@@ -57,6 +57,10 @@ def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _branches(checker: Checker, tests: list[Node], values: list[Form], env: Env, tail: bool, what: str) -> Node:
     """Nested ``if`` from tests and one more value than tests."""
     nodes = checker.unify([checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}")
+    return _nested(checker, tests, nodes)
+
+
+def _nested(checker: Checker, tests: list[Node], nodes: list[Node]) -> Node:
     result = nodes[-1]
     for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
         result = checker.choose(test, node, result)
@@ -211,10 +215,7 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
             for key in group:
                 lookup.setdefault(key.text, number)
         return checker.dag.table(subject, tuple(lookup), tuple(lookup.values()), numbers[-1])
-    result = nodes[-1]
-    for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
-        result = checker.choose(test, node, result)
-    return result
+    return _nested(checker, tests, nodes)
 
 
 def _null_test(checker: Checker, form: Form, env: Env, tail: bool) -> Node:

@@ -63,11 +63,7 @@ class Tree:
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
         """Depth and node, each node before those below it."""
-        stack = [(0, self.root)]
-        while stack:
-            depth, node = stack.pop()
-            yield depth, node
-            stack.extend((depth + 1, child) for child in reversed(node.children))
+        return _walk(self.root)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -76,25 +72,13 @@ class Tree:
         ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings), ``shown`` (the value
         as text) and ``live``.
         """
-        rows = list(self.walk())
-        return pl.DataFrame(
-            {
-                "depth": [depth for depth, _ in rows],
-                "role": [node.role for _, node in rows],
-                "source": [node.text for _, node in rows],
-                "value": [None if isinstance(n.value, str) or n.value is None else float(n.value) for _, n in rows],
-                "shown": [literal(node.value) for _, node in rows],
-                "live": [node.live for _, node in rows],
-            },
-            schema={
-                "depth": pl.Int64,
-                "role": pl.String,
-                "source": pl.String,
-                "value": pl.Float64,
-                "shown": pl.String,
-                "live": pl.Boolean,
-            },
-        )
+        rows = [
+            (depth, node.role, node.text, _as_number(node.value), literal(node.value), node.live)
+            for depth, node in self.walk()
+        ]
+        texts = dict.fromkeys(("role", "source"), pl.String)
+        schema = {"depth": pl.Int64, **texts, "value": pl.Float64, "shown": pl.String, "live": pl.Boolean}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     @checked
     def text(self, *, depth: int = _DEPTH, lines: int = _LINES, dead: bool = False) -> str:
@@ -130,12 +114,13 @@ def _places(root: TreeNode, depth: int, dead: bool) -> Iterator[_Place]:
     stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
     while stack:
         node, lead, below, level = stack.pop()
-        yield _Place(_clip(f"{lead}{_label(node)}"), node)
+        line = f"{lead}{_label(node)}"
+        yield _Place(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}...", node)
         opens = node.live or dead
         if not node.children or not opens:
             continue
         if level == depth:
-            yield _Place(f"{below}└ ... {_count(node)} below", None)
+            yield _Place(f"{below}└ ... {sum(1 for _ in _walk(node)) - 1} below", None)
             continue
         last = len(node.children) - 1
         stack.extend(
@@ -157,17 +142,16 @@ def _label(node: TreeNode) -> str:
     return f"{role}{node.text}{note}"
 
 
-def _clip(line: str) -> str:
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 3] + "..."
-
-
-def _count(node: TreeNode) -> int:
-    count, stack = 0, list(node.children)
+def _walk(root: TreeNode) -> Iterator[tuple[int, TreeNode]]:
+    stack = [(0, root)]
     while stack:
-        below = stack.pop()
-        count += 1
-        stack.extend(below.children)
-    return count
+        depth, node = stack.pop()
+        yield depth, node
+        stack.extend((depth + 1, child) for child in reversed(node.children))
+
+
+def _as_number(value: Value) -> float | None:
+    return None if value is None or isinstance(value, str) else float(value)
 
 
 def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:

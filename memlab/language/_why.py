@@ -85,23 +85,10 @@ class Why:
     @property
     def frame(self) -> pl.DataFrame:
         """One row a term: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list), ``decides``."""
-        return pl.DataFrame(
-            {
-                "term": [t.text for t in self.terms],
-                **{name: [getattr(t, name) for t in self.terms] for name in ("a", "b", "difference", "branch")},
-                "features": [list(t.features) for t in self.terms],
-                "decides": [t.decides for t in self.terms],
-            },
-            schema={
-                "term": pl.String,
-                "a": pl.Float64,
-                "b": pl.Float64,
-                "difference": pl.Float64,
-                "branch": pl.String,
-                "features": pl.List(pl.String),
-                "decides": pl.Boolean,
-            },
-        )
+        rows = [(t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides) for t in self.terms]
+        numbers = dict.fromkeys(("a", "b", "difference"), pl.Float64)
+        others: dict[str, Any] = {"branch": pl.String, "features": pl.List(pl.String), "decides": pl.Boolean}
+        return pl.DataFrame(rows, schema={"term": pl.String, **numbers, **others}, orient="row")
 
     @property
     def verdict(self) -> str:
