@@ -26,7 +26,7 @@ Column = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike | None]
 Registers = list[Any]
 Step = Callable[[Registers, Registers], None]
 
-_DTYPES: dict[str, Any] = {"num": np.float64, "bool": np.bool_, "str": None}
+_DTYPES: dict[str, Any] = {"num": np.dtype(np.float64), "bool": np.dtype(np.bool_), "str": None}
 _BLANK: dict[str | None, Any] = {"num": np.nan, "bool": False, "str": "", None: np.nan, "record": None}
 _PER_SLATE = ("slate-min", "slate-max", "slate-mean")
 
@@ -39,7 +39,7 @@ class ArrayProgram:
         self.nodes = reachable(root)
         self.slot = {node.index: i for i, node in enumerate(self.nodes)}
         self.inputs = [
-            (i, str(n.value), str(n.value).replace("-", "_"), _DTYPES[str(n.type)], n.type == "str")
+            (i, str(n.value), str(n.value).replace("-", "_"), _DTYPES[str(n.type)])
             for i, n in enumerate(self.nodes)
             if n.op == "input"
         ]
@@ -62,7 +62,7 @@ class ArrayProgram:
             raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
         values, masks = self.values.copy(), self.masks.copy()
         size, nullable, bit = -1, 0, 1
-        for i, name, snake, dtype, text in self.inputs:
+        for i, name, snake, dtype in self.inputs:
             column: Any = columns.get(name)
             if column is None:
                 derived = self.derived.get(name)
@@ -76,8 +76,8 @@ class ArrayProgram:
                     if mask.any():
                         masks[i] = mask
                         nullable |= bit
-            array = np.asarray(column) if text else np.asarray(column, dtype)
-            values[i] = array
+            ready = type(column) is np.ndarray and column.dtype is dtype
+            values[i] = array = column if ready else np.asarray(column, dtype)
             if size < 0:
                 size = len(array)
             elif len(array) != size:
@@ -189,11 +189,12 @@ def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
             values[i] = function(values[a], values[b])
 
         return binary
+    a, b, c = args
 
-    def several(values: Registers, masks: Registers) -> None:
-        values[i] = function(*[values[a] for a in args])
+    def ternary(values: Registers, masks: Registers) -> None:
+        values[i] = function(values[a], values[b], values[c])
 
-    return several
+    return ternary
 
 
 def _strict_mask(i: int, args: list[int]) -> Step:
@@ -217,10 +218,18 @@ def _strict_mask(i: int, args: list[int]) -> Step:
 
 
 def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
-    def step(values: Registers, masks: Registers) -> None:
+    if len(args) == 2:
+        a, b = args
+
+        def pair(values: Registers, masks: Registers) -> None:
+            values[i], masks[i] = function((values[a], masks[a]), (values[b], masks[b]))
+
+        return pair
+
+    def several(values: Registers, masks: Registers) -> None:
         values[i], masks[i] = function(*[(values[a], masks[a]) for a in args])
 
-    return step
+    return several
 
 
 def _other(node: Node) -> Callable[..., Any]:
