@@ -111,13 +111,12 @@ class ArrayProgram:
             args = [self.slot[a.index] for a in node.args]
             missing = [null[a] for a in args]
             primitive = PRIMITIVES.get(op)
-            if primitive is not None:
-                null[i] = primitive.nullable(missing)
-            else:
-                null[i] = op in _PER_SLATE or (op in ("in", "min-max", "slate-rank") and any(missing))
             if primitive is None:
+                null[i] = op in _PER_SLATE or (op in ("in", "min-max", "slate-rank") and any(missing))
                 steps.append(_masked(_other(node), i, [*args, len(self.nodes)]))
-            elif primitive.masked is not None and any(missing):
+                continue
+            null[i] = primitive.nullable(missing)
+            if primitive.masked is not None and any(missing):
                 steps.append(_masked(primitive.masked, i, args))
             else:
                 steps.append(_plain(_array_function(op, node.args), i, args))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memlab.errors import PolicyTypeError
+from memlab.errors import PolicyError, PolicyTypeError
 from memlab.language._reader import Form, Text
 from memlab.language._words import FUNCTION_HEADS
 
@@ -29,10 +29,8 @@ class Definition(NamedTuple):
 def definition(form: Form, text: Text) -> Definition:
     """Takes a definition apart, or says what it lacks."""
 
-    def fail(message: str, at: Form) -> PolicyTypeError:
-        error = text.error(PolicyTypeError, message, at)
-        assert isinstance(error, PolicyTypeError)
-        return error
+    def fail(message: str, at: Form) -> PolicyError:
+        return text.error(PolicyTypeError, message, at)
 
     kind = "fn" if form.head in FUNCTION_HEADS else form.head
     shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'

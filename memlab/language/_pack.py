@@ -23,6 +23,7 @@ from memlab.language._params import Param, declared_param
 from memlab.language._parsed import PolicyForm
 from memlab.language._policy import DIALECT
 from memlab.language._reader import Form, Text, read_forms
+from memlab.language._words import LITERALS
 from memlab.language._writer import write_data
 
 __all__ = ["PackSource", "Setting", "read_header", "read_pack", "read_policy_form", "read_setting", "with_setting"]
@@ -147,13 +148,14 @@ def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
     if len(form.items) != 3 or form.items[1].kind != "symbol":
         raise source.error(PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form)
     name, value = form.items[1].text, form.items[2]
-    at = source.line(form.start), form.start - source.source.rfind("\n", 0, form.start)
+    at = source.line(form.start), source.column(form.start)
     if value.kind in ("int", "float"):
         return name, Setting(value.number, None, *at)
     if value.kind == "str":
         return name, Setting(value.text, None, *at)
-    if value.kind == "symbol" and value.text in ("true", "True", "false", "False"):
-        return name, Setting(value.text in ("true", "True"), None, *at)
+    constant = LITERALS.get(value.text) if value.kind == "symbol" else None
+    if constant is not None:
+        return name, Setting(constant, None, *at)
     if value.head == "param":
         param = declared_param(value, source)
         return name, Setting(param.value, param, *at)

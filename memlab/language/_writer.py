@@ -14,6 +14,7 @@ from typing import Any
 from memlab.errors import InputError, PolicySyntaxError, PolicyTypeError
 from memlab.language._limits import MAX_INTEGER
 from memlab.language._reader import Form, Text
+from memlab.language._words import LITERALS
 
 __all__ = ["read_data", "write_call", "write_data"]
 
@@ -21,8 +22,6 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb]"
 )
 """Characters that do not show, or turn the text around them: they are written as escapes."""
-
-_CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "nil": None}
 
 
 def write_data(value: Any) -> str:
@@ -69,8 +68,8 @@ def read_data(form: Form, text: Text) -> Any:
         return int(form.number) if form.kind == "int" else form.number
     if form.kind == "list":
         return [read_data(item, text) for item in form.items]
-    if form.kind == "symbol" and form.text in _CONSTANTS:
-        return _CONSTANTS[form.text]
+    if form.kind == "symbol" and form.text in LITERALS:
+        return LITERALS[form.text]
     if form.head == "join":
         return "".join(_joined(item, text) for item in form.items[1:])
     if form.head == "int" and len(form.items) == 2 and form.items[1].kind == "str":
