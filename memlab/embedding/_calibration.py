@@ -9,6 +9,8 @@ no ranking by similarity alone changes.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,5 +30,9 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
     """``cosine`` between the knots by straight lines; without knots, as it is."""
     if knots is None:
         return cosine
-    own, reference = np.array(knots).T
-    return np.asarray(np.interp(cosine, own, reference))
+    return np.asarray(np.interp(cosine, *_axes(knots)))
+
+
+@cache
+def _axes(knots: Knots) -> NDArray[np.float64]:
+    return np.array(knots).T

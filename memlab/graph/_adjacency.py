@@ -126,14 +126,14 @@ def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: I
     if newest is not None:
         count = np.minimum(count, newest)
         start = stop - count
-    ends = np.cumsum(count)
+    ends = count.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     if not total:
         return np.empty(0, dtype=np.int64)
     place = np.arange(total)
-    place += np.repeat(start - (ends - count), count)
-    keys = np.repeat(np.arange(len(count)) << _WORD, count)
-    keys |= met[place].astype(np.int64, copy=False) & _LOW
+    place += (start - (ends - count)).repeat(count)
+    keys = (np.arange(len(count)) << _WORD).repeat(count)
+    keys |= met[place] & _LOW
     return keys
 
 

@@ -144,14 +144,9 @@ def _waves(
     edges: Edges, seeds: Seeds, pass_on: PassOn, limits: Limits, mode: Mode, steps: int, threshold: float
 ) -> Spread:
     layout, size = seeds.layout, seeds.layout.size
-    with (
-        zeros(size, np.float64) as activation,
-        zeros(size, np.float64) as received,
-        zeros(size, np.float64) as arrived,
-        zeros(size, np.int32) as wave,
-        zeros(size, np.bool_) as is_seed,
-    ):
-        activation[seeds.places], wave[seeds.places], is_seed[seeds.places] = seeds.energy, 1, True
+    with zeros(3 * size, np.float64) as amounts, zeros(size, np.int32) as wave:
+        activation, received, arrived = amounts.reshape(3, size)
+        activation[seeds.places], wave[seeds.places] = seeds.energy, 1
         known = frontier = seeds.places
         for depth in range(1, steps + 1):
             codes = layout.code(frontier)
@@ -163,8 +158,7 @@ def _waves(
                 target, passed = target[strong], passed[strong]
             places = layout.place(target)
             reached = distinct(places, size)
-            first = wave[reached] == 0
-            fresh = reached[first]
+            fresh = reached[wave[reached] == 0]
             wave[fresh] = depth + 1
             if mode == "energy":
                 # one at a time and in order, so the sum is the same however the edges are stored
@@ -178,7 +172,7 @@ def _waves(
                     np.maximum.at(received, places[new], passed[new])
                 else:
                     np.maximum.at(received, places, passed)
-                others = reached[~is_seed[reached]]
+                others = reached[wave[reached] > 1]  # a seed has the wave 1
                 activation[others] = received[others]
             if len(fresh):
                 known = distinct(np.concatenate((known, fresh)), size)
@@ -194,7 +188,7 @@ def _waves(
             limits.narrowed,
         )
         # every place that was touched is known
-        activation[known], received[known], wave[known], is_seed[known] = 0.0, 0.0, 0, False
+        activation[known], received[known], wave[known] = 0.0, 0.0, 0
     return found
 
 

@@ -66,7 +66,7 @@ class Spread:
     def of_kind(self, kind: str) -> Spread:
         """Only the nodes of one kind."""
         first = int(node_codes(kind, [0])[0])
-        start, stop = np.searchsorted(self.rows, [first, first + (1 << SHIFT)])
+        start, stop = self.rows.searchsorted((first, first + (1 << SHIFT))).tolist()
         return Spread(
             self.rows[start:stop],
             self.activation[start:stop],
@@ -98,19 +98,19 @@ class Limits:
     _crowded: bool = True
     """Whether some node that was asked about last has more edges than it may pass over."""
 
-    def affordable(self, edges: Edges, nodes: Ints, activation: Floats) -> NDArray[np.bool_]:
+    def affordable(self, edges: Edges, nodes: Ints, activation: Floats) -> NDArray[np.bool_] | slice:
         """Which of the ascending ``nodes`` leave: by falling activation, ties by node, until one exceeds the limit."""
         degree = edges.degree(nodes)
         narrow = degree > self.fan_out
         self._crowded = bool(narrow.any())
         degree[narrow] = self.fan_out
-        if int(degree.sum()) > self.most_crossings:
-            leaves = np.zeros(len(nodes), dtype=np.bool_)
-            leaves[_first_within(activation, degree, self.most_crossings)] = True
-        else:
-            leaves = np.ones(len(nodes), dtype=np.bool_)
-        self.unexpanded += int(np.count_nonzero(~leaves))
-        self.narrowed += int(np.count_nonzero(leaves & narrow))
+        if int(degree.sum()) <= self.most_crossings:
+            self.narrowed += int(narrow.sum())
+            return slice(None)
+        leaves = np.zeros(len(nodes), dtype=np.bool_)
+        leaves[_first_within(activation, degree, self.most_crossings)] = True
+        self.unexpanded += int((~leaves).sum())
+        self.narrowed += int((leaves & narrow).sum())
         return leaves
 
     def cross(
@@ -131,7 +131,7 @@ class Limits:
             edge=crossed.edge,
         )
         passed = np.asarray(pass_on(batch), dtype=np.float64)
-        if passed.shape != (len(batch),):
+        if passed.shape != crossed.edge.shape:
             raise InputError(f"The spread policy answered {passed.shape} for {len(batch)} edges.")
         arrives = (passed > 0) & (passed < np.inf)
         if arrives.all():
@@ -160,8 +160,8 @@ def distinct(places: Ints, size: int) -> Ints:
     """The different ones of ``places``, ascending; all lie in ``0..size - 1``."""
     if len(places) * 16 < size:
         ordered = np.sort(places)
-        return ordered[np.diff(ordered, prepend=-1) > 0]
+        return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
     # a pass over a byte for each node is less than sorting so many
     met = np.zeros(size, dtype=np.bool_)
     met[places] = True
-    return np.flatnonzero(met)
+    return met.nonzero()[0]

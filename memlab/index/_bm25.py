@@ -164,31 +164,31 @@ def group_scores(
     One cell for each pair of term and group: frequencies are counted over all groups, scores computed for a few.
     """
     check_statistics(k1, b, 0, 0.0)
-    width = len(documents.total) + 1
-    if hits.size * width > 16 * len(hits) + _CELLS:
+    width, size, count = len(documents.total) + 1, hits.size, len(hits)
+    if size * width > 16 * count + _CELLS:
         codes, scores = group_bm25(hits, groups, documents, k1=k1, b=b)
         if not len(codes):
             return np.zeros(len(wanted))
-        place = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        place = codes[:-1].searchsorted(wanted)
         return np.where(codes[place] == wanted, scores[place], 0.0)
-    inside = np.flatnonzero((wanted >= 0) & (wanted < width - 1))
+    (inside,) = ((wanted >= 0) & (wanted < width - 1)).nonzero()
     asked = wanted[inside]
     norm = k1 * (1.0 - b + b * documents.total[asked] / (documents.mean or 1.0))
     held: NDArray[Any]
-    if len(hits) <= _AT_ONCE:
+    if count <= _AT_ONCE:
         # the first cell of each term is that of rows without a group
         keys = hits.term * width + groups[hits.row] + 1
-        cells = np.bincount(keys, weights=hits.tf, minlength=hits.size * width).reshape(hits.size, width)[:, 1:]
-        frequency, held = np.asarray(np.count_nonzero(cells, axis=1)), cells[:, asked]
+        cells = np.bincount(keys, weights=hits.tf, minlength=size * width).reshape(size, width)[:, 1:]
+        frequency, held = (cells != 0).sum(axis=1), cells[:, asked]
     else:
-        frequency, held = np.empty(hits.size, dtype=np.int64), np.empty((hits.size, len(asked)))
+        frequency, held = np.empty(size, dtype=np.int64), np.empty((size, len(asked)))
         for term, (rows, tf) in enumerate(zip(hits.rows, hits.tfs, strict=True)):
             frequency[term], held[term] = _counted(groups.take(rows), tf, asked, width)
     shares = np.divide(held, held + norm, out=np.zeros(held.shape), where=held > 0)
     shares *= idf(frequency, documents.count)[:, None]
     found = np.zeros(len(wanted))
-    if hits.size:
-        found[inside] = np.cumsum(shares, axis=0)[-1]  # term by term: a sum may be taken in another order
+    if size:
+        found[inside] = shares.cumsum(axis=0)[-1]  # term by term: a sum may be taken in another order
     return found
 
 
@@ -252,8 +252,8 @@ def _mass(hits: TermHits, count: int) -> tuple[Scores, float]:
 
 def mass_of(weight: Scores, unknown: int, count: int) -> float:
     """The idf mass of a question: of its known terms, and of those that no text had."""
-    unheard = float(idf(np.zeros(1, dtype=np.int64), count)[0])
-    return float(weight.sum()) + unknown * unheard or 1.0
+    known = float(weight.sum())
+    return (known + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else known) or 1.0
 
 
 def check_statistics(k1: float, b: float, count: int, mean_length: float) -> None:

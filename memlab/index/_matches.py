@@ -120,7 +120,7 @@ class Matches:
             held = np.zeros((self._hits.size, len(rows)), dtype=np.int32)
             for out, posted, tf in zip(held, self._hits.rows, self._hits.tfs, strict=True):
                 if len(posted):
-                    place = np.minimum(np.searchsorted(posted, wanted), len(posted) - 1)
+                    place = posted[:-1].searchsorted(wanted)
                     np.copyto(out, tf[place], where=posted[place] == wanted)
             self._read = rows, held
         return self._read[1]
@@ -212,5 +212,5 @@ def _look_up(keys: NDArray[Any], values: Scores, wanted: NDArray[Any]) -> Scores
     """The value of each wanted key among the ascending ``keys``; 0 where it is missing."""
     if not len(keys):
         return np.zeros(len(wanted))
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    place = keys[:-1].searchsorted(wanted)  # that of the last key for all that is greater
     return np.where(keys[place] == wanted, values[place], 0.0)

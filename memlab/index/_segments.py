@@ -31,9 +31,9 @@ class Segment:
 
     def places(self, terms: Ints) -> list[slice | None]:
         """Where the postings of each term stand; None where it has none."""
-        at = np.minimum(np.searchsorted(self.terms, terms), max(len(self.terms) - 1, 0))
         if not len(self.terms):
             return [None] * len(terms)
+        at = self.terms[:-1].searchsorted(terms)
         held, starts, stops = self.terms[at] == terms, self.starts[at], self.starts[at + 1]
         return [
             slice(start, stop) if own else None

@@ -19,20 +19,27 @@ def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     if n <= 0 or not len(scores):
         return np.empty(0, dtype=np.int64)
     if n < len(scores):
-        cut = np.partition(scores, len(scores) - n)[len(scores) - n]
+        ordered = scores.copy()
+        ordered.partition(len(scores) - n)
+        cut = ordered[len(scores) - n]
         (above,) = (scores > cut).nonzero()
         (level,) = (scores == cut).nonzero()
         kept = np.concatenate([above, level[: n - len(above)]])
-        return np.asarray(kept[np.argsort(-scores[kept], kind="stable")])
-    return np.argsort(-scores, kind="stable")
+        return np.asarray(kept[(-scores[kept]).argsort(kind="stable")])
+    return (-scores).argsort(kind="stable")
 
 
 def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The different keys (0 or greater, below ``size`` if given), ascending, and the place of each key among them."""
     top = size or int(keys.max(initial=-1)) + 1
     if len(keys) * 16 < top:
-        unique, place = np.unique(keys, return_inverse=True)
-        return unique, place
+        order = keys.argsort(kind="stable")
+        ordered = keys[order]
+        first = np.ones(len(keys), dtype=np.bool_)
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        place = np.empty(len(keys), dtype=np.int64)
+        place[order] = first.cumsum() - 1
+        return ordered[first], place
     # many keys: marking is linear, where unique would sort them
     marked = np.zeros(top, dtype=np.bool_)
     marked[keys] = True

@@ -70,6 +70,8 @@ class View:
     rows: Rows
     matrix: Matrix
     squares: Scores
+    grown: Grown
+    """The columns that the three show, which a longer view goes on with."""
 
 
 class Vectors:
@@ -89,7 +91,7 @@ class Vectors:
             raise InputError(f"Vectors have at least one dimension, not {dim}.")
         self.dim, self.exact_up_to = dim, exact_up_to
         self._stored = Stored(dim)
-        self._views: OrderedDict[Hashable, Grown] = OrderedDict()
+        self._views: OrderedDict[Hashable, View] = OrderedDict()
         self._tail: tuple[int, Grown] = (0, self._empty())
         self._lock = Lock()
         self._index: Approximate | None = None
@@ -152,21 +154,25 @@ class Vectors:
         together hold at most as many rows as there are vectors (or 4,096), and twice ``exact_up_to``; the least
         recently used go first.
         """
-        rows = self._checked(rows)
         with self._lock:
             kept = self._views.get(key)
-            if kept is None or not _begins(rows, kept.columns[0]):
-                kept = self._empty()
-            if kept.size < len(rows):
-                _check_ascending(rows)
-                fresh = rows[kept.size :]
-                kept.append(fresh, *self._stored.gather(fresh))
-            self._views[key] = kept
+            if kept is not None and len(kept.rows) == len(rows) and (kept.rows == rows).all():
+                self._views.move_to_end(key)
+                return kept
+            rows = self._checked(rows)
+            _check_ascending(rows)
+            if kept is None or not _begins(rows, kept.rows):
+                grown = self._empty()
+            else:
+                grown = kept.grown
+            fresh = rows[grown.size :]
+            grown.append(fresh, *self._stored.gather(fresh))
+            kept = self._views[key] = View(*grown.columns, grown)
             self._views.move_to_end(key)
             room = max(min(len(self), 2 * self.exact_up_to), _LEAST_CACHED)
-            while len(self._views) > 1 and sum(view.size for view in self._views.values()) > room:
+            while len(self._views) > 1 and sum(len(view.rows) for view in self._views.values()) > room:
                 self._views.popitem(last=False)
-            return View(*kept.columns)
+            return kept
 
     def top(
         self,
@@ -257,7 +263,7 @@ class Vectors:
             first = start + tail.size
             if first < len(self):
                 tail.append(np.arange(first, len(self)), *self._stored.slice(first, len(self)))
-            return View(*tail.columns)
+            return View(*tail.columns, tail)
 
     def _proposed(
         self,

@@ -74,7 +74,7 @@ class TermHits:
 
     @cached_property
     def term(self) -> NDArray[np.int64]:
-        return np.repeat(np.arange(self.size), self.frequency)
+        return np.arange(len(self.rows)).repeat(self.frequency)
 
     @cached_property
     def tf(self) -> NDArray[np.int64]:
@@ -213,21 +213,19 @@ class Words:
         """The postings of a query's terms, of the rows where ``mask`` is true (all unless given)."""
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
             raise InputError(f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}.")
-        found: list[tuple[list[Ints], list[Ints]]] = [([], []) for _ in query.terms]
+        # rows of a later part are later rows, so each term's stay in order
+        parts: list[list[tuple[Ints, Ints]]] = [[] for _ in query.terms]
         for segment in self._segments:
-            for (rows, tfs), place in zip(found, segment.places(query.terms), strict=True):
+            for found, place in zip(parts, segment.places(query.terms), strict=True):
                 if place is not None:
-                    rows.append(segment.rows[place])
-                    tfs.append(segment.tf[place])
+                    found.append((segment.rows[place], segment.tf[place]))
         if self._waiting:
             terms, late, tf = self._pending[:, : self._waiting]
-            for (rows, tfs), term in zip(found, query.terms, strict=True):
-                at = np.flatnonzero(terms == term)
+            for found, term in zip(parts, query.terms, strict=True):
+                (at,) = (terms == term).nonzero()
                 if len(at):
-                    rows.append(late[at])
-                    tfs.append(tf[at])
-        # rows of a later part are later rows, so each term's stay in order
-        pairs = [(_one(rows), _one(tfs)) for rows, tfs in found]
+                    found.append((late[at], tf[at]))
+        pairs = [found[0] if len(found) == 1 else _joined_parts(found) for found in parts]
         if mask is not None:
             kept = [mask[rows] for rows, _ in pairs]
             pairs = [(rows[own], tfs[own]) for (rows, tfs), own in zip(pairs, kept, strict=True)]
@@ -300,8 +298,9 @@ class Words:
             self._segments[-2:] = [merged(self._segments[-2:])]
 
 
-def _one(parts: list[Ints]) -> Ints:
-    return parts[0] if len(parts) == 1 else np.concatenate([_NONE, *parts])
+def _joined_parts(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    rows, tfs = zip((_NONE, _NONE), *parts, strict=True)
+    return np.concatenate(rows), np.concatenate(tfs)
 
 
 _NONE: Ints = np.empty(0, dtype=np.int32)

@@ -77,7 +77,7 @@ class Candidates(Moment):
 
     def before_coverage(self) -> Values:
         rows = self.before()
-        covered: Values = self.asked.coverage(np.maximum(rows, 0))
+        covered: Values = self.asked.matches.coverage(np.maximum(rows, 0))
         return np.asarray(np.where(rows >= 0, covered, 0.0))
 
     def same_branch(self) -> Values:
@@ -120,8 +120,8 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     **COMPUTE,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.closeness(pool["similarity"]),
-    "lexical": lambda pool: pool.asked.lexical(pool.rows),
-    "coverage": lambda pool: pool.asked.coverage(pool.rows),
+    "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
+    "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),
     "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),
     "before-coverage": Candidates.before_coverage,
     "names-speaker": Candidates.names_speaker,

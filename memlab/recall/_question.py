@@ -86,14 +86,14 @@ class Asked:
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
         given = question.vector
         self.vector: NDArray[np.int8] = embedder.encode([question.text])[0] if given is None else given
-        self._k1, self._b = pack.number("bm25-k1"), pack.number("bm25-b")
+        self._k1, self._b = float(pack.settings["bm25-k1"]), float(pack.settings["bm25-b"])
         self.words = words = state.words_in(str(pack.settings["language"]))
         self._lengths = population.lengths(state, words)
         self.hits: TermHits = words.hits(words.query(question.text), population.mask)
         self.matches = Matches(
             self.hits,
             words.lengths,
-            count=len(population),
+            count=len(population.rows),
             mean_length=self._lengths.mean,
             k1=self._k1,
             b=self._b,
@@ -104,13 +104,12 @@ class Asked:
     def nearest(self, count: int) -> Rows:
         """The nearest memories that take part, best first."""
         population, vectors = self.population, self.state.vectors
-        if len(population) <= _ALL:
-            if population.mask is None:
-                cosine = vectors.similarity(self.vector)
-            else:
-                cosine = vectors.similarity(self.vector, population.rows, key=population.key)
-            self._near = population.rows, cosine
-            return population.rows[best(self._near[1], count)]
+        rows = population.rows
+        if len(rows) <= _ALL:
+            whole = population.mask is None
+            cosine = vectors.similarity(self.vector) if whole else vectors.similarity(self.vector, rows, key=population.key)
+            self._near = rows, cosine
+            return rows[best(cosine, count)]
         found, cosine = vectors.top(self.vector, count, **population.search)
         order = np.argsort(found)
         self._near = found[order], cosine[order]
@@ -121,11 +120,9 @@ class Asked:
         known, values = self._near
         if not len(known):
             return self.state.vectors.similarity(self.vector, rows)
-        place = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        place = known[:-1].searchsorted(rows)
         found = values[place]
-        if len(known) == len(self.state):
-            return found
-        fresh = np.flatnonzero(known[place] != rows)
+        (fresh,) = (known[place] != rows).nonzero()
         if len(fresh):
             found[fresh] = self.state.vectors.similarity(self.vector, rows[fresh])
         if len(rows) > len(known):
@@ -135,9 +132,6 @@ class Asked:
     def closeness(self, cosine: Scores) -> Scores:
         return self._embedder.closeness(cosine)
 
-    def lexical(self, rows: Rows) -> Scores:
-        return self.matches.scores(rows)
-
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """The days that the question names."""
@@ -145,9 +139,6 @@ class Asked:
         if not len(population) or not named_dates(text, self.at):
             return ()
         return named_dates(text, self.at, population.newest(self.state))
-
-    def coverage(self, rows: Rows) -> Scores:
-        return self.matches.coverage(rows)
 
     def triggered(self) -> Rows:
         """The rows that take part and have a trigger in the question, ascending."""
