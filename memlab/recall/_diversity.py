@@ -53,7 +53,7 @@ class Line:
 
 def diversifies(pack: Pack) -> bool:
     """Whether what the pack shows depends on likeness, and not on the scores alone."""
-    return pack.number("mmr-weight") < 1 or pack.number("collapse-above") < 1
+    return float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
 
 
 def by_score(scores: Scores) -> Line:
@@ -90,8 +90,8 @@ def line_up(
         scores[able],
         vectors()[able].astype(np.float64),
         closeness,
-        weight=pack.number("mmr-weight"),
-        above=pack.number("collapse-above"),
+        weight=float(pack.settings["mmr-weight"]),
+        above=float(pack.settings["collapse-above"]),
         depth=depth,
     )
     front = able[taken]

@@ -84,18 +84,18 @@ def choose(
     ranks = np.empty(len(scores), dtype=np.int64)
     ranks[line.order] = np.arange(1, len(scores) + 1)
     fit = line.order[: line.able]
-    head, band = fit[:limit], fit[limit : limit + pack.count("probe-depth")]
+    head, band = fit[:limit], fit[limit : limit + int(pack.settings["probe-depth"])]
     propensity = np.zeros(len(scores))
     propensity[head] = 1.0
     sure = Shown(head, ranks, propensity, (1.0,) * len(head), 0, "deterministic")
-    rate = pack.number("probe-rate")
+    rate = float(pack.settings["probe-rate"])
     if chance is None or not rate or not len(band):
         return sure
     share = _shares(pack, pool, band, limit)
     if share is None:
         return sure
     able = np.flatnonzero(share)
-    count = min(pack.count("probes"), len(able))
+    count = min(int(pack.settings["probes"]), len(able))
     if count == 1 or len(able) == count:
         propensity[band] = rate * (share if count == 1 else share > 0)
         if chance.random() >= rate:
@@ -134,7 +134,7 @@ def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | 
     total = float(weights.sum())
     if total <= 0:
         return None
-    floor = pack.number("probe-floor")
+    floor = float(pack.settings["probe-floor"])
     return np.asarray((1.0 - floor) * weights / total + floor / len(band))
 
 

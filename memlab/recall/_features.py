@@ -55,7 +55,8 @@ class Candidates(Moment):
         return found
 
     def date_gap(self) -> Values:
-        return days_from(self.asked.spans, self.state.numbers["created"].values[self.rows])
+        spans = self.asked.spans
+        return days_from(spans, self.number("created")) if spans else np.full(len(self.rows), np.nan)
 
     def names_date(self) -> Values:
         gap = self["date-gap"]
@@ -77,8 +78,7 @@ class Candidates(Moment):
 
     def before_coverage(self) -> Values:
         rows = self.before()
-        covered: Values = self.asked.matches.coverage(np.maximum(rows, 0))
-        return np.asarray(np.where(rows >= 0, covered, 0.0))
+        return np.where(rows >= 0, self.asked.matches.coverage(np.maximum(rows, 0)), 0.0)
 
     def same_branch(self) -> Values:
         branches = self.state.names["branch"]

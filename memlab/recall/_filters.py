@@ -85,6 +85,8 @@ class Filters:
 
     def logged(self) -> dict[str, Any]:
         """What a slate keeps: only what was given."""
+        if self is NO_FILTERS:
+            return {}
         kept: dict[str, Any] = {
             name: list(words) for name in _VOCABULARIES if (words := getattr(self, name)) is not None
         }

@@ -40,10 +40,8 @@ class Features(Protocol):
 
 
 def read(pool: Features, policy: Policy, name: str) -> Values:
-    """One input of a policy: a feature, or what a test of sets gives; null is NaN."""
-    test = policy.derived.get(name)
-    if test is None:
-        return pool[name]
+    """What a test of sets, which a policy has as an input, gives; null is NaN."""
+    test = policy.derived[name]
     values, nulls = test.array({item: pool[item] for item in test.sets})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
 
@@ -60,11 +58,12 @@ def columns(
     ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
     """
     found: dict[str, Column] = {}
+    tests = policy.derived
     for name in policy.inputs or (next(iter(given), "access"),):
         if name in given:
             found[name] = given[name]()
             continue
-        values = read(pool, policy, name)
+        values = read(pool, policy, name) if name in tests else pool[name]
         values = values if at is None else values[at]
         found[name] = (values, np.isnan(values)) if name in _NULLABLE else values
     return found
@@ -140,7 +139,7 @@ class Moment:
 
     def answers(self) -> Values:
         before = self.before()
-        return np.asarray((before >= 0) & self.state.asks.values[np.maximum(before, 0)])
+        return np.asarray((before >= 0) & self.state.asks.values[before])  # -1 is some row too, and does not count
 
     def length(self) -> Values:
         words = self.state.words_in(str(self.pack.settings["language"]))
@@ -160,7 +159,7 @@ class Moment:
         """Days, by the pack's policy; NaN where it gives null."""
         if "half-life" not in self._known:
             policy = self.pack.policies["half-life"]
-            base = self.pack.number("base-half-life")
+            base = float(self.pack.settings["base-half-life"])
             given: dict[str, Callable[[], Values]] = {
                 "base-half-days": lambda: np.full(len(self), base),
                 "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),

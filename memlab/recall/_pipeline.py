@@ -45,6 +45,16 @@ _RANKING = ("recall-score", "explore")
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
+_OF_EDGES: dict[str, Callable[[EdgeBatch, float], NDArray[Any]]] = {
+    "activation": lambda batch, damping: batch.activation,
+    "weight": lambda batch, damping: batch.weight,
+    "relation": lambda batch, damping: _RELATION_WORDS[batch.relation],
+    "depth": lambda batch, damping: np.full(len(batch.weight), float(batch.depth)),
+    "damping": lambda batch, damping: np.full(len(batch.weight), damping),
+    "outgoing": lambda batch, damping: batch.outgoing,
+}
+"""What a policy of spreading reads of the edges crossed, and of the pack's damping."""
+
 
 class Recaller:
     """Recalls from states that share an embedder; keeps the populations of recent filters."""
@@ -59,15 +69,15 @@ class Recaller:
 
     def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
         """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too."""
-        speakers = self._speakers.setdefault(state, SpeakerNames())
+        speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
         asked = Asked(state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers)
-        most = pack.count("entity-seeds")
+        most = int(pack.settings["entity-seeds"])
         pool = _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
         scores = _scores(pack, "recall-score", pool)
         # what others do in private moves no probe
         happened = len(state.told) if isinstance(state, Seen) else state.seq
         chance = None if seed is None else generator(seed, happened)
-        depth = limit + pack.count("probe-depth")
+        depth = limit + int(pack.settings["probe-depth"])
         line = line_up(
             pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.closeness
         )
@@ -157,8 +167,8 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     if not keep.all():
         direct = Candidates(state, pack, asked, found[keep])
     seed = _scores(pack, "seed-score", direct)
-    begins = len(about) or (len(direct) and pack.count("seeds"))
-    if not begins or not pack.count("spread-steps"):
+    begins = len(about) or (len(direct) and pack.settings["seeds"])
+    if not begins or not pack.settings["spread-steps"]:
         received = np.zeros(len(direct))
         rows, hops = direct.rows, np.zeros(len(direct))
         activation = np.where(np.isfinite(seed), seed, 0.0)
@@ -166,7 +176,8 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     else:
         rows, seed, received, activation, hops = _spread(state, pack, asked, direct, seed, about)
     # Rows ascend, so ties by position are ties by id.
-    kept = np.sort(best(seed + received, pack.count("pool")))
+    kept = best(seed + received, int(pack.settings["pool"]))
+    kept.sort()
     pool = Candidates(state, pack, asked, rows[kept])
     for name, values in (("seed", seed), ("received", received), ("activation", activation), ("hops", hops)):
         pool.give(name, values[kept])
@@ -183,46 +194,40 @@ def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
 
 def _found(pack: Pack, asked: Asked) -> Rows:
     """The nearest vectors and the best matches of words, by ascending row."""
-    dense, lexical = pack.count("dense-candidates"), pack.count("lexical-candidates")
+    dense, lexical = int(pack.settings["dense-candidates"]), int(pack.settings["lexical-candidates"])
     found = [np.empty(0, dtype=np.int64)]
-    if dense and len(asked.population):
+    if dense and len(asked.population.rows):
         found.append(asked.nearest(dense))
     if lexical:
         found.append(asked.matches.best(lexical))
     if pack.settings["triggers"]:
         found.append(asked.triggered())
-    rows = np.sort(np.concatenate(found))
-    return rows[np.concatenate([[True], rows[1:] != rows[:-1]])] if len(rows) else rows
+    rows = np.concatenate(found)
+    rows.sort()
+    return np.concatenate([rows[:1], rows[1:][rows[1:] != rows[:-1]]])
 
 
 def _spread(
     state: State, pack: Pack, asked: Asked, direct: Candidates, seed: Scores, about: About
 ) -> tuple[Rows, Scores, Scores, Scores, Scores]:
     """Carry activation over edges, from seeds and entities: rows, seed, received, activation, hops of all reached."""
-    order = np.arange(len(seed)) if len(seed) <= pack.count("seeds") else np.sort(best(seed, pack.count("seeds")))
+    most = int(pack.settings["seeds"])
+    order = np.arange(len(seed)) if len(seed) <= most else np.sort(best(seed, most))
     order = order[np.isfinite(seed[order])]
     if len(about):
         order = order[seed[order] > 0]  # a seed keeps what it has: with nothing, it would hold up what an entity sends
-    damping = pack.number("damping")
+    damping = float(pack.settings["damping"])
     policy = pack.policies["spread"]
 
     def pass_on(batch: EdgeBatch) -> Scores:
-        count = len(batch.weight)
-        given: dict[str, Callable[[], NDArray[Any]]] = {
-            "activation": lambda: batch.activation,
-            "weight": lambda: batch.weight,
-            "relation": lambda: _RELATION_WORDS[batch.relation],
-            "depth": lambda: np.full(count, float(batch.depth)),
-            "damping": lambda: np.full(count, damping),
-            "outgoing": lambda: batch.outgoing,
-        }
-        columns = {name: given[name]() for name in policy.inputs} or {"weight": batch.weight}
+        columns = {name: _OF_EDGES[name](batch, damping) for name in policy.inputs} or {"weight": batch.weight}
         values, nulls = policy.arrays(columns, order=batch.edge)
         passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         mask = asked.population.mask
         if mask is not None:
-            memory = batch.target < len(state)  # tags, clusters and entities are passed through
-            passed[memory] = np.where(mask[batch.target[memory]], passed[memory], 0.0)
+            barred = batch.target < len(mask)  # tags, clusters and entities are passed through
+            barred[barred] = ~mask[batch.target[barred]]
+            passed[barred] = 0.0
         return np.asarray(passed)
 
     wave = spread(
@@ -230,20 +235,20 @@ def _spread(
         np.concatenate((direct.rows[order], about.nodes)),
         np.concatenate((seed[order], about.nearness)),
         pass_on,
-        steps=pack.count("spread-steps"),
-        threshold=pack.number("spread-threshold"),
+        steps=int(pack.settings["spread-steps"]),
+        threshold=float(pack.settings["spread-threshold"]),
         mode=next(mode for mode in SPREAD_MODES if mode == pack.settings["spread-mode"]),
         damping=min(damping, 0.999),
-        fan_out=pack.count("fan-out"),
+        fan_out=int(pack.settings["fan-out"]),
         nodes=state.nodes,
     ).of_kind("memory")
     everyone = len(order) == len(direct)  # then every candidate is a seed, and the wave holds all
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = (np.zeros(len(rows)) for _ in range(3))
     hops = np.full(len(rows), np.inf)
-    at_wave = slice(None) if everyone else np.searchsorted(rows, wave.rows)
+    at_wave = slice(None) if everyone else rows.searchsorted(wave.rows)
     received[at_wave], activation[at_wave], hops[at_wave] = wave.received, wave.activation, wave.hops
-    at_direct = np.searchsorted(rows, direct.rows)
+    at_direct = rows.searchsorted(direct.rows)
     seeds[at_direct], hops[at_direct] = np.where(np.isfinite(seed), seed, 0.0), 0.0
     away = hops > 0
     reached = Candidates(state, pack, asked, rows[away])

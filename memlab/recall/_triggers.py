@@ -44,6 +44,8 @@ class Triggers:
 
     def called(self, state: State, text: str) -> NDArray[np.int64]:
         """The rows with a trigger in ``text``, ascending."""
+        if not state.lists["triggers"].held:
+            return np.empty(0, dtype=np.int64)
         self._learn(state)
         said = text.lower()
         rows: list[int] = []
@@ -51,7 +53,7 @@ class Triggers:
             for parts, calls in self._kept[start].items():
                 if _occurs(parts, said):
                     rows += calls
-        return np.unique(np.array(rows, dtype=np.int64))
+        return np.array(sorted(set(rows)), dtype=np.int64)
 
     def _starts(self, said: str) -> list[str]:
         """The kept beginnings that occur; by whichever are fewer, those or the pieces of the text."""

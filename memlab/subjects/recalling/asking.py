@@ -61,7 +61,7 @@ class Questions:
                 state,
                 pack,
                 question,
-                limit=pack.count("limit") if limit is None else limit,
+                limit=int(pack.settings["limit"]) if limit is None else limit,
                 seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
             )
             memories = recalled(state, slate.shown)
