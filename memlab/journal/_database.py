@@ -33,6 +33,7 @@ __all__ = [
     "make_directory",
     "present",
     "translated",
+    "translation",
 ]
 
 FILE, LOCK, HEAD = "journal.db", "lock", "head"
@@ -200,10 +201,12 @@ def translated(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _meaning(error, folder or Path("the lab in memory")) from error
+        raise translation(error, folder) from error
 
 
-def _meaning(error: sqlite3.Error, where: Path) -> LabError | InputError:
+def translation(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
+    """What an error of SQLite says of the lab in ``folder``, or of one in memory."""
+    where = folder or Path("the lab in memory")
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:

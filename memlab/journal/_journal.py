@@ -27,8 +27,10 @@ __all__ = ["Journal"]
 _WAL_LIMIT = 4_000_000
 """Bytes of write-ahead log from which the next write first moves it into the database (about 10 ms)."""
 
-_LAST = "SELECT seq, chain, (SELECT value FROM meta WHERE key = 'generation') FROM event ORDER BY seq DESC LIMIT 1"
-_NEXT_ID = "SELECT coalesce(max(id), 0) + 1 FROM payload"
+_LAST = (
+    "SELECT (SELECT max(seq) FROM event), (SELECT chain FROM event ORDER BY seq DESC LIMIT 1), "
+    "(SELECT value FROM meta WHERE key = 'generation'), (SELECT coalesce(max(id), 0) + 1 FROM payload)"
+)
 
 
 class Journal(Reading):
@@ -237,10 +239,6 @@ class Journal(Reading):
         with self._lock.held(self._timeout):
             self._check_usable()
             self._check_in_place()
-            with translated(self.path):
-                # before the write and not after: a failure here must not look like that of a committed write
-                self._checkpoint_if_due(writer)
-                self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
             with contextlib.ExitStack() as hidden:
 
                 def apply(tx: Transaction) -> Reading:
@@ -252,12 +250,13 @@ class Journal(Reading):
                     return Reading(self.path, writer, contextlib.nullcontext())
 
                 try:
-                    # asked of the writer, whose pages are still good; a reader must read them anew after every write
                     with translated(self.path):
-                        last = writer.execute(_LAST).fetchone()
-                        (next_id,) = writer.execute(_NEXT_ID).fetchone()
-                    head, link, generation = last or (0, self.chain(0) or b"", 0)
-                    tx = Transaction(int(head), bytes(link), int(next_id), apply)
+                        # before the write and not after: a failure here must not look like that of a committed write
+                        self._checkpoint_if_due(writer)
+                        self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
+                        # asked of the writer, whose pages are good; a reader must read them anew after every write
+                        head, link, generation, next_id = writer.execute(_LAST).fetchone()
+                    tx = Transaction(int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply)
                     try:
                         yield tx
                     finally:
@@ -268,10 +267,11 @@ class Journal(Reading):
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
                     if wrote:
-                        self._tell_head(tx.last, None if tx.rewrites else int(generation))
+                        self._tell_head(tx.last, None if tx.rewrites else int(generation or 0))
                 finally:
-                    with translated(self.path):
-                        _undo(writer)
+                    if writer.in_transaction:
+                        with translated(self.path):
+                            _undo(writer)
 
     def expunge(self) -> None:
         """Leave nothing of what was overwritten in the journal's files. Takes as much room again meanwhile.

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -69,25 +70,21 @@ class WriterLock:
         if self._path is None:
             yield
             return
-        with _opened(self._path) as descriptor:
-            _take(descriptor, self._path, timeout)
-            yield
+        with _opened(self._path) as file:
+            try:
+                _take(file.fileno(), self._path, timeout)
+                yield
+            finally:
+                # a process forked meanwhile has the same open file: closing alone would leave it locked
+                fcntl.flock(file, fcntl.LOCK_UN)
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of the lock file, which releases the lock when it is closed."""
+def _opened(path: Path) -> FileIO:
+    """The lock file: an object and no number, so that it is closed even if an interrupt strikes before it is used."""
     try:
-        # an object and no number: it is closed even if an interrupt strikes before anybody has it
-        file = open(path, "r+b", buffering=0, opener=_created)  # noqa: SIM115 - a path has no opener
+        return open(path, "r+b", buffering=0, opener=_created)
     except OSError as error:
         raise ReadOnlyLab(f"{path.parent} cannot be written: {error.strerror}. Open it with read_only=True.") from None
-    with file:
-        try:
-            yield file.fileno()
-        finally:
-            # a process forked meanwhile has the same open file: closing alone would leave it locked
-            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _created(path: str, flags: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, UnknownName
-from memlab.journal._database import GENERATION, IDENTITY, RESTORE, translated
+from memlab.journal._database import GENERATION, IDENTITY, RESTORE, translation
 from memlab.journal._event import Event, decoded
 from memlab.journal._sums import chained, checksum, digest_of, first_link
 
@@ -226,19 +226,22 @@ class Reading:
     ) -> list[tuple[Any, ...]]:
         """All rows, or those until the sum of column ``budget[0]`` reaches ``budget[1]``."""
         self._check_usable()
-        with self._reading, translated(self.path):
-            cursor = self._reader.execute(statement, parameters)
-            if budget is None:
-                return cursor.fetchall()
-            column, left = budget
-            rows = []
-            with contextlib.closing(cursor):
-                for row in cursor:
-                    rows.append(row)
-                    left -= row[column] if isinstance(row[column], int) else 1
-                    if left <= 0:
-                        break
-            return rows
+        try:
+            with self._reading:
+                cursor = self._reader.execute(statement, parameters)
+                if budget is None:
+                    return cursor.fetchall()
+                column, left = budget
+                rows = []
+                with contextlib.closing(cursor):
+                    for row in cursor:
+                        rows.append(row)
+                        left -= row[column] if isinstance(row[column], int) else 1
+                        if left <= 0:
+                            break
+                return rows
+        except sqlite3.Error as error:
+            raise translation(error, self.path) from error
 
     def _no_text(self, id: int) -> UnknownName:
         below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))

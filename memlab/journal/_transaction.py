@@ -186,8 +186,9 @@ class Transaction:
         for place, (id, text) in enumerate(self._payloads):
             salt = salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
             texts.append((id, text, event, salt, digest_of(salt, id, text)))
-        texts.sort()
-        connection.executemany(_PAYLOAD, texts)
+        if texts:
+            texts.sort()
+            connection.executemany(_PAYLOAD, texts)
         rows: list[tuple[Any, ...]] = []
         for seq, at, kind, body in self._events:
             content = content_of(row[4] for row in texts) if texts and not rows else None

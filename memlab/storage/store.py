@@ -77,7 +77,7 @@ def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: 
         state.fold(passing(), contents)
     except UnknownName as error:
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
-    if len(state.vectors) < len(state):
+    if len(state.vectors) < state.rows:
         raise DamagedLab(f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}")
 
 
@@ -207,7 +207,7 @@ class Store:
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
         with self.alone():
-            self.fold()
+            self._follow()
             within, self._looking = self._looking, True
             try:
                 yield self.state
@@ -219,17 +219,20 @@ class Store:
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
         with self.alone():
-            rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
-            if self._marked or rewritten:  # of a purge no event tells the past
+            self._follow()
+
+    def _follow(self) -> None:
+        rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
+        if self._marked or rewritten:  # of a purge no event tells the past
+            self._refold()
+        if self.journal.head != self.state.seq:
+            events = list(self.journal.events(after=self.state.seq))
+            if any(event.kind == "purge" for event in events):
                 self._refold()
-            if self.journal.head != self.state.seq:
-                events = list(self.journal.events(after=self.state.seq))
-                if any(event.kind == "purge" for event in events):
-                    self._refold()
-                else:
-                    self._marked = True
-                    _fold(events, self.journal, self.state, self.versions)
-                    self._marked = False
+            else:
+                self._marked = True
+                _fold(events, self.journal, self.state, self.versions)
+                self._marked = False
 
     def _refold(self) -> None:
         """Fold from the last point that can be trusted: a snapshot that is believed, or the beginning."""
@@ -259,7 +262,7 @@ class Store:
 
     def refresh_index(self) -> None:
         """Before a search: take up the index that fits, if there are so many memories that one is used."""
-        if len(self.state) > EXACT_UP_TO:
+        if self.state.rows > EXACT_UP_TO:
             self.neighbours.refresh(self.state.vectors)
 
     @contextmanager
@@ -275,8 +278,8 @@ class Store:
         with self.alone():
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
-                    self.fold()
-                if tx.next_id != len(self.state) + 1:
+                    self._follow()
+                if tx.next_id != self.state.rows + 1:
                     raise DamagedLab(
                         f"{self.where} has {len(self.state):,} memories, and the next text would be that of "
                         f"{tx.next_id:,}. {RESTORE}"

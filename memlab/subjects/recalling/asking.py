@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from memlab.policies import Pack
 from memlab.privacy import personal_kinds, refuse_strings, screen
 from memlab.recall import Filters, Hits, Question, recalled, similar
 from memlab.slates import encode
-from memlab.state import State, checked_text
+from memlab.state import checked_text
 from memlab.storage.views import SeenJournal, SeenStore, seen
 from memlab.subjects.core import Core
 from memlab.subjects.feedback.reinforcing import reinforced
@@ -50,7 +49,8 @@ class Questions:
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         filters = self._seen_by(filters)
-        with self._reading() as state:
+        with store.reading() as state:
+            store.refresh_index()
             pack, state = store.versions.pack, seen(store.journal, state, filters.viewer)
             screening = screen(query, personal=personal_kinds(pack.settings))
             question = Question(screening.text, project=project, session=session, filters=filters, at=now)
@@ -70,7 +70,8 @@ class Questions:
                 with store.writing(durable=False) as tx:
                     state = seen(store.journal, store.state, filters.viewer)
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
-                    rows = np.sort(np.array(slate.shown, dtype=np.int64)) - 1
+                    rows = np.array(slate.shown, dtype=np.int64) - 1
+                    rows.sort()
                     use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
                     redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
                     decision = tx.event("recall", {**body, **use.body(), **redacted}, at=now)
@@ -79,7 +80,8 @@ class Questions:
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""
-        with self._reading() as state:
+        with self._store.reading() as state:
+            self._store.refresh_index()
             session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
             question = Question("", at=0, project=project, session=session, filters=self._seen_by(filters))
             return similar(state, row, self._core.recaller.population(state, question), limit=limit)
@@ -91,7 +93,8 @@ class Questions:
         """
         if not isinstance(decision.get("decision"), int):
             raise InputError(f"A decision is a row of lab.slates().decisions; {shown(decision)} names no recall.")
-        with self._reading():
+        with self._store.reading():
+            self._store.refresh_index()
             if self._past is None:
                 journal = self._store.journal
                 self._past = Past(journal.whole if isinstance(journal, SeenJournal) else journal, self._core.recaller)
@@ -105,9 +108,3 @@ class Questions:
         if filters.viewer not in (None, self._viewer):
             raise InputError(f'This is the lab as "{self._viewer}" sees it, so "{filters.viewer}" cannot ask it.')
         return replace(filters, viewer=self._viewer)
-
-    @contextmanager
-    def _reading(self) -> Iterator[State]:
-        with self._store.reading() as state:
-            self._store.refresh_index()
-            yield state
