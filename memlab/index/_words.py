@@ -106,6 +106,7 @@ class Words:
     def __init__(self, language: str | None = "english", *, stop_words: Iterable[str] | None = None) -> None:
         if stop_words is None:
             stop_words = STOP_WORDS.get(language or "", ())
+        self.language = language
         self._tokens = Tokens(language, stop_words)
         self._lengths = np.empty(0, dtype=np.int32)
         self._size = 0
@@ -115,10 +116,6 @@ class Words:
 
     def __len__(self) -> int:
         return self._size
-
-    @property
-    def language(self) -> str | None:
-        return self._tokens.language
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Recall: from a question to a slate of scored candidates, and to hits."""
 
 from memlab.recall._diversity import diversifies
+from memlab.recall._features import Moment, columns
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
-from memlab.recall._moment import Moment, columns
 from memlab.recall._pipeline import Recaller
 from memlab.recall._population import Population
 from memlab.recall._question import Question

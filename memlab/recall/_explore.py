@@ -22,8 +22,7 @@ from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
 from memlab.recall._diversity import Line, by_score
-from memlab.recall._features import Candidates
-from memlab.recall._moment import columns
+from memlab.recall._features import Candidates, columns
 
 __all__ = ["Shown", "choose", "generator"]
 

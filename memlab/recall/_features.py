@@ -1,26 +1,269 @@
-"""The features of candidates that depend on the question or on spreading; ``_moment`` has the others.
+"""The features of memories, by column and only once each: of the memory and the time alone, then of a question.
 
 ``memlab.policies.FEATURES`` says what each name means; this module computes it. Nothing here weighs or decides.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.policies import Pack
+from memlab.clock import DAY
+from memlab.language import Policy
+from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._hints import Phrases, file_namer, tag_namer
-from memlab.recall._moment import COMPUTE, Moment, Rows, Values
 from memlab.recall._question import Asked
-from memlab.state import State
+from memlab.schema import RELATIONS, USES
+from memlab.state import State, gather, words_at
 
-__all__ = ["Candidates"]
+__all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
 
+_NEXT = RELATIONS.index("next")
+_LN2 = math.log(2.0)
+_MS_A_DAY = 86_400_000.0
 _TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
+_NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.nullable)
+
+Rows = NDArray[np.int64]
+Values = NDArray[Any]
+Column = Values | tuple[Values, NDArray[np.bool_]]
+_NOTHING: Mapping[str, Callable[[], Column]] = MappingProxyType({})
+
+
+class Features(Protocol):
+    """Columns of features by name."""
+
+    def __getitem__(self, name: str) -> Values: ...
+
+
+def read(pool: Features, policy: Policy, name: str) -> Values:
+    """What a test of sets, which a policy has as an input, gives; null is NaN."""
+    test = policy.derived[name]
+    values, nulls = test.array({item: pool[item] for item in test.sets})
+    return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+
+def columns(
+    pool: Features,
+    policy: Policy,
+    *,
+    given: Mapping[str, Callable[[], Column]] = _NOTHING,
+    at: Rows | None = None,
+) -> dict[str, Column]:
+    """What ``policy`` reads, as its arrays want it: ``given`` first, then features, with their nulls.
+
+    ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
+    """
+    found: dict[str, Column] = {}
+    tests = policy.derived
+    for name in policy.inputs or (next(iter(given), "access"),):
+        if name in given:
+            found[name] = given[name]()
+            continue
+        values = read(pool, policy, name) if name in tests else pool[name]
+        values = values if at is None else values[at]
+        found[name] = (values, np.isnan(values)) if name in _NULLABLE else values
+    return found
+
+
+class Moment:
+    """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending.
+
+    ``now`` may be an instant for each row.
+    """
+
+    compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
+    """Of each feature, how to have it."""
+
+    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows) -> None:
+        self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
+        self._known: dict[str, Values] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Values:
+        values = self._known.get(name)
+        if values is None:
+            values = self._known[name] = self.compute[name](self)
+        return values
+
+    def table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+        """f64[names, rows]: numbers and flags, null as NaN. Columns of the state are read all at once."""
+        found = np.empty((len(names), len(self.rows)))
+        layout = _layout(names)
+        numbers = self.state.numbers
+        stored = [numbers[column] for _, column in layout.stored]
+        gather(stored, self.rows, [found[place] for place, _ in layout.stored])
+        if layout.uses:
+            found[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+        for place, name in layout.others:
+            found[place] = self[name]
+        return found
+
+    def words(self) -> dict[str, list[str | None]]:
+        """The features that are words, by name."""
+        names = self.state.names
+        return dict(zip(_WORDS, words_at([names[column] for column in _WORDS.values()], self.rows), strict=True))
+
+    def give(self, **features: Values) -> None:
+        """Set features that something else decided."""
+        self._known.update(features)
+
+    def ask(
+        self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
+    ) -> tuple[Values, NDArray[np.bool_] | None]:
+        """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
+        return policy.arrays(columns(self, policy, given=given), order=self.rows)
+
+    # -- one method for each family ---------------------------------------------------------------------------
+
+    def number(self, column: str) -> Values:
+        return np.asarray(self.state.numbers[column].values[self.rows])
+
+    def word(self, column: str) -> Values:
+        return self.state.names[column].objects(self.rows)
+
+    def days_since(self, column: str) -> Values:
+        # far from now the difference of two instants does not fit 64 bits
+        return np.asarray(np.maximum((self.now - self.number(column)) / DAY, 0.0))
+
+    def before(self) -> Rows:
+        """The row just before each one in its session; -1 where none is."""
+        if "before" not in self._known:
+            self._known["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
+        return self._known["before"]
+
+    def answers(self) -> Values:
+        before = self.before()
+        return np.asarray((before >= 0) & self.state.asks.values[before])  # -1 is some row too, and does not count
+
+    def length(self) -> Values:
+        words = self.state.words_in(str(self.pack.settings["language"]))
+        return np.asarray(words.lengths[self.rows], dtype=np.float64)
+
+    def use_days(self) -> Values:
+        """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
+        if "use-days" not in self._known:
+            uses = self.state.uses
+            instants = uses.values[self.rows].T
+            ages = np.maximum((self.now - instants) / DAY, 0.0)
+            ages[instants == uses.NEVER] = np.nan
+            self._known["use-days"] = ages
+        return self._known["use-days"]
+
+    def half_life(self) -> Values:
+        """Days, by the pack's policy; NaN where it gives null."""
+        if "half-life" not in self._known:
+            policy = self.pack.policies["half-life"]
+            base = float(self.pack.settings["base-half-life"])
+            given: dict[str, Callable[[], Values]] = {
+                "base-half-days": lambda: np.full(len(self), base),
+                "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
+                "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
+            }
+            half, nulls = self.ask(policy, given=given)
+            half = half / self.pack.unit("half-life")
+            self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
+        return self._known["half-life"]
+
+    def recency(self) -> Values:
+        with np.errstate(all="ignore"):
+            return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
+
+    def retention(self) -> Values:
+        values, nulls = self.ask(self.pack.policies["retention"], given={"half-life": self.half_life})
+        return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+    def sets(self, column: str) -> Values:
+        """The strings of each row as tuples, empty for none."""
+        lists = self.state.lists[column]
+        found = np.empty(len(self), dtype=object)
+        found[:] = [lists.at(row) for row in self.rows.tolist()]
+        return found
+
+
+_STORED = {
+    "access": "access",
+    "success": "success",
+    "fail": "fail",
+    "importance": "importance",
+    "confidence": "confidence",
+    "trust": "trust",
+    "strength": "strength",
+    "energy": "energy",
+    "stability": "stability",
+    "difficulty": "difficulty",
+    "ttl-days": "ttl_days",
+    "emotional-weight": "emotional_weight",
+    "recency-weight": "recency_weight",
+    "pinned": "pinned",
+}
+"""Features that are columns of numbers."""
+
+_WORDS = {name: name for name in ("kind", "scope", "provenance", "visibility", "source", "status")}
+"""Features that are columns of words."""
+
+_USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
+
+
+class _Layout(NamedTuple):
+    """Where the features of a table come from, each with its place in it."""
+
+    stored: list[tuple[int, str]]
+    uses: list[tuple[int, int]]
+    others: list[tuple[int, str]]
+
+
+@cache
+def _layout(names: tuple[str, ...]) -> _Layout:
+    placed = list(enumerate(names))
+    return _Layout(
+        [(place, _STORED[name]) for place, name in placed if name in _STORED],
+        [(place, _USES[name]) for place, name in placed if name in _USES],
+        [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
+    )
+
+
+def _number(column: str) -> Callable[[Moment], Values]:
+    return lambda moment: moment.number(column)
+
+
+def _word(column: str) -> Callable[[Moment], Values]:
+    return lambda moment: moment.word(column)
+
+
+def _use(number: int) -> Callable[[Moment], Values]:
+    return lambda moment: moment.use_days()[number]
+
+
+COMPUTE: dict[str, Callable[[Moment], Values]] = {
+    "asks": lambda moment: moment.state.asks.values[moment.rows],
+    "answers": Moment.answers,
+    "length": Moment.length,
+    "age-days": lambda moment: moment.days_since("created"),
+    "idle-days": lambda moment: moment.days_since("accessed"),
+    "recency": Moment.recency,
+    "elapsed-days": lambda moment: moment["idle-days"],
+    "retention": Moment.retention,
+    "uses": lambda moment: moment["access"] + 1.0,
+    **{name: _use(number) for name, number in _USES.items()},
+    **{name: _number(column) for name, column in _STORED.items()},
+    **{name: _word(column) for name, column in _WORDS.items()},
+    "tags": lambda moment: moment.sets("tags"),
+    "files": lambda moment: moment.sets("files"),
+}
+"""Of each feature of the stage ``memory``."""
+
+Moment.compute = COMPUTE
 
 
 class Candidates(Moment):

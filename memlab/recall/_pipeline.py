@@ -25,8 +25,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import choose, generator
-from memlab.recall._features import Candidates
-from memlab.recall._moment import columns, read
+from memlab.recall._features import Candidates, columns, read
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Asked, Question, SpeakerNames
 from memlab.recall._triggers import Triggers
@@ -167,10 +166,9 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     if not keep.all():
         direct = Candidates(state, pack, asked, found[keep])
     seed = _scores(pack, "seed-score", direct)
-    begins = len(about) or (len(direct) and pack.settings["seeds"])
+    begins = len(about) or (len(direct.rows) and pack.settings["seeds"])
     if not begins or not pack.settings["spread-steps"]:
-        received = np.zeros(len(direct))
-        rows, hops = direct.rows, np.zeros(len(direct))
+        rows, received, hops = direct.rows, np.zeros(len(seed)), np.zeros(len(seed))
         activation = np.where(np.isfinite(seed), seed, 0.0)
         seed = activation
     else:
@@ -179,8 +177,7 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     kept = best(seed + received, int(pack.settings["pool"]))
     kept.sort()
     pool = Candidates(state, pack, asked, rows[kept])
-    for name, values in (("seed", seed), ("received", received), ("activation", activation), ("hops", hops)):
-        pool.give(name, values[kept])
+    pool.give(seed=seed[kept], received=received[kept], activation=activation[kept], hops=hops[kept])
     return pool
 
 
@@ -242,7 +239,7 @@ def _spread(
         fan_out=int(pack.settings["fan-out"]),
         nodes=state.nodes,
     ).of_kind("memory")
-    everyone = len(order) == len(direct)  # then every candidate is a seed, and the wave holds all
+    everyone = len(order) == len(direct.rows)  # then every candidate is a seed, and the wave holds all
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = (np.zeros(len(rows)) for _ in range(3))
     hops = np.full(len(rows), np.inf)
@@ -252,8 +249,8 @@ def _spread(
     seeds[at_direct], hops[at_direct] = np.where(np.isfinite(seed), seed, 0.0), 0.0
     away = hops > 0
     reached = Candidates(state, pack, asked, rows[away])
-    if len(reached):
-        reached.give("hops", hops[away])
+    if len(reached.rows):
+        reached.give(hops=hops[away])
         eligible = _eligible(pack, reached)
         if not eligible.all():
             keep = ~away

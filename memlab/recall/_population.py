@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -127,11 +127,11 @@ class Populations:
         seen = None if where is None or where.lasting else state.seq
         known = kept.get(key)
         if known is not None and (known.changes, known.seen) == (state.changes, seen):
-            if known.size == len(state) and (where is None or where.plain):
+            if known.size == state.rows and (where is None or where.plain):
                 kept.move_to_end(key)
                 return known.population
             # an expression may speak of all memories at once, so that more of them change its value for the others
-            known = known if where is None and known.size < len(state) else None
+            known = known if where is None and known.size < state.rows else None
         else:
             known = None
         start = 0 if known is None else known.size
@@ -152,30 +152,25 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
     what ``where`` admits.
     """
 
-    def among(column: str, words: Iterable[str | None]) -> Mask:
-        """Which rows have one of these words; None is null."""
-        names = state.names[column]
-        wanted = np.zeros(len(names.vocabulary) + 1, dtype=np.bool_)
-        wanted[[code for code in map(names.code, words) if code >= -1]] = True  # the last place is null's, code -1
-        mask: Mask = wanted[names.codes[start:]]
-        return mask
+    def among(column: str, *words: str | None) -> Mask:
+        return state.names[column].among(words, start)
 
-    mask = among("status", RECALLABLE if filters.status is None else filters.status)
+    mask = among("status", *(RECALLABLE if filters.status is None else filters.status))
     if project is not None:
-        mask &= among("project", (project, None)) | among("scope", ("global",))
-    bound = among("scope", ("session",))
+        mask &= among("project", project, None) | among("scope", "global")
+    bound = among("scope", "session")
     if bound.any():
-        mask &= ~bound | (among("session", (session or "",)))
+        mask &= ~bound | (among("session", session or ""))
     if state.names["season"].held:
-        mask &= among("season", (*(filters.season or ()), None))
+        mask &= among("season", *(filters.season or ()), None)
     if filters.scope is not None:
-        mask &= among("scope", filters.scope)
+        mask &= among("scope", *filters.scope)
     if filters.visibility is not None:
-        mask &= among("visibility", filters.visibility)
+        mask &= among("visibility", *filters.visibility)
     if filters.branch is not None:
-        mask &= among("branch", (*filters.branch, None))
+        mask &= among("branch", *filters.branch, None)
     if filters.viewer is not None:
-        mask &= ~among("visibility", ("private",)) | among("creator", (filters.viewer,))
+        mask &= ~among("visibility", "private") | among("creator", filters.viewer)
     if filters.where is not None:
         mask &= filters.where.mask(state)[start:]
     return mask
@@ -183,12 +178,12 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
 
 def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: _Kept | None) -> _Kept:
     """What takes part of the ``fresh`` memories, beside what was ``known`` of those before them."""
-    start = len(state) - len(fresh)
+    start = state.rows - len(fresh)
     rows = Grown(np.empty(0, dtype=np.int64)) if known is None else known.rows
     mask = Grown(np.empty(0, dtype=np.bool_)) if known is None else known.mask
     late = np.flatnonzero(fresh) + start
     rows.append(late)
-    if rows.size < len(state):
+    if rows.size < state.rows:
         if mask.size < start:
             mask.append(np.ones(start - mask.size, dtype=np.bool_))  # so far all took part
         mask.append(fresh)
@@ -203,4 +198,4 @@ def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: 
         _lengths={} if known is None else dict(known.population._lengths),
         _newest=[] if known is None else list(known.population._newest),
     )
-    return _Kept(state.changes, seen, len(state), population, rows, mask)
+    return _Kept(state.changes, seen, state.rows, population, rows, mask)

@@ -107,7 +107,9 @@ class Asked:
         rows = population.rows
         if len(rows) <= _ALL:
             whole = population.mask is None
-            cosine = vectors.similarity(self.vector) if whole else vectors.similarity(self.vector, rows, key=population.key)
+            cosine = (
+                vectors.similarity(self.vector) if whole else vectors.similarity(self.vector, rows, key=population.key)
+            )
             self._near = rows, cosine
             return rows[best(cosine, count)]
         found, cosine = vectors.top(self.vector, count, **population.search)

@@ -193,6 +193,12 @@ class Names:
         """Whether some row ever had another name than the default."""
         return self._codes.held
 
+    def among(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
+        """Which rows, from ``start`` on, have one of these names; None is null."""
+        wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
+        wanted[[code for code in map(self.code, names) if code >= -1]] = True  # the last place is null's, code -1
+        return wanted[self._codes.values[start:]]
+
     def append(self, names: Sequence[str | None]) -> None:
         self._codes.append([self._interned(name) for name in names])
 
@@ -235,7 +241,7 @@ class Names:
         """The strings of these rows as an object array, null as None."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
-        return np.asarray(self._table[self.codes[rows]])
+        return np.asarray(self._table[self._codes.values[rows]])
 
 
 def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:

@@ -65,7 +65,7 @@ class RowView:
             places = rows[cut:] - joint.size
             late = Moment(joint.fresh, joint.pack, places, joint.now)
             if joint.before is not None:
-                late.give("answers", _answers(joint, joint.before[places]))
+                late.give(answers=_answers(joint, joint.before[places]))
             self._moments = [*(self._moments if cut else []), late]
 
     def __len__(self) -> int:

@@ -77,7 +77,7 @@ def standing(state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status
     before = status_of(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)
     if status is not None:
-        moment.give("status", _WORDS[before])
+        moment.give(status=_WORDS[before])
     moment, after = _promoted(moment, before, now)
     gone, nulls = moment.ask(pack.policies["forget"])
     gone = gone if nulls is None else gone & ~nulls
@@ -152,7 +152,7 @@ def _promoted(moment: Moment, before: Codes, now: Micros | Rows) -> tuple[Moment
             return moment, after
         # anew, since other features may follow from the status
         after, moment = new, Moment(moment.state, moment.pack, moment.rows, now)
-        moment.give("status", _WORDS[after])
+        moment.give(status=_WORDS[after])
     place = int(np.argmax(moved))
     raise InputError(
         f"The promote policy of {moment.pack.name} never settles on a status of memory {moment.rows[place] + 1}, "
