@@ -144,8 +144,8 @@ def _waves(
     edges: Edges, seeds: Seeds, pass_on: PassOn, limits: Limits, mode: Mode, steps: int, threshold: float
 ) -> Spread:
     layout, size = seeds.layout, seeds.layout.size
-    with zeros(3 * size, np.float64) as amounts, zeros(size, np.int32) as wave:
-        activation, received, arrived = amounts.reshape(3, size)
+    with zeros(4 * size, np.float64) as numbers:
+        activation, received, arrived, wave = numbers.reshape(4, size)
         activation[seeds.places], wave[seeds.places] = seeds.energy, 1
         known = frontier = seeds.places
         for depth in range(1, steps + 1):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.graph._edges import Edges
-from memlab.graph._nodes import SHIFT, Layout, node_codes
+from memlab.graph._nodes import NODE_KINDS, SHIFT, Layout
 
 __all__ = ["EdgeBatch", "Limits", "PassOn", "Seeds", "Spread", "distinct"]
 
@@ -65,7 +65,7 @@ class Spread:
 
     def of_kind(self, kind: str) -> Spread:
         """Only the nodes of one kind."""
-        first = int(node_codes(kind, [0])[0])
+        first = NODE_KINDS.index(kind) << SHIFT
         start, stop = self.rows.searchsorted((first, first + (1 << SHIFT))).tolist()
         return Spread(
             self.rows[start:stop],
@@ -100,6 +100,9 @@ class Limits:
 
     def affordable(self, edges: Edges, nodes: Ints, activation: Floats) -> NDArray[np.bool_] | slice:
         """Which of the ascending ``nodes`` leave: by falling activation, ties by node, until one exceeds the limit."""
+        if 2 * edges.live <= min(self.fan_out, self.most_crossings):
+            self._crowded = False  # all edges together do not meet a limit
+            return slice(None)
         degree = edges.degree(nodes)
         narrow = degree > self.fan_out
         self._crowded = bool(narrow.any())
@@ -118,7 +121,7 @@ class Limits:
     ) -> tuple[Ints, Ints, Floats]:
         """What passes from ``nodes``: the position of the node left, the node reached, the positive finite amount."""
         crossed = edges.crossings(nodes, newest=self.fan_out if self._crowded else None)
-        if not len(crossed):
+        if not len(crossed.edge):
             return crossed.position, crossed.neighbour, np.empty(0)
         batch = EdgeBatch(
             activation=activation[crossed.position],

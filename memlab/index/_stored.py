@@ -76,9 +76,8 @@ class Stored:
         self._path: Path | None = None
         self._late = Grown(np.empty((0, dim), dtype=np.int8), np.empty(0))
         self._digests: dict[int, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._mapped.squares) + self._late.size
+        self.size = 0
+        """How many rows there are, in both parts."""
 
     @property
     def parts(self) -> tuple[_Part, _Part]:
@@ -87,6 +86,7 @@ class Stored:
     def append(self, vectors: Components) -> None:
         wide = vectors.astype(np.int32)
         self._late.append(vectors, np.einsum("ij,ij->i", wide, wide, dtype=np.int64).astype(np.float64))
+        self.size += len(vectors)
 
     def slice(self, start: int, stop: int) -> tuple[Components, Squares]:
         """Rows ``start..stop - 1``: without a copy unless they lie in both parts."""
@@ -123,7 +123,7 @@ class Stored:
         late = self.parts[1]
         first._mapped = _Part(self._mapped.matrix[:rows], self._mapped.squares[:rows])
         first._late = Grown(late.matrix[: max(0, rows - sealed)], late.squares[: max(0, rows - sealed)])
-        first._path = self._path
+        first._path, first.size = self._path, rows
         first._digests = {number: digest for number, digest in self._digests.copy().items() if number < rows // BLOCK}
         return first
 
@@ -131,8 +131,8 @@ class Stored:
 
     def digest(self, rows: int, *, anew: bool = False) -> str:
         """Names the first ``rows`` rows, a whole number of blocks. Each block is read once, or all of them ``anew``."""
-        if rows % BLOCK or not 0 <= rows <= len(self):
-            raise InputError(f"A digest covers whole blocks of {BLOCK:,} rows up to {len(self):,}, not {rows:,}.")
+        if rows % BLOCK or not 0 <= rows <= self.size:
+            raise InputError(f"A digest covers whole blocks of {BLOCK:,} rows up to {self.size:,}, not {rows:,}.")
         known = {} if anew else self._digests
         digest = ""
         for number in range(rows // BLOCK):
@@ -149,7 +149,7 @@ class Stored:
     def save(self, path: Path) -> None:
         """Three arrays in NumPy's format: digests of blocks, squared norms (f64), vectors (int8). Replaces it whole."""
         draft = path.with_name(f"{path.name}.draft")
-        whole = len(self) // BLOCK
+        whole = self.size // BLOCK
         self.digest(whole * BLOCK)
         digests = np.frombuffer(
             bytes.fromhex("".join(self._digests[number] for number in range(whole))), dtype=np.uint8
@@ -157,8 +157,8 @@ class Stored:
         early, late = self.parts
         with draft.open("wb") as file:
             _write(file, "|u1", (len(digests) // 16, 16), [digests])
-            _write(file, "<f8", (len(self),), [early.squares, late.squares])
-            _write(file, "|i1", (len(self), self.dim), [early.matrix, late.matrix])
+            _write(file, "<f8", (self.size,), [early.squares, late.squares])
+            _write(file, "|i1", (self.size, self.dim), [early.matrix, late.matrix])
         draft.replace(path)
 
     def spool(self, path: Path) -> None:
@@ -187,7 +187,7 @@ class Stored:
         if not right or squares.ndim != 1 or matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
             raise DamagedLab(f"{path} does not hold the vectors that its header announces.")
         stored = cls(matrix.shape[1])
-        stored._mapped, stored._path = _Part(matrix, squares), path
+        stored._mapped, stored._path, stored.size = _Part(matrix, squares), path, rows
         stored._digests = {number: row.tobytes().hex() for number, row in enumerate(digests)}
         return stored
 

@@ -97,7 +97,7 @@ class Vectors:
         self._index: Approximate | None = None
 
     def __len__(self) -> int:
-        return len(self._stored)
+        return self._stored.size
 
     def append(self, vectors: NDArray[np.int8]) -> None:
         """Add rows, an int8 matrix (k, dim) of components -127..127; InputError otherwise."""
@@ -334,7 +334,7 @@ class Vectors:
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
             raise InputError(f"A query is an int8 vector ({self.dim},), not {query.dtype} {query.shape}.")
         wide = query.astype(np.int64)
-        return query.astype(np.float32), (wide * wide).sum(axis=-1).astype(np.float64)
+        return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)
 
     def _cosines(self, asked: Matrix, square: Any, rows: Rows | None) -> Scores:
         """Cosines with ``rows`` or with all, a block at a time unless they are few."""

@@ -15,7 +15,7 @@ from memlab.disk import writing
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab, ReadOnlyLab
 from memlab.journal import _database
 from memlab.journal._check import Fault, faults
-from memlab.journal._database import Mode, Synchronous, translated
+from memlab.journal._database import Mode, Synchronous, translated, translation
 from memlab.journal._head import Head, HeadFile
 from memlab.journal._lock import WriterLock
 from memlab.journal._migration import Mend, in_memory_copy, migrate
@@ -250,12 +250,14 @@ class Journal(Reading):
                     return Reading(self.path, writer, contextlib.nullcontext())
 
                 try:
-                    with translated(self.path):
+                    try:
                         # before the write and not after: a failure here must not look like that of a committed write
                         self._checkpoint_if_due(writer)
                         self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
                         # asked of the writer, whose pages are good; a reader must read them anew after every write
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
+                    except sqlite3.Error as error:
+                        raise translation(error, self.path) from error
                     tx = Transaction(int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply)
                     try:
                         yield tx
@@ -263,9 +265,11 @@ class Journal(Reading):
                         tx._open = False
                     if self.path is None:
                         hidden.enter_context(self._guard)
-                    with translated(self.path):
+                    try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
+                    except sqlite3.Error as error:
+                        raise translation(error, self.path) from error
                     if wrote:
                         self._tell_head(tx.last, None if tx.rewrites else int(generation or 0))
                 finally:

@@ -29,8 +29,15 @@ __all__ = ["Shown", "choose", "generator"]
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
-_FIXED = np.random.SeedSequence(0)
-"""Philox by key asks the system for entropy that it then overwrites, which took longer than all else of a draw."""
+
+class _NoSeed(np.random.bit_generator.ISeedSequence):
+    """Philox by key asks the system for entropy that it then overwrites, which took longer than all else of a draw."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+        return np.zeros(n_words, dtype=dtype)
+
+
+_NO_SEED = _NoSeed()
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Shown:
 
 def generator(seed: int, state: int) -> np.random.Generator:
     """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
-    bits = np.random.Philox(_FIXED)
+    bits = np.random.Philox(_NO_SEED)
     bits.state = {
         "bit_generator": "Philox",
         "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},

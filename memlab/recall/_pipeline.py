@@ -25,7 +25,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import choose, generator
-from memlab.recall._features import Candidates, columns, read
+from memlab.recall._features import Candidates, read
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Asked, Question, SpeakerNames
 from memlab.recall._triggers import Triggers
@@ -166,7 +166,7 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     if not keep.all():
         direct = Candidates(state, pack, asked, found[keep])
     seed = _scores(pack, "seed-score", direct)
-    begins = len(about) or (len(direct.rows) and pack.settings["seeds"])
+    begins = len(about.nodes) or (len(direct.rows) and pack.settings["seeds"])
     if not begins or not pack.settings["spread-steps"]:
         rows, received, hops = direct.rows, np.zeros(len(seed)), np.zeros(len(seed))
         activation = np.where(np.isfinite(seed), seed, 0.0)
@@ -211,7 +211,7 @@ def _spread(
     most = int(pack.settings["seeds"])
     order = np.arange(len(seed)) if len(seed) <= most else np.sort(best(seed, most))
     order = order[np.isfinite(seed[order])]
-    if len(about):
+    if len(about.nodes):
         order = order[seed[order] > 0]  # a seed keeps what it has: with nothing, it would hold up what an entity sends
     damping = float(pack.settings["damping"])
     policy = pack.policies["spread"]
@@ -261,14 +261,12 @@ def _spread(
 
 
 def _eligible(pack: Pack, pool: Candidates) -> NDArray[np.bool_]:
-    policy = pack.policies["eligible"]
-    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
+    values, nulls = pool.ask(pack.policies["eligible"])
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
 def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
     """The slot's score of each candidate; NaN and null sort last, as -inf."""
-    policy = pack.policies[slot]
-    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
+    values, nulls = pool.ask(pack.policies[slot])
     bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
     return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)

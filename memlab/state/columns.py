@@ -5,14 +5,14 @@ One number of one row among a million costs under a microsecond this way, agains
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Latest", "Lists", "Names", "Notes", "Numbers", "Texts", "extend", "gather", "words_at", "words_of"]
+__all__ = ["Latest", "Lists", "Names", "Notes", "Numbers", "Texts", "extend", "gather", "made", "words_at", "words_of"]
 
 _SEAL = 4096
 """Texts kept as Python strings before they are sealed into the Arrow base."""
@@ -84,6 +84,16 @@ class Numbers:
         """Other values for these rows: one for all, or one for each."""
         self._hold()
         self._data[rows] = values
+
+    def add(self, rows: NDArray[np.int64], amount: float) -> None:
+        """Add to the values of these rows, each of which stands there once."""
+        self._hold()
+        self._data[rows] += amount
+
+    def raise_to(self, rows: NDArray[np.int64], least: float) -> None:
+        """Let these rows, each of which stands there once, have at least this value."""
+        self._hold()
+        self._data[rows] = np.maximum(self._data[rows], least)
 
     def _all_default(self, values: NDArray[Any]) -> bool:
         default = self.default
@@ -391,6 +401,14 @@ class Notes:
         place = np.zeros(self._size, dtype=np.int64)
         place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
         return table.gather(place)
+
+
+C = TypeVar("C")
+
+
+def made(kind: Callable[..., C], given: Mapping[str, Mapping[str, Any]]) -> dict[str, C]:
+    """An empty column of one kind for each name, from the arguments beside it."""
+    return {name: kind(**arguments) for name, arguments in given.items()}
 
 
 def extend(columns: Iterable[Growing], given: Iterable[Any], count: int) -> None:

@@ -18,7 +18,7 @@ from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
-from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend
+from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
 from memlab.state.imported import fold_graph, fold_registers
 from memlab.state.projections import Happened, Projection
@@ -64,10 +64,10 @@ class State:
         self.seq = 0
         self.fingerprint = ""
         self.embedder_name = ""
-        self.numbers = {name: Numbers(_DTYPE[MEMORY[name].storage], default=_absent(name)) for name in NUMERIC}
-        self.names = {name: Names(MEMORY[name].words, default=first_name(name)) for name in NAMED}
-        self.lists = {name: Lists() for name in LISTED}
-        self.notes = {name: Notes() for name in NOTED}
+        self.numbers = made(Numbers, _NUMBERS)
+        self.names = made(Names, _NAMES)
+        self.lists = made(Lists, {name: {} for name in LISTED})
+        self.notes = made(Notes, {name: {} for name in NOTED})
         self.uses = Latest(USES)
         self.refs = Texts()
         self.texts = Texts()
@@ -295,22 +295,20 @@ class State:
 
     def _verify(self, event: Happened) -> None:
         """What a verifier let pass gains an access and a use; it fades from the recall on, not from the verdict."""
-        rows, access = np.asarray(event.body["verified"], dtype=np.int64) - 1, self.numbers["access"]
-        access.set(rows, access.values[rows] + 1)
+        rows = np.asarray(event.body["verified"], dtype=np.int64) - 1
+        self.numbers["access"].add(rows, 1)
         self.uses.add(rows, event.at)
 
     def _recall(self, event: Happened) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
-        access, accessed = self.numbers["access"], self.numbers["accessed"]
-        access.set(rows, access.values[rows] + 1)
-        accessed.set(rows, np.maximum(accessed.values[rows], event.at))
+        self.numbers["access"].add(rows, 1)
+        self.numbers["accessed"].raise_to(rows, event.at)
         self.uses.add(rows, event.at)
 
     def _feedback(self, event: Happened) -> None:
         outcome = event.body.get("outcome")
         if outcome is not None:
-            counts, row = self.numbers[outcome], np.array([event.body["memory"] - 1])
-            counts.set(row, counts.values[row] + 1)
+            self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
     def _embedder(self, event: Happened) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
@@ -486,3 +484,7 @@ _APPLY: dict[str, Callable[[State, Happened], None]] = {
         State._nothing,
     ),
 }
+
+
+_NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _absent(name)} for name in NUMERIC}
+_NAMES = {name: {"vocabulary": MEMORY[name].words, "default": first_name(name)} for name in NAMED}

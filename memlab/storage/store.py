@@ -286,7 +286,8 @@ class Store:
                     )
                 yield tx
                 self._marked = True
-                if tx.rewrites:
+                rewrites = tx.rewrites
+                if rewrites:
                     after, versions = State(self.projections), VersionLog()
                     preview = tx.preview()
                     _fold(preview.events(), preview, after, versions)
@@ -294,7 +295,7 @@ class Store:
                         verify(self.state, after)
                 else:
                     _fold(tx.events, _Written(tx, self.journal), self.state, self.versions)
-            if tx.rewrites:
+            if rewrites:
                 self._adopt(after, versions)
                 self._snapshot_at = 0
             self._marked = False

@@ -152,7 +152,7 @@ def _around(
         pairs.append(_cut(*_joined(near), count))
     pairs += _of_subject(joint, rows, known if fits is None else known[fits[known]], peers, count)
     new, old, similarity = _joined(pairs)
-    _, once = np.unique(new * len(joint) + old, return_index=True)
+    _, once = np.unique(new * joint.total + old, return_index=True)
     return new[once], old[once], similarity[once]
 
 

@@ -82,9 +82,9 @@ class Comparing:
             rows,
             self._populate,
             self._core.store.embedder.closeness,
-            count=pack.count("link-candidates"),
-            gain=pack.number("merge-gain"),
-            most=pack.count("edges-per-node"),
+            count=int(pack.settings["link-candidates"]),
+            gain=float(pack.settings["merge-gain"]),
+            most=int(pack.settings["edges-per-node"]),
         )
 
     def _populate(self, *, project: str | None, session: str | None, filters: Filters) -> Population:

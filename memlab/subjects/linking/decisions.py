@@ -76,7 +76,7 @@ class _Decision:
     def __init__(self, joint: PairedState, rows: Ints, populate: Populate, closeness: Closeness, *, count: int) -> None:
         self.joint, self.rows = joint, rows
         self.stored = joint.fresh is None
-        self.gone = np.zeros(len(joint), dtype=np.bool_)
+        self.gone = np.zeros(joint.total, dtype=np.bool_)
         self.root: dict[int, int] = {}
         """What stands for a new row that was merged or skipped; a skipped one has no part in anything else."""
         self.outcome: dict[int, Outcome] = {}
@@ -130,7 +130,7 @@ class _Decision:
         the other or gives its property another value.
         """
         alike = np.isin(relation, ("similar", "related"))
-        near = alike & (pairs.closeness > self.joint.pack.number("conflict-closeness"))
+        near = alike & (pairs.closeness > float(self.joint.pack.settings["conflict-closeness"]))
         return near & pairs.opposed if near.any() else near
 
     def _settle(
@@ -203,10 +203,10 @@ class _Decision:
 
     def made(self, *, gain: float, most: int) -> Linked:
         # turns among the fresh were compared with nothing, and are stored as well
-        whole = self.rows if self.stored else np.arange(self.joint.size, len(self.joint))
+        whole = self.rows if self.stored else np.arange(self.joint.size, self.joint.total)
         rows = whole.tolist()
         outcomes: tuple[Outcome, ...] = tuple(self.outcome.get(row, "added") for row in rows)
-        ids = np.arange(1, len(self.joint) + 1)
+        ids = np.arange(1, self.joint.total + 1)
         if not self.stored:
             # ids are given to what is stored only
             held = np.array([outcome == "added" for outcome in outcomes], dtype=np.bool_)
@@ -236,10 +236,10 @@ class _Decision:
 
     def _joined(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
         """Every new edge, each once: those of conflicts that were settled, and those of pairs that stay as they are."""
-        stands = np.arange(len(self.joint))
+        stands = np.arange(self.joint.total)
         for row, root in self.root.items():
             stands[row] = root
-        left = np.zeros(len(self.joint), dtype=np.bool_)
+        left = np.zeros(self.joint.total, dtype=np.bool_)
         left[list(self.root)] = True
         conflicts = self.edges
         if self.stored:

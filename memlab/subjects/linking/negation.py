@@ -37,16 +37,24 @@ class Said:
     text: str
 
     @cached_property
+    def words(self) -> list[str]:
+        return words_of(self.text)
+
+    @cached_property
     def content(self) -> frozenset[str]:
         """The stems of its words, without those that only join others and those that speak of denial or change."""
         left_out = _words("fillers", "denials", "change-words")
-        return frozenset(_stem(word) for word in words_of(self.text) if word not in left_out)
+        return frozenset(_stem(word) for word in self.words if word not in left_out)
 
     @cached_property
     def denied(self) -> frozenset[str]:
         """The stems within reach of a denial: after it, or the rest of its clause where nothing comes after."""
         found: set[str] = set()
-        for clause in clauses(self.text.lower()):
+        text = self.text.lower()
+        plain = text.replace("\u2019", "'")
+        if not any(denial in plain for denial in _words("denials")):
+            return frozenset()
+        for clause in clauses(text):
             words = words_of(clause)
             place = next((at for at, word in enumerate(words) if word in _words("denials")), None)
             if place is None:
@@ -62,17 +70,16 @@ class Said:
 
         They tell two things apart that are spoken of in the same words.
         """
-        words = words_of(self.text)
         return (
             frozenset(_NUMBER.findall(self.text))
             | frozenset(_CAPITAL.findall(self.text))
-            | _words("calendar").intersection(words)
+            | _words("calendar").intersection(self.words)
         )
 
     @cached_property
     def order(self) -> tuple[str, ...]:
         """The stems of its content, in the order in which they stand."""
-        return tuple(stem for stem in map(_stem, words_of(self.text)) if stem in self.content)
+        return tuple(stem for stem in map(_stem, self.words) if stem in self.content)
 
     def same_order(self, other: Said) -> bool:
         """Whether the other says the same words in another order: "A owes B" is not "B owes A"."""
@@ -81,7 +88,7 @@ class Said:
     @cached_property
     def changes(self) -> bool:
         """Whether it says that something changed."""
-        text = padded(words_of(self.text))
+        text = padded(self.words)
         for phrase in _phrases("no-changes"):
             text = text.replace(phrase, " ")
         return any(phrase in text for phrase in _phrases("changes"))

@@ -31,11 +31,10 @@ class PairedState:
         self, state: State, pack: Pack, now: int, *, fresh: State | None = None, before: Ints | None = None
     ) -> None:
         self.state, self.pack, self.now, self.fresh = state, pack, now, fresh
-        self.size = len(state)
+        self.size = state.rows
+        """How many are stored; ``total`` counts the fresh too."""
+        self.total = state.rows + (0 if fresh is None else fresh.rows)
         self.before = before
-
-    def __len__(self) -> int:
-        return self.size + (0 if self.fresh is None else len(self.fresh))
 
     def side(self, rows: Ints) -> RowView:
         """These rows (strictly ascending) with their features."""

@@ -44,7 +44,7 @@ def without(columns: Mapping[str, Sequence[Any]], name: str, count: int) -> list
 
 def with_confidence(columns: dict[str, list[Any]], unsure: Sequence[int], pack: Pack) -> None:
     """Give those rows the confidence that the pack begins with, if it is not what they have anyhow."""
-    first, default = pack.number("initial-confidence"), MEMORY["confidence"].default
+    first, default = float(pack.settings["initial-confidence"]), MEMORY["confidence"].default
     if first == default or not unsure:
         return
     count = len(next(iter(columns.values()), unsure))

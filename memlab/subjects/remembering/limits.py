@@ -24,7 +24,7 @@ def is_agent(creator: object) -> bool:
 
 def check_bytes(pack: Pack, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> None:
     """InputError if an agent's memory has more bytes than the setting ``write-bytes``; 0 is any number."""
-    most = pack.count("write-bytes")
+    most = int(pack.settings["write-bytes"])
     for row in _written_by_agents(columns, len(texts)) if most else ():
         size = len(texts[row].encode())
         if size > most:
@@ -40,7 +40,7 @@ def check_sessions(state: State, pack: Pack, columns: Mapping[str, list[Any]], c
 
     Counted are what is about to be stored and what the session has of the agent; without a session nothing is.
     """
-    most = pack.count("session-writes")
+    most = int(pack.settings["session-writes"])
     if not most:
         return
     nothing = [None] * count

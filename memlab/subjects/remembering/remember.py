@@ -38,7 +38,7 @@ class Remembering:
         row = {"text": text, **fields}
         if at is not None:
             row["at"] = at
-        return self.many([row], chain=chain, linking=linking)[0]
+        return self._core.memory(self.many([row], chain=chain, linking=linking).standing[0])
 
     def many(
         self, rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame, *, chain: bool, linking: str | None
