@@ -198,6 +198,8 @@ class Layout:
         if not len(codes):
             return self
         top = int(codes.max())
+        if top < self.room[0]:
+            return self
         if top < _MOST:
             needed = [top + 1]
         else:

@@ -197,19 +197,18 @@ def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes)
     if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
         raise InputError(f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}.")
     codes = given.astype(np.int64, copy=False)
-    ascending = bool((codes[1:] > codes[:-1]).all())
-    lowest, highest = (int(codes.min()), int(codes.max())) if len(codes) else (0, -1)
+    if not (codes[1:] > codes[:-1]).all():
+        order = np.argsort(codes, kind="stable")
+        codes, own = codes[order], own[order]
+    lowest, highest = (int(codes[0]), int(codes[-1])) if len(codes) else (0, -1)
     memories = nodes.count("memory") if isinstance(nodes, Nodes) else nodes
     if not (lowest >= 0 and highest < memories):
         if not isinstance(nodes, Nodes):
             raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
-        last_of_kind = np.flatnonzero(np.diff(kind_of(np.sort(codes)), append=-1))
-        nodes.labels(np.sort(codes)[last_of_kind])  # names one that does not exist
-    if not ascending:
-        order = np.argsort(codes, kind="stable")
-        codes, own = codes[order], own[order]
-        if (codes[1:] == codes[:-1]).any():
-            raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
+        last_of_kind = np.flatnonzero(np.diff(kind_of(codes), append=-1))
+        nodes.labels(codes[last_of_kind])  # names one that does not exist
+    if (codes[1:] == codes[:-1]).any():
+        raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
     if not np.isfinite(own).all():
         at = int(np.argmax(~np.isfinite(own)))
         raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")

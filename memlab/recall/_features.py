@@ -303,7 +303,7 @@ class Candidates(Moment):
 
     def names_date(self) -> Values:
         gap = self["date-gap"]
-        return np.where(np.isnan(gap), np.nan, gap == 0)
+        return np.where(np.isnan(gap), np.nan, gap == 0) if self.asked.spans else gap
 
     def names_file(self) -> Values:
         return self._any_named("files", lambda: file_namer(self.asked.words.stop_words, self.asked.question.text))
@@ -314,7 +314,7 @@ class Candidates(Moment):
     def _any_named(self, column: str, namer: Callable[[], Callable[[str], bool]]) -> Values:
         lists = self.state.lists[column]
         if not lists.held:
-            return np.zeros(len(self), dtype=np.bool_)
+            return np.zeros(len(self.rows), dtype=np.bool_)
         named = namer()
         held = (any(map(named, lists.at(row))) for row in self.rows.tolist())
         return np.fromiter(held, dtype=np.bool_, count=len(self))
@@ -333,7 +333,7 @@ class Candidates(Moment):
         sessions = self.state.names["session"]
         session = self.asked.question.session
         if session is None:
-            return np.zeros(len(self), dtype=np.bool_)
+            return np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(sessions.codes[self.rows] == sessions.code(session))
 
     def session_seed(self) -> Values:
@@ -378,10 +378,10 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "triggered": Candidates.triggered,
     "same-session": Candidates.same_session,
     "same-branch": Candidates.same_branch,
-    "seed": lambda pool: np.zeros(len(pool)),
-    "received": lambda pool: np.zeros(len(pool)),
+    "seed": lambda pool: np.zeros(len(pool.rows)),
+    "received": lambda pool: np.zeros(len(pool.rows)),
     "activation": lambda pool: pool["seed"] + pool["received"],
-    "hops": lambda pool: np.zeros(len(pool)),
+    "hops": lambda pool: np.zeros(len(pool.rows)),
     "session-seed": Candidates.session_seed,
 }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -194,6 +195,7 @@ class _Header(_Given, kw_only=True):
 
 _OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")
 _TAKEN = [name for name in _Header.__struct_fields__ if name not in _OF_THE_BLOB]
+_TAKE = attrgetter(*_TAKEN)
 _TAKEN_1 = [name for name in _Given.__struct_fields__ if name not in _OF_THE_BLOB]
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Header)
@@ -203,7 +205,8 @@ _DECODER_1 = msgspec.msgpack.Decoder(_Given)
 def encode(slate: Slate) -> bytes:
     """The bytes that the journal keeps; the same slate gives the same bytes."""
     count, names = len(slate.ids), list(slate.numbers)
-    numbers = np.array(list(slate.numbers.values()), dtype="<f8").reshape(len(names), count)
+    columns = [np.empty(0), *slate.numbers.values()]
+    numbers = np.concatenate(columns, dtype="<f8", casting="unsafe").reshape(len(names), count)
     kept = np.full(len(names), _WHOLE, dtype=np.uint8)
     single = numbers
     if numbers.size:
@@ -220,7 +223,7 @@ def encode(slate: Slate) -> bytes:
         ranked=slate.ranks is not None,
         weighted=slate.propensity is not None,
         words={name: _one_for_all(values) for name, values in slate.words.items()},
-        **{name: getattr(slate, name) for name in _TAKEN},
+        **dict(zip(_TAKEN, _TAKE(slate), strict=True)),
     )
     head = _ENCODER.encode(header)
     parts: list[Any] = [len(head).to_bytes(4, "little"), head, bytes(-(_PREFIX + len(head)) % 8)]
