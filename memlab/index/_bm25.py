@@ -164,7 +164,7 @@ def group_scores(
     One cell for each pair of term and group: frequencies are counted over all groups, scores computed for a few.
     """
     check_statistics(k1, b, 0, 0.0)
-    width, size, count = len(documents.total) + 1, hits.size, len(hits)
+    width, size, count = len(documents.total) + 1, len(hits.rows), len(hits)
     if size * width > 16 * count + _CELLS:
         codes, scores = group_bm25(hits, groups, documents, k1=k1, b=b)
         if not len(codes):

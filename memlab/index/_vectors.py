@@ -73,6 +73,11 @@ class View:
     grown: Grown
     """The columns that the three show, which a longer view goes on with."""
 
+    @classmethod
+    def of(cls, grown: Grown) -> View:
+        rows, matrix, squares = grown.columns
+        return cls(rows, matrix, squares, grown)
+
 
 class Vectors:
     """``len(vectors)`` rows of ``dim`` integers -127..127, appended and never changed.
@@ -161,13 +166,10 @@ class Vectors:
                 return kept
             rows = self._checked(rows)
             _check_ascending(rows)
-            if kept is None or not _begins(rows, kept.rows):
-                grown = self._empty()
-            else:
-                grown = kept.grown
+            grown = self._empty() if kept is None or not _begins(rows, kept.rows) else kept.grown
             fresh = rows[grown.size :]
             grown.append(fresh, *self._stored.gather(fresh))
-            kept = self._views[key] = View(*grown.columns, grown)
+            kept = self._views[key] = View.of(grown)
             self._views.move_to_end(key)
             room = max(min(len(self), 2 * self.exact_up_to), _LEAST_CACHED)
             while len(self._views) > 1 and sum(len(view.rows) for view in self._views.values()) > room:
@@ -263,7 +265,7 @@ class Vectors:
             first = start + tail.size
             if first < len(self):
                 tail.append(np.arange(first, len(self)), *self._stored.slice(first, len(self)))
-            return View(*tail.columns, tail)
+            return View.of(tail)
 
     def _proposed(
         self,

@@ -60,7 +60,7 @@ class Shown:
 
 def generator(seed: int, state: int) -> np.random.Generator:
     """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
-    bits = np.random.Philox(_NO_SEED)
+    bits = np.random.Philox(_NO_SEED)  # type: ignore[arg-type]  # its stub knows arrays and SeedSequence alone
     bits.state = {
         "bit_generator": "Philox",
         "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},

@@ -362,7 +362,7 @@ def _any_of(values: Values, wanted: Values) -> Values:
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     **COMPUTE,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
-    "closeness": lambda pool: pool.asked.closeness(pool["similarity"]),
+    "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
     "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),
     "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),

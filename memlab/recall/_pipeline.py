@@ -25,7 +25,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import line_up
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import choose, generator
-from memlab.recall._features import Candidates, read
+from memlab.recall._features import Candidates, columns, read
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Asked, Question, SpeakerNames
 from memlab.recall._triggers import Triggers
@@ -96,7 +96,7 @@ class Recaller:
             settings=dict(pack.settings),
             fingerprints=dict(declared.fingerprints),
             state=state.seq,
-            cut=f"{pack.count('pool')} {_CUT}",
+            cut=f"{pack.settings['pool']} {_CUT}",
             sampler=shown.sampler,
             ids=ids,
             scores=scores,
@@ -261,12 +261,14 @@ def _spread(
 
 
 def _eligible(pack: Pack, pool: Candidates) -> NDArray[np.bool_]:
-    values, nulls = pool.ask(pack.policies["eligible"])
+    policy = pack.policies["eligible"]
+    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
 def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
     """The slot's score of each candidate; NaN and null sort last, as -inf."""
-    values, nulls = pool.ask(pack.policies[slot])
+    policy = pack.policies[slot]
+    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
     bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
     return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)

@@ -81,7 +81,7 @@ class Asked:
         triggers: Triggers,
     ) -> None:
         self.state, self.question, self.population = state, question, population
-        self._embedder, self._triggers = embedder, triggers
+        self.embedder, self._triggers = embedder, triggers
         self.at = question.at
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
         given = question.vector
@@ -131,14 +131,11 @@ class Asked:
             self._near = rows, found
         return found
 
-    def closeness(self, cosine: Scores) -> Scores:
-        return self._embedder.closeness(cosine)
-
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """The days that the question names."""
         text, population = self.question.text, self.population
-        if not len(population) or not named_dates(text, self.at):
+        if not len(population.rows) or not named_dates(text, self.at):
             return ()
         return named_dates(text, self.at, population.newest(self.state))
 

@@ -207,7 +207,7 @@ class Names:
         """Which rows, from ``start`` on, have one of these names; None is null."""
         wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
         wanted[[code for code in map(self.code, names) if code >= -1]] = True  # the last place is null's, code -1
-        return wanted[self._codes.values[start:]]
+        return np.asarray(wanted[self._codes.values[start:]])
 
     def append(self, names: Sequence[str | None]) -> None:
         self._codes.append([self._interned(name) for name in names])

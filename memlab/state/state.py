@@ -322,9 +322,11 @@ class State:
         known = len(self.texts)
         if known < len(self):
             self._add_texts(contents.texts(range(known + 1, len(self) + 1)))
-        if len(self.vectors) < len(self):
-            for _, block in contents.vectors(self.fingerprint, after_id=len(self.vectors)):
-                self.vectors.append(block[: len(self) - len(self.vectors)])
+        held = len(self.vectors)
+        if held < self.rows:
+            for _, block in contents.vectors(self.fingerprint, after_id=held):
+                self.vectors.append(block[: self.rows - held])
+                held = len(self.vectors)
 
     def _add_texts(self, texts: Sequence[str]) -> None:
         """The texts of the rows that have none yet."""

@@ -319,7 +319,7 @@ class Store:
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
         """What was remembered stands whether or not this can be written: a disk that refuses is told, not raised."""
-        if self.folder is not None and len(self.state) - self._snapshot_at >= after:
+        if self.folder is not None and self.state.rows - self._snapshot_at >= after:
             try:
                 self.snapshot(timeout=0.0)
             except LabBusy:

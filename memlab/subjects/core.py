@@ -68,8 +68,8 @@ class Core:
         """The row of a memory in the folded state; UnknownName if there is none."""
         state = self.store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
-        if not 1 <= id <= len(state):
-            raise UnknownName("memory", id, [f"1 to {len(state)}"] if len(state) else ())
+        if not 1 <= id <= state.rows:
+            raise UnknownName("memory", id, [f"1 to {state.rows}"] if state.rows else ())
         if isinstance(state, Seen) and state.hidden[id - 1]:
             raise UnknownName("memory", id)
         return id - 1

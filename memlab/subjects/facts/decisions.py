@@ -96,13 +96,13 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
     A fact (a subject and a predicate) for which no status is given begins as the setting ``fact-status`` says.
     """
     after = dict(columns)
-    entities = entities_of(state)
     called: dict[str, str] = {}
     given = [column for column in _NAMING if column in columns]
-    for column in given:
-        for name in dict.fromkeys(columns[column]):
-            if name is not None:
-                called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
+    names = dict.fromkeys(name for column in given for name in columns[column] if name is not None)
+    if names:
+        entities = entities_of(state)
+        for name in names:
+            called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
     for column in given:
         after[column] = [None if name is None else called[entity_key(name)] for name in columns[column]]
     if "predicate" in columns:

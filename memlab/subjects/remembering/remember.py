@@ -59,7 +59,8 @@ class Remembering:
         screenings = screen_many(columns.pop("text"), personal=self._core.personal())
         texts = [screening.text for screening in screenings]
         refuse_names(columns)
-        checked_operations(columns.get("operations", ()))
+        if "operations" in columns:
+            checked_operations(columns["operations"])
         speakers = columns.get("speaker") or [None] * count
         vectors = store.embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
@@ -67,8 +68,9 @@ class Remembering:
             state, pack = store.state, store.versions.pack
             first, how = tx.next_id, linking_of(pack, linking, columns)
             with_confidence(columns, unsure, pack)
-            with_visibility(columns, unsaid, pack)
-            check_bytes(pack, columns, texts)
+            if "creator" in columns:
+                with_visibility(columns, unsaid, pack)
+                check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
@@ -76,7 +78,8 @@ class Remembering:
                 if not (kept := linked.kept).all():
                     columns = {name: chosen(values, kept) for name, values in columns.items()}
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
-            check_sessions(state, pack, columns, count)
+            if "creator" in columns:
+                check_sessions(state, pack, columns, count)
             ids = range(first, first + count)
             standing: Sequence[int] = ids if linked is None else linked.stands
             findings = tuple(
