@@ -98,7 +98,7 @@ def one_at_a_time(lab, pack, id, now):
 
     def ask(slot):
         moment = Moment(state, pack, np.array([row]), now)
-        moment.give("status", np.array([found], dtype=object))
+        moment.give(status=np.array([found], dtype=object))
         policy = pack.policies[slot]
         values = {name: moment[name][0] for name in policy.inputs}
         return policy.row({name: None if value != value else value for name, value in values.items()})
