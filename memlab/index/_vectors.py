@@ -75,6 +75,7 @@ class View:
 
     @classmethod
     def of(cls, grown: Grown) -> View:
+        """What the columns hold by now."""
         rows, matrix, squares = grown.columns
         return cls(rows, matrix, squares, grown)
 

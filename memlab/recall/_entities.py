@@ -47,9 +47,6 @@ class About:
     nodes: Nodes
     nearness: Scores
 
-    def __len__(self) -> int:
-        return len(self.nodes)
-
 
 NO_ENTITIES = About(np.empty(0, dtype=np.int64), np.empty(0))
 

@@ -106,10 +106,7 @@ class Asked:
         population, vectors = self.population, self.state.vectors
         rows = population.rows
         if len(rows) <= _ALL:
-            whole = population.mask is None
-            cosine = (
-                vectors.similarity(self.vector) if whole else vectors.similarity(self.vector, rows, key=population.key)
-            )
+            cosine = vectors.similarity(self.vector, None if population.mask is None else rows, key=population.key)
             self._near = rows, cosine
             return rows[best(cosine, count)]
         found, cosine = vectors.top(self.vector, count, **population.search)

@@ -38,6 +38,7 @@ class Said:
 
     @cached_property
     def words(self) -> list[str]:
+        """Its words, in order."""
         return words_of(self.text)
 
     @cached_property
