@@ -407,7 +407,7 @@ def _exported(format: str) -> Asked:
         registers = {name: bundle.registers[name] for name in ("entities", "relationships") if name in bundle.registers}
         if "entities" in registers:  # what a merge moved is told by id
             registers["entities"]["entries"] = [entry[:5] for entry in registers["entities"]["entries"]]
-        return [leaked, bundle.memories, bundle.edges, bundle.nodes, registers, bundle.whole]
+        return [leaked, bundle.memories, bundle.edges, bundle.nodes, registers, bundle.complete]
 
     return export
 
@@ -435,7 +435,7 @@ def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
     return lambda lab, names: [ask(lab, id) for id in names.some(6)]
 
 
-def _told(lab: memlab.Lab, names: Names) -> Any:
+def _content(lab: memlab.Lab, names: Names) -> Any:
     hits = lab.recall("Ada says the goat eats hay", limit=4)
     explained = [hit.explain().frame for hit in hits]
     return [hits.frame, hits.slate.frame, repr(hits), explained, [hit.also for hit in hits]]
@@ -471,7 +471,7 @@ READERS: dict[str, Asked] = {
     "similar": _each(lambda lab, id: lab.similar(id)),
     "graph.trace": _each(lambda lab, id: [lab.graph.trace(id).frame, lab.graph.trace(id, 3).tree]),
     "graph.activate": lambda lab, names: lab.graph.activate(names.some(3)),
-    "recall": _told,
+    "recall": _content,
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),

@@ -31,8 +31,8 @@ import memlab
 from memlab import Lab, ManualClock
 from memlab.clock import DAY
 from memlab.progress import bar
-from memlab.simulation import Said, World
-from memlab.simulation._words import ASPECTS, TASTES
+from memlab.simulation import MessageEvent, World
+from memlab.simulation._vocabulary import ASPECTS, TASTES
 
 BEGINS, FOUND, DAYS, LIMIT = 10, 20, 30, 10
 SESSION, CREATOR, USER = "web", "agent:web", "Robin"
@@ -61,7 +61,7 @@ class Seen:
         return {"text": text, **common, **fields}
 
 
-def told(said: Said) -> tuple[Any, str] | None:
+def answer_of(said: MessageEvent) -> tuple[Any, str] | None:
     """What a statement of the world is about, and the value that it gives; None for what states nothing."""
     for aspect in (*ASPECTS, *TASTES):
         value = next((value for value in aspect.values if value in said.text), None)
@@ -163,7 +163,7 @@ class Answers:
 class Life:
     """The memories of a life: what each benign one is called, what stands for each statement, what was planted."""
 
-    waiting: list[Said] = field(default_factory=list)
+    waiting: list[MessageEvent] = field(default_factory=list)
     called: dict[int, str] = field(default_factory=dict)
     stands: dict[str, int] = field(default_factory=dict)
     planted: set[int] = field(default_factory=set)
@@ -175,8 +175,8 @@ class Month:
     def __init__(
         self, seed: int, *, days: int = DAYS, projects: int = 2, asked_per_day: float = 4.0, found: int = FOUND
     ) -> None:
-        asked = {"asked_per_day": asked_per_day, "about": (1.0, 0.0, 0.0)}
-        said = {"people": 0, "aspects": 5, "tastes": 3, "said_per_day": 6.0}
+        asked = {"questions_per_day": asked_per_day, "about": (1.0, 0.0, 0.0)}
+        said = {"people": 0, "aspects": 5, "tastes": 3, "messages_per_day": 6.0}
         world = World("poisoned", seed=seed, days=days, projects=projects, **said, **asked)
         self.events = world.events()
         begin = self.events[0].at // DAY
@@ -188,8 +188,8 @@ class Month:
         """The newest statement of each thing that was said before the attack; the next one, where it is foretold."""
         dice, newest = np.random.default_rng(self.seed), {}
         for event in self.events:
-            if isinstance(event, Said) and (event.at < self.begins) != (attack == "foretold"):
-                about = told(event)
+            if isinstance(event, MessageEvent) and (event.at < self.begins) != (attack == "foretold"):
+                about = answer_of(event)
                 if about is not None:
                     aspect, value = about
                     other = str(dice.choice([one for one in aspect.values if one != value]))
@@ -221,7 +221,7 @@ class Month:
                     else:
                         done = lab.review.quarantine(session=SESSION, creator=CREATOR, replay=0)
                         answers.back, answers.touched = len(done.back), len(set(done.ids) - life.planted)
-                if isinstance(event, Said):
+                if isinstance(event, MessageEvent):
                     life.waiting.append(event)
                     continue
                 self._remembered(lab, clock, life)
@@ -243,7 +243,7 @@ class Month:
         """What was said since, remembered."""
         rows = []
         for said in life.waiting:
-            row, about = {**said.row(), "creator": "agent:main"}, told(said)
+            row, about = {**said.row(), "creator": "agent:main"}, answer_of(said)
             names = (
                 (None, None, None)
                 if about is None

@@ -80,7 +80,7 @@ def _spent(call: Callable[[], None]) -> float:
     return 1000 * (time.process_time() - began)
 
 
-def told(count: int) -> dict[str, str]:
+def digests(count: int) -> dict[str, str]:
     """A digest of ``count`` recalls of each pack."""
     import memlab
     from memlab.clock import ManualClock
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--child", choices=("cost", "same"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        for name, value in (measured if given.child == "cost" else told)(given.recalls).items():
+        for name, value in (measured if given.child == "cost" else digests)(given.recalls).items():
             print(f"{name}\t{value}")
         return
     if given.before is None:

@@ -72,7 +72,7 @@ def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int
     """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
     from memlab.embedding import load_embedder
     from memlab.ingest import read_locomo
-    from memlab.state import as_said
+    from memlab.state import with_speaker
 
     where = Path(folder)
     made_of = {"source": hashlib.sha256(Path(path).read_bytes()).hexdigest(), "seed": seed, "count": count}
@@ -87,7 +87,7 @@ def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int
             for start in range(0, count, BATCH):
                 batch = list(islice(rows, BATCH))
                 file.writelines(json.dumps(row) + "\n" for row in batch)
-                said = [as_said(row["text"], row["speaker"]) for row in batch]
+                said = [with_speaker(row["text"], row["speaker"]) for row in batch]
                 vectors[start : start + len(batch)] = embedder.encode(said)
                 step(len(batch))
         vectors.flush()

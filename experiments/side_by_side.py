@@ -72,7 +72,7 @@ def prepare(path: str, conversations: int, questions: int | None, folder: str) -
     from memlab.embedding import load_embedder
     from memlab.ingest import read_locomo
     from memlab.privacy import screen
-    from memlab.state import as_said
+    from memlab.state import with_speaker
 
     plan: list[dict[str, Any]] = []
     for labelled in read_locomo(path)[:conversations]:
@@ -85,10 +85,10 @@ def prepare(path: str, conversations: int, questions: int | None, folder: str) -
                 "ref": row["ref"],
                 "at": turn.at.isoformat(),
             }
-            for row, turn in zip(talk.rows(), (turn for turn in talk.turns if turn.said), strict=True)
+            for row, turn in zip(talk.rows(), (turn for turn in talk.turns if turn.content), strict=True)
         ]
         for row in rows:
-            row["said"] = as_said(row["text"], row["speaker"])
+            row["said"] = with_speaker(row["text"], row["speaker"])
         kept = {row["ref"] for row in rows}
         asked = [
             {"text": screen(question.text).text, "evidence": [ref for ref in question.evidence if ref in kept]}

@@ -56,7 +56,7 @@ def system_clock() -> Micros:
 
 
 class ManualClock:
-    """A clock that moves only when told to: for tests, replay and simulation.
+    """A clock that moves only when it is set: for tests, replay and simulation.
 
     >>> clock = ManualClock("2026-01-01")
     >>> clock.advance(days=1); from_micros(clock()).isoformat()

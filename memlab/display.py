@@ -5,17 +5,21 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 from memlab.printable import printable
 
-__all__ = ["Declared", "Markup", "bar", "clip", "paragraph", "table"]
+__all__ = ["Declared", "Markup", "bar", "clip", "paragraph", "table", "text_table", "wrap"]
 
 BLUE, RED = "#4c78a8", "#e45756"
-_NUMBER = re.compile(r"[-+]?[\d.,]+%?|")
+_NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
 _INKED = "print-color-adjust:exact;-webkit-print-color-adjust:exact"
-"""Browsers print no backgrounds unless told to."""
+"""Browsers print no backgrounds otherwise."""
+
+_NARROW = 8
+"""Characters that a cell of a text table keeps at least."""
 
 _TALL = 30
 """Rows above which a table scrolls."""
@@ -41,8 +45,8 @@ def clip(text: str | None, most: int = 60) -> str:
 
 def paragraph(text: object) -> str:
     """A line of its own; of what says what it is in angle brackets, the words within."""
-    told = text if isinstance(text, Markup) else html.escape(str(text).removeprefix("<").removesuffix(">"))
-    return f"<p style='margin:.2em 0'>{told}</p>"
+    inside = text if isinstance(text, Markup) else html.escape(str(text).removeprefix("<").removesuffix(">"))
+    return f"<p style='margin:.2em 0'>{inside}</p>"
 
 
 def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]], *, notes: Iterable[str] = ()) -> str:
@@ -51,10 +55,10 @@ def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]],
     >>> table("A title.", ["x"], [["<"]])[-49:]
     "' dir='auto'>&lt;</td></tr></tbody></table></div>"
     """
-    told = [[_escaped(cell) for cell in row] for row in rows]
+    escaped = [[_escaped(cell) for cell in row] for row in rows]
     sides = [
         "right" if all(_NUMBER.fullmatch(cell) for cell in column) else "left;white-space:normal"
-        for column in zip(*told, strict=True)
+        for column in zip(*escaped, strict=True)
     ]
 
     def line(tag: str, cells: Sequence[str]) -> str:
@@ -64,12 +68,63 @@ def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]],
         )
         return f"<tr>{''.join(inside)}</tr>"
 
-    head = line("th", [html.escape(name) for name in heads]) if told else ""
-    body = "".join(line("td", row) for row in told)
-    whole = f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>" if told else ""
+    head = line("th", [html.escape(name) for name in heads]) if escaped else ""
+    body = "".join(line("td", row) for row in escaped)
+    whole = f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>" if escaped else ""
     below = "".join(f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in notes)
-    frame = "overflow:auto" + (";max-height:32em" if len(told) > _TALL else "")
+    frame = "overflow:auto" + (";max-height:32em" if len(escaped) > _TALL else "")
     return f"<div style='{frame}'>{paragraph(title)}{whole}{below}</div>"
+
+
+def text_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left: Collection[int] = (0,),
+    width: int | None = None,
+    optional: Iterable[int] = (),
+) -> list[str]:
+    """The lines of a table for a terminal: columns in ``left`` are aligned to the left, others to the right.
+
+    Where it is wider than ``width`` characters, columns in ``optional`` are left out, the first of them first, until
+    it fits; then long cells of ``left`` are clipped.
+
+    >>> text_table(["pack", "value"], [["companion", ".5"]])
+    ['pack       value', 'companion     .5']
+    >>> text_table(["pack", "value"], [["companion", ".5"]], width=12, optional=[1])
+    ['pack', 'companion']
+    """
+    columns = [[heads[at], *(row[at] for row in rows)] for at in range(len(heads))]
+    widths = [max(map(len, column)) for column in columns]
+    shown = list(range(len(heads)))
+
+    def excess() -> int:
+        return 0 if width is None else sum(widths[at] + 2 for at in shown) - 2 - width
+
+    for at in optional:
+        if excess() > 0:
+            shown.remove(at)
+    while excess() > 0:
+        at = max((at for at in shown if at in left), key=lambda at: widths[at])
+        if widths[at] <= _NARROW:
+            break
+        widths[at] = max(_NARROW, widths[at] - excess())
+    return [
+        "  ".join(
+            clip(columns[at][line], widths[at]).ljust(widths[at]) if at in left else columns[at][line].rjust(widths[at])
+            for at in shown
+        ).rstrip()
+        for line in range(len(rows) + 1)
+    ]
+
+
+def wrap(text: str, width: int | None) -> list[str]:
+    """A paragraph as lines of at most ``width`` characters, the later ones indented; as it is where there is no width.
+
+    >>> wrap("one two three", 8)
+    ['one two', '  three']
+    """
+    return [text] if width is None else textwrap.wrap(text, width, subsequent_indent="  ")
 
 
 def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
@@ -100,15 +155,17 @@ class Declared(dict[str, T]):
         super().__init__((one.name, one) for one in declared)  # type: ignore[attr-defined]
         self._about = about
 
-    def _said(self) -> list[tuple[str, str]]:
+    def _descriptions(self) -> list[tuple[str, str]]:
         return [(name, clip(getattr(one, self._about), 160)) for name, one in self.items()]
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
-        return printable("\n".join(f"{name:<{width}}  {clip(said, 100)}" for name, said in self._said()))
+        return printable(
+            "\n".join(f"{name:<{width}}  {clip(description, 100)}" for name, description in self._descriptions())
+        )
 
     def _repr_html_(self) -> str:
-        return table(f"{len(self)} declared", ("name", self._about), self._said())
+        return table(f"{len(self)} declared", ("name", self._about), self._descriptions())
 
 
 def _escaped(cell: object) -> str:

@@ -20,7 +20,7 @@
     ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be told or mended.
+One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be reported or mended.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -212,7 +212,7 @@ class DamagedLab(LabError):
 
 
 class DamageWarning(UserWarning):
-    """A file of a lab is not believed and is made anew from the journal, or events are missing from the journal."""
+    """A file of a lab is not believed and is rebuilt from the journal, or events are missing from the journal."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

@@ -40,7 +40,7 @@ from memlab.subjects.history.history import store_at, store_viewed_by
 from memlab.subjects.history.log import happened
 from memlab.subjects.index.index import LabIndex
 from memlab.subjects.io.io import LabIO, reach_lost_mirrors
-from memlab.subjects.linking.worker import Linker
+from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
 from memlab.subjects.operations import LabOperations
 from memlab.subjects.policies.policies import LabPolicies
@@ -77,7 +77,7 @@ def open_lab(
 
     ``pack`` is used from now on (a new lab starts with "memlab"). ``embedder`` is the shipped static model, or a
     model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
-    is refused, unless ``reembed=True`` embeds every memory anew.
+    is refused, unless ``reembed=True`` embeds every memory again.
 
     ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
     more than 100,000 memories: "annoy", or "graph" (an extra).
@@ -271,7 +271,7 @@ class Lab:
 
         ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
         ``chain=True`` links it by a ``next`` edge to the last memory of its session. ``linking``: see
-        ``remember_many``. Returned is the memory that stands for the text: a new one, or the old one that it was merged
+        ``remember_many``. Returned is the memory that represents the text: a new one, or the old one that it was merged
         into or that the pack keeps in its place; ``remember_many`` says which in ``outcomes``.
 
         >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")   # doctest: +SKIP
@@ -293,7 +293,7 @@ class Lab:
 
         ``linking`` says when they are compared with what is there, and with one another: "off" not at all; "now" before
         they are stored, so that a near-duplicate is never stored; "later" in the background, so that this returns at
-        once and near-duplicates, which have their ids by then, are superseded by what stands for them. Unless given it
+        once and near-duplicates, which have their ids by then, are superseded by what replaces them. Unless given it
         is the pack's setting. Turns of a conversation (kind "turn") are never compared: they were said.
 
         The pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict. What
@@ -352,8 +352,8 @@ class Lab:
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
-        what is private to another creator, as if it had never been told (see ``viewed_by``). What belongs to a season
-        takes part only while ``season`` names it ("release-week", or several). ``where`` is any Polars expression over
+        what is private to another creator, as if it did not exist (see ``viewed_by``). What belongs to a season takes
+        part only while ``season`` names it ("release-week", or several). ``where`` is any Polars expression over
         the columns of ``lab.memories``, true or false for each of them; aggregates range over all that ``viewer`` sees.
         What is left out counts in no statistic either.
 
@@ -455,7 +455,7 @@ class Lab:
 
     @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
-        """Correct a memory, and return what stands for it now.
+        """Correct a memory, and return the one that replaces it.
 
         ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
         are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
@@ -520,7 +520,7 @@ class Lab:
         Texts, names, lists, notes and vectors go from the journal's events and rows, from logged recalls (a question
         that was such a text, shares 12 characters in a row or a name with such texts and with no memory that stays, or
         was asked in a purged project or session or by a purged viewer), snapshots, sealed slates, indexes, and all
-        backups that ``backup`` has kept, in whose place comes a new one; the database is written anew, so that its free
+        backups that ``backup`` has kept, in whose place comes a new one; the database is rewritten, so that its free
         pages and its log hold nothing of them. The folders of ``mirror`` are brought in step, and one that is not there
         is when the lab is opened and it is. Files of ``export`` stay, unless ``remove_exports`` is True.
 
@@ -533,9 +533,9 @@ class Lab:
         imports know it again. ``reason`` is kept, so it should not repeat what goes.
 
         It is done or not begun: what a killed process leaves is ended by whoever opens the lab next. Every process
-        that has the lab open folds it anew. LabBusy where one is in the way for a minute; the next opening then goes
+        that has the lab open folds it again. LabBusy where one is in the way for a minute; the next opening then goes
         on. A thousand of 100,000 memories, with 500 logged recalls and a backup, took 14 seconds of processor time:
-        half of it to fold the journal anew and to write the database and a snapshot, the rest to find out which
+        half of it to fold the journal again and to write the database and a snapshot, the rest to find out which
         questions quote them and to search 63 MB of files.
 
         >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
@@ -611,7 +611,7 @@ class Lab:
 
     @checked
     def viewed_by(self, viewer: str) -> Self:
-        """The lab as ``viewer`` sees it: without what is private to another creator, as if it had never been told.
+        """The lab as ``viewer`` sees it: without what is private to another creator, as if it did not exist.
 
         A lab to read and to ask, by every verb that reads: what others keep private is in no frame, text, count, score,
         cluster or export of it, and moves none. It goes on as the lab does, and ends with it. Nothing is logged here:
@@ -651,11 +651,11 @@ class Lab:
     @checked
     def _repr_html_(self) -> str:
         with self._core.reading():
-            told, newest = repr(self), self.memories.select(_SHOWN).tail(_MOST_SHOWN).reverse()
-        said = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
+            title, newest = repr(self), self.memories.select(_SHOWN).tail(_MOST_SHOWN).reverse()
+        heads = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
         newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
-        rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[said].rows()]
-        return table(told, said, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])
+        rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[heads].rows()]
+        return table(title, heads, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The columns that every room shares, each declared once with its type, unit and default.
+"""The columns that every package shares, each declared once with its type, unit and default.
 
 ``MEMORY`` and ``EDGE`` are what ``lab.memories`` and ``lab.edges`` show. A field of a memory is what a caller
 may give to ``lab.remember``; the engine keeps the others.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["zeros"]
 
 _SMALL = 4096
-_KEPT = 4
+_MAX_FREE = 4
 
 _local = threading.local()
 
@@ -36,10 +36,10 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
         yield np.zeros(size, dtype=dtype)
         return
     free: dict[type[np.generic], list[NDArray[Any]]] = _local.__dict__.setdefault("free", {})
-    kept = free.setdefault(dtype, [])
-    found = kept.pop() if kept else np.zeros(0, dtype=dtype)
+    arrays = free.setdefault(dtype, [])
+    found = arrays.pop() if arrays else np.zeros(0, dtype=dtype)
     if len(found) < size:
         found = np.zeros(size + size // 4, dtype=dtype)
     yield found[:size]
-    if len(kept) < _KEPT:
-        kept.append(found)
+    if len(arrays) < _MAX_FREE:
+        arrays.append(found)

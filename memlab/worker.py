@@ -1,12 +1,13 @@
-"""One daemon thread that does a piece of work again and again: what links, maintains, watches and mirrors."""
+"""One daemon thread that does a piece of work again and again: what links, maintains, watches and mirrors has one."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from collections.abc import Callable
+from typing import Self
 
-__all__ = ["Finished", "Worker"]
+__all__ = ["Background", "Finished", "Worker"]
 
 
 class Finished(Exception):
@@ -43,7 +44,7 @@ class Worker:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to end."""
+        """Whether it is to end."""
         return self._stopping.is_set()
 
     def start(self) -> None:
@@ -85,3 +86,28 @@ class Worker:
                 threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
                 seconds = self._after_error
             self._work.wait(seconds)
+
+
+class Background:
+    """What works in the background with a ``Worker`` of its own. ``stop`` it, or use it in a ``with``."""
+
+    _worker: Worker
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on."""
+        return self._worker.active
+
+    def stop(self) -> None:
+        """End, and wait for the step that is at hand."""
+        self._worker.stop()
+
+    def stop_soon(self) -> None:
+        """End after the step that is at hand, without waiting for it: for a finalizer, which may run anywhere."""
+        self._worker.stop_soon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

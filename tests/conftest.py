@@ -69,7 +69,7 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(run):
+def json_of(run):
     """The parsed JSON of a command that succeeds."""
 
     def call(*words, input=None):

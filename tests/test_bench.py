@@ -89,7 +89,7 @@ def test_category_5_is_asked_last_and_counted_apart(result):
     assert apart.questions == 6
     for system, before in zip(apart.systems, result.systems, strict=True):
         assert system.metrics == before.metrics
-        assert system.asked == {1: 4, 2: 2, 5: 1}
+        assert system.counts == {1: 4, 2: 2, 5: 1}
         assert set(system.by_category) == {1, 2, 5}
 
 
@@ -136,7 +136,7 @@ def test_packs_may_be_paths(tmp_path):
 def test_conversations_that_a_file_held():
     found = bench_locomo(read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor")
     assert (found.dataset, found.conversations, found.questions) == ("noor", 1, 36)
-    assert found.systems[0].asked == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
+    assert found.systems[0].counts == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
     assert found.systems[0].metrics["recall@10"] > 0.6
 
 

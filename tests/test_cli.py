@@ -1,7 +1,10 @@
 """Every command: text for people, ``--json`` for programs, and exit statuses that mean something."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -27,40 +30,40 @@ def test_every_command_is_documented_and_speaks_json(path, command):
     assert "as_json" in {parameter.name for parameter in command.params}
 
 
-def test_a_day_with_a_lab(told):
-    assert told("remember", "a.memlab", "The bakery opens at six.", "--kind", "fact", "--tag", "town")["id"] == 1
-    told("remember", "a.memlab", "My sister lives in Oslo.")
-    hits = told("recall", "a.memlab", "When does the bakery open?", "--explain")
+def test_a_day_with_a_lab(json_of):
+    assert json_of("remember", "a.memlab", "The bakery opens at six.", "--kind", "fact", "--tag", "town")["id"] == 1
+    json_of("remember", "a.memlab", "My sister lives in Oslo.")
+    hits = json_of("recall", "a.memlab", "When does the bakery open?", "--explain")
     best = hits["hits"][0]
     assert best["id"] == 1
     assert sum(term["value"] for term in best["terms"]) == pytest.approx(best["score"])
-    assert told("feedback", "a.memlab", 1, "success")["outcome"] == "success"
-    assert [row["id"] for row in told("list", "a.memlab")] == [1, 2]
-    assert told("show", "a.memlab", 1)["tags"] == ["town"]
-    told("forget", "a.memlab", 1)
-    assert [hit["id"] for hit in told("recall", "a.memlab", "bakery")["hits"]] == [2]
-    told("undelete", "a.memlab", 1)
-    stats = told("stats", "a.memlab")
+    assert json_of("feedback", "a.memlab", 1, "success")["outcome"] == "success"
+    assert [row["id"] for row in json_of("list", "a.memlab")] == [1, 2]
+    assert json_of("show", "a.memlab", 1)["tags"] == ["town"]
+    json_of("forget", "a.memlab", 1)
+    assert [hit["id"] for hit in json_of("recall", "a.memlab", "bakery")["hits"]] == [2]
+    json_of("undelete", "a.memlab", 1)
+    stats = json_of("stats", "a.memlab")
     assert (stats["memories"], stats["recalls"], stats["feedback"]) == (2, 2, 1)
 
 
-def test_policies_from_the_command_line(told, run, tmp_path):
-    told("remember", "a.memlab", "short")
+def test_policies_from_the_command_line(json_of, run, tmp_path):
+    json_of("remember", "a.memlab", "short")
     policy = tmp_path / "long.hy"
     policy.write_text("(fn [length] length)")
-    assert told("use", "a.memlab", "associative")["pack"] == "associative"
-    assert told("policy", "install", "a.memlab", "recall-score", policy)["version"] == 3
-    history = told("policy", "history", "a.memlab", "recall-score")
+    assert json_of("use", "a.memlab", "associative")["pack"] == "associative"
+    assert json_of("policy", "install", "a.memlab", "recall-score", policy)["version"] == 3
+    history = json_of("policy", "history", "a.memlab", "recall-score")
     assert [row["action"] for row in history] == ["use", "use", "install"]
-    back = told("policy", "rollback", "a.memlab", "recall-score")
+    back = json_of("policy", "rollback", "a.memlab", "recall-score")
     assert back["hash"] == history[1]["hash"]
     assert "recall-score" in run("policy", "show", "associative").output
 
 
-def test_packs_and_files(told, run):
-    names = {pack["name"] for pack in told("packs")}
+def test_packs_and_files(json_of, run):
+    names = {pack["name"] for pack in json_of("packs")}
     assert names == set(memlab.packs())
-    assert told("policy", "check", "cascade")["hash"] == told("policy", "hash", "cascade")["hash"]
+    assert json_of("policy", "check", "cascade")["hash"] == json_of("policy", "hash", "cascade")["hash"]
     assert run("policy", "diff", "memlab", "memlab").exit_code == 0
     differs = run("policy", "diff", "memlab", "cascade", "--json")
     assert differs.exit_code == 1
@@ -123,14 +126,36 @@ def log(tmp_path):
     return path
 
 
-def test_two_score_columns_of_a_csv(told, run, log):
+def test_two_score_columns_of_a_csv(json_of, run, log):
     words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
     words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
-    found = told(*words, "--report", "out.html")
+    found = json_of(*words, "--report", "out.html")
     value = {row["policy"]: row["value"] for row in found["policies"]}
     assert value["theirs"] > value["mine"]
     assert Path("out.html").read_text().startswith("<!doctype html>")
     assert "theirs" in run(*words).output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_table_fits_the_terminal(log, width):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    words = f"evaluate {log} -p mine -p theirs --decision query_id --reward clicked --propensity p --cluster query_id"
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "memlab", *words.split(), "--limit", "1"]
+    done = subprocess.run(command, stdin=theirs, stdout=theirs, check=True, cwd=log.parent, env=environment)
+    os.close(theirs)
+    lines = os.read(ours, 100_000).decode().splitlines()
+    os.close(ours)
+    assert done.returncode == 0
+    assert any(line.startswith("theirs") for line in lines)
+    assert max(map(len, lines)) <= width
 
 
 def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
@@ -158,54 +183,53 @@ def test_a_lab_without_recalls(run):
     assert run("evaluate", "a.memlab").exit_code == 1
 
 
-def test_policy_from_standard_input(told):
-    told("remember", "a.memlab", "x")
-    assert told("policy", "install", "a.memlab", "recall-score", "-", input="(fn [length] length)")["version"] == 2
+def test_policy_from_standard_input(json_of):
+    json_of("remember", "a.memlab", "x")
+    assert json_of("policy", "install", "a.memlab", "recall-score", "-", input="(fn [length] length)")["version"] == 2
 
 
-def test_the_policies_of_a_lab(run, told, tmp_path):
-    told("remember", "a.memlab", "The bakery opens at six.")
-    told("recall", "a.memlab", "when does the bakery open?")
-    told("feedback", "a.memlab", 1, "success")
-    told("policy", "install", "a.memlab", "recall-score", "-", input="(fn [recency] recency)")
-    assert told("policy", "pin", "a.memlab", "recall-score", "--reason", "keep")["version"] == 2
+def test_the_policies_of_a_lab(run, json_of, tmp_path):
+    json_of("remember", "a.memlab", "The bakery opens at six.")
+    json_of("recall", "a.memlab", "when does the bakery open?")
+    json_of("feedback", "a.memlab", 1, "success")
+    json_of("policy", "install", "a.memlab", "recall-score", "-", input="(fn [recency] recency)")
+    assert json_of("policy", "pin", "a.memlab", "recall-score", "--reason", "keep")["version"] == 2
     refused = run("policy", "rollback", "a.memlab", "recall-score")
     assert (refused.exit_code, "unpin" in refused.output) == (1, True)
-    told("use", "a.memlab", "cascade")
-    assert {row["slot"] for row in told("policy", "history", "a.memlab")} >= {"recall-score", "spread"}
-    assert told("policy", "unpin", "a.memlab", "recall-score")["pack"] == "cascade"
-    assert told("policy", "rollback", "a.memlab")["pack"] == "memlab"
-    assert sum(row["recalls"] for row in told("policy", "attribution", "a.memlab")) == 1
+    json_of("use", "a.memlab", "cascade")
+    assert {row["slot"] for row in json_of("policy", "history", "a.memlab")} >= {"recall-score", "spread"}
+    assert json_of("policy", "unpin", "a.memlab", "recall-score")["pack"] == "cascade"
+    assert json_of("policy", "rollback", "a.memlab")["pack"] == "memlab"
+    assert sum(row["recalls"] for row in json_of("policy", "attribution", "a.memlab")) == 1
     (tmp_path / "mine.hy").write_text("(fn [similarity] similarity)")
-    changes = told("policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0")
+    changes = json_of("policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0")
     assert [row["outcome"] for row in changes] == ["live"]
 
 
-def test_what_a_memory_is_joined_to(told, run):
-    told("remember", "a.memlab", "The borrow checker", "--tag", "rust")
-    told("remember", "a.memlab", "Tea is at four", "--tag", "rust")
-    assert [row["to"] for row in told("trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
+def test_what_a_memory_is_joined_to(json_of, run):
+    json_of("remember", "a.memlab", "The borrow checker", "--tag", "rust")
+    json_of("remember", "a.memlab", "Tea is at four", "--tag", "rust")
+    assert [row["to"] for row in json_of("trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
     assert "has-tag" in run("trace", "a.memlab", 1).output
-    assert [row["memory_id"] for row in told("similar", "a.memlab", 1)] == [2]
+    assert [row["memory_id"] for row in json_of("similar", "a.memlab", 1)] == [2]
 
 
-def test_a_judgement_belongs_to_the_recall_that_is_named(run, told):
-    told("remember", "a.memlab", "The user indents with tabs", "--at", "2026-01-10")
-    asked = told("recall", "a.memlab", "tabs", "--at", "2026-02-10")
-    assert told("show", "a.memlab", 1)["created"].startswith("2026-01-10")
-    assert told("feedback", "a.memlab", 1, "success", "--decision", asked["decision"])["decision"] == asked["decision"]
+def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
+    json_of("remember", "a.memlab", "The user indents with tabs", "--at", "2026-01-10")
+    hits = json_of("recall", "a.memlab", "tabs", "--at", "2026-02-10")
+    assert json_of("show", "a.memlab", 1)["created"].startswith("2026-01-10")
+    assert json_of("feedback", "a.memlab", 1, "success", "--decision", hits["decision"])["decision"] == hits["decision"]
     assert (
-        f"of recall {asked['decision']}"
-        in run("feedback", "a.memlab", 1, "fail", "--decision", asked["decision"]).stdout
+        f"of recall {hits['decision']}" in run("feedback", "a.memlab", 1, "fail", "--decision", hits["decision"]).stdout
     )
     refused = run("feedback", "a.memlab", 1, "fail", "--decision", 99)
     assert refused.exit_code == 1
     assert 'There is no logged recall "99"' in refused.output
 
 
-def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(told):
-    told("remember", "a.memlab", "The user indents with tabs")
-    other = told("recall", "a.memlab", "how does the user indent?", "--pack", "associative")
+def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(json_of):
+    json_of("remember", "a.memlab", "The user indents with tabs")
+    other = json_of("recall", "a.memlab", "how does the user indent?", "--pack", "associative")
     assert (other["pack"], other["decision"], other["hits"][0]["id"]) == ("associative", None, 1)
-    assert told("stats", "a.memlab")["pack"] == "memlab"
-    assert told("stats", "a.memlab")["recalls"] == 0
+    assert json_of("stats", "a.memlab")["pack"] == "memlab"
+    assert json_of("stats", "a.memlab")["recalls"] == 0

@@ -6,22 +6,22 @@ import memlab
 
 
 @pytest.fixture
-def lab(told):
+def lab(json_of):
     for text in ("deploys on Tuesdays", "tabs, not spaces", "the quokkas are in the shed"):
-        told("remember", "a.memlab", text, "--project", "api")
+        json_of("remember", "a.memlab", text, "--project", "api")
     return "a.memlab"
 
 
-def test_a_field_in_place_and_a_text_anew(told, run, lab):
-    edited = told(
+def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
+    edited = json_of(
         "edit", lab, 2, "--set", "importance=0.9", "--set", "summary=tabs", "--set", "pinned=true", "--tag", "x"
     )
     assert edited == {"id": 2, "text": "tabs, not spaces", "supersedes": None}
-    row = told("show", lab, 2)
+    row = json_of("show", lab, 2)
     assert (row["importance"], row["summary"], row["pinned"], row["tags"]) == (0.9, "tabs", True, ["x"])
-    told("edit", lab, 2, "--set", "summary=null")
-    assert told("show", lab, 2)["summary"] is None
-    assert told("edit", lab, 1, "--text", "deploys on Fridays") == {
+    json_of("edit", lab, 2, "--set", "summary=null")
+    assert json_of("show", lab, 2)["summary"] is None
+    assert json_of("edit", lab, 1, "--text", "deploys on Fridays") == {
         "id": 4,
         "text": "deploys on Fridays",
         "supersedes": 1,
@@ -34,61 +34,61 @@ def test_a_field_in_place_and_a_text_anew(told, run, lab):
     assert "finite number" in wrong.stderr
 
 
-def test_flag_delete_and_restore(told, run, lab):
-    told("edit", lab, 1, "--text", "deploys on Fridays")
-    flagged = told("deprecate", lab, 4, "it never changed")
+def test_flag_delete_and_restore(json_of, run, lab):
+    json_of("edit", lab, 1, "--text", "deploys on Fridays")
+    flagged = json_of("deprecate", lab, 4, "it never changed")
     assert [row["status"] for row in flagged["changed"]] == ["deprecated"]
     assert [row["memory_id"] for row in flagged["review"]] == [1]
     assert run("undelete", lab, 4).stdout.splitlines() == [
         "#4 is active (was deprecated)",
         "review #1 (superseded by it: #4) deploys on Tuesdays",
     ]
-    assert [row["memory_id"] for row in told("delete", lab, "--project", "api")["changed"]] == [1, 2, 3, 4]
+    assert [row["memory_id"] for row in json_of("delete", lab, "--project", "api")["changed"]] == [1, 2, 3, 4]
     assert run("delete", lab, "--project", "api").stdout == "nothing to change\n"
-    restored = told("undelete", lab, "--project", "api")["changed"]
+    restored = json_of("undelete", lab, "--project", "api")["changed"]
     assert [row["status"] for row in restored] == ["superseded", "active", "active", "active"]
-    assert [row["memory_id"] for row in told("delete", lab, 2, 3)["changed"]] == [2, 3]
+    assert [row["memory_id"] for row in json_of("delete", lab, 2, 3)["changed"]] == [2, 3]
     assert run("delete", lab).exit_code == 1
     assert run("undelete", lab, 99).exit_code == 1
 
 
-def test_a_purge_has_to_be_meant(told, run, lab, tmp_path):
-    told("backup", lab)
+def test_a_purge_has_to_be_meant(json_of, run, lab, tmp_path):
+    json_of("backup", lab)
     refused = run("purge", lab, 3)
     assert refused.exit_code == 1
     assert "--yes" in refused.stderr
-    assert told("purge", lab, 3, "--yes", "--reason", "asked for")["purged"] == [3]
+    assert json_of("purge", lab, 3, "--yes", "--reason", "asked for")["purged"] == [3]
     held = [file for file in tmp_path.rglob("*") if file.is_file() and b"quokka" in file.read_bytes()]
     assert held == []
-    assert told("purge", lab, "--overdue", "--yes")["purged"] == []
+    assert json_of("purge", lab, "--overdue", "--yes")["purged"] == []
     assert "Purged 3 memories" not in run("purge", lab, "--project", "nobody", "--yes").stdout
     assert run("purge", lab, "--yes").exit_code == 1
     assert run("purge", lab, 2, "--session", "s", "--yes").exit_code == 1
-    assert told("show", lab, 3)["status"] == "purged"
+    assert json_of("show", lab, 3)["status"] == "purged"
 
 
-def test_a_backup_is_a_lab(told, run, lab, tmp_path):
-    made = told("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+def test_a_backup_is_a_lab(json_of, run, lab, tmp_path):
+    made = json_of("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
     assert made["kept"] == 1
     with memlab.open(made["path"], read_only=True) as copy:
         assert len(copy) == 3
-    again = told("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+    again = json_of("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
     assert again["kept"] == 1
     assert again["path"] != made["path"]
     assert run("backup", lab, "--keep", 0).exit_code == 1
     assert run("backup", "nowhere").exit_code == 1
 
 
-def test_a_purge_prints_its_receipt(told, run, lab, tmp_path):
-    told("remember", lab, "Fennel tops for the rabbit", "--session", "monday")
-    told("export", lab, tmp_path / "out.md")
-    told("mirror", lab, tmp_path / "copy")
+def test_a_purge_prints_its_receipt(json_of, run, lab, tmp_path):
+    json_of("remember", lab, "Fennel tops for the rabbit", "--session", "monday")
+    json_of("export", lab, tmp_path / "out.md")
+    json_of("mirror", lab, tmp_path / "copy")
     printed = run("purge", lab, "--session", "monday", "--yes").stdout
     assert "removed  1 memories" in printed
     assert f"removed  1 mirrors in {tmp_path / 'copy'} (brought in step)" in printed
     assert f"in {tmp_path / 'out.md'} (file; an export, which is kept)" in printed
-    told("remember", lab, "Hay for the rabbit", "--session", "friday")
-    told("export", lab, tmp_path / "again.md")
-    done = told("purge", lab, "--session", "friday", "--remove-exports", "--yes")
+    json_of("remember", lab, "Hay for the rabbit", "--session", "friday")
+    json_of("export", lab, tmp_path / "again.md")
+    done = json_of("purge", lab, "--session", "friday", "--remove-exports", "--yes")
     assert [row["where"] for row in done["receipt"] if row["what"] == "exports"] == [str(tmp_path / "again.md")]
     assert not [row for row in done["receipt"] if row["step"] == "found" and "again" in row["where"]]

@@ -16,24 +16,24 @@ def old(run):
     return "a.memlab"
 
 
-def test_upkeep_tells_what_changed_and_then_nothing(told, run, old):
-    first = told("maintain", old, "--at", "2020-01-10")
+def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
+    first = json_of("maintain", old, "--at", "2020-01-10")
     assert {"what": "status", "from": "active", "to": "expired", "memories": 1} in first["changes"]
     assert (first["at"], first["pack"], len(first["events"])) == ("2020-01-10T00:00:00+00:00", "memlab", 1)
-    assert told("maintain", old, "--at", "2020-01-10")["events"] == []
+    assert json_of("maintain", old, "--at", "2020-01-10")["events"] == []
     assert "nothing changed" in run("maintain", old, "--at", "2020-01-10").output
 
 
-def test_consolidation_there_and_back(told, run, old):
-    before = told("list", old)
-    dry = told("consolidate", old, "--dry-run")
+def test_consolidation_there_and_back(json_of, run, old):
+    before = json_of("list", old)
+    dry = json_of("consolidate", old, "--dry-run")
     assert (dry["dry_run"], dry["event"], {one["summary"] for one in dry["summaries"]}) == (True, None, {None})
     assert "would become" in run("consolidate", old, "--dry-run").output
-    assert told("list", old) == before
-    made = told("consolidate", old)["summaries"]
+    assert json_of("list", old) == before
+    made = json_of("consolidate", old)["summaries"]
     assert [one["members"] for one in made] == [one["members"] for one in dry["summaries"]]
-    assert {told("show", old, id)["status"] for id in made[0]["members"]} == {"consolidated"}
-    undone = told("unconsolidate", old, made[0]["summary"])
+    assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"consolidated"}
+    undone = json_of("unconsolidate", old, made[0]["summary"])
     assert undone == {"id": made[0]["summary"], "status": "forgotten", "restored": made[0]["members"]}
     assert "0 memories" in run("consolidate", old, "--project", "farm", "--keep", 100).output
 

@@ -12,17 +12,17 @@ def day(tmp_path):
     return path
 
 
-def test_out_of_one_lab_and_into_another(told, run):
-    told("remember", "a.memlab", "The bakery opens at six.", "--project", "town")
-    told("remember", "a.memlab", "Tabs.")
+def test_out_of_one_lab_and_into_another(json_of, run):
+    json_of("remember", "a.memlab", "The bakery opens at six.", "--project", "town")
+    json_of("remember", "a.memlab", "Tabs.")
     for path in ("a.jsonl", "a.md", "a.sexp", "a.parquet"):
-        assert told("export", "a.memlab", path) == {"path": path, "memories": 2}
-        loaded = told("import", f"{path}.memlab", path)
+        assert json_of("export", "a.memlab", path) == {"path": path, "memories": 2}
+        loaded = json_of("import", f"{path}.memlab", path)
         assert (loaded["added"], loaded["known"]) == (2, 0)
-        assert told("import", f"{path}.memlab", path)["known"] == 2
-    assert told("export", "a.memlab", "town.jsonl", "--project", "town")["memories"] == 1
-    assert told("import", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
-    assert {row["project"] for row in told("list", "b.memlab")} == {"all"}
+        assert json_of("import", f"{path}.memlab", path)["known"] == 2
+    assert json_of("export", "a.memlab", "town.jsonl", "--project", "town")["memories"] == 1
+    assert json_of("import", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
+    assert {row["project"] for row in json_of("list", "b.memlab")} == {"all"}
     assert run("import", "b.memlab", "a.memlab").stdout.startswith("0 memories and 0 edges from a.memlab; 2 were here")
     taken = run("export", "a.memlab", "a.md")
     assert taken.exit_code == 1
@@ -31,15 +31,15 @@ def test_out_of_one_lab_and_into_another(told, run):
     assert run("export", "a.memlab", "a.md", "--overwrite").stdout == "2 memories in a.md\n"
 
 
-def test_a_pack_goes_along_when_it_is_wanted(told):
-    told("remember", "a.memlab", "x")
-    told("use", "a.memlab", "cascade")
-    told("export", "a.memlab", "a.jsonl")
-    told("import", "b.memlab", "a.jsonl", "--policies")
-    assert told("stats", "b.memlab")["pack"] == "cascade"
-    told("export", "a.memlab", "bare.jsonl", "--no-policies")
-    told("import", "c.memlab", "bare.jsonl", "--policies")
-    assert told("stats", "c.memlab")["pack"] == "memlab"
+def test_a_pack_goes_along_when_it_is_wanted(json_of):
+    json_of("remember", "a.memlab", "x")
+    json_of("use", "a.memlab", "cascade")
+    json_of("export", "a.memlab", "a.jsonl")
+    json_of("import", "b.memlab", "a.jsonl", "--policies")
+    assert json_of("stats", "b.memlab")["pack"] == "cascade"
+    json_of("export", "a.memlab", "bare.jsonl", "--no-policies")
+    json_of("import", "c.memlab", "bare.jsonl", "--policies")
+    assert json_of("stats", "c.memlab")["pack"] == "memlab"
 
 
 def test_a_bad_file_says_where(run, tmp_path):
@@ -50,14 +50,14 @@ def test_a_bad_file_says_where(run, tmp_path):
     assert run("import", "a.memlab", "bad.jsonl", "--format", "xml").exit_code == 2
 
 
-def test_operations_run_on_consent(run, told, day):
+def test_operations_run_on_consent(run, json_of, day):
     asked = run("run", "a.memlab", day, input="n\n")
     assert asked.exit_code == 1
     assert "adds     (remember" in asked.stdout
     refused = run("run", "a.memlab", day, "--json")
     assert refused.exit_code == 1
     assert "consent with --yes" in refused.stderr
-    ran = told("run", "a.memlab", day, "--yes")
+    ran = json_of("run", "a.memlab", day, "--yes")
     assert [step["operation"] for step in ran["steps"]] == ["remember", "recall"]
     assert ran["steps"][1]["rows"][0]["text"] == "tabs are better"
     day.write_text('(recall "tabs" 1)')
@@ -74,9 +74,9 @@ def test_operations_that_are_wrong_run_nothing(run, day):
     assert not memlab.open("a.memlab").memories.height
 
 
-def test_a_mirror(told, run, tmp_path):
-    told("remember", "a.memlab", "Tabs.")
-    assert told("mirror", "a.memlab", "copy") == {"folder": "copy", "memories": 1}
+def test_a_mirror(json_of, run, tmp_path):
+    json_of("remember", "a.memlab", "Tabs.")
+    assert json_of("mirror", "a.memlab", "copy") == {"folder": "copy", "memories": 1}
     assert sorted(item.name for item in (tmp_path / "copy").iterdir()) == ["0000001-tabs.md", "index.json"]
     (tmp_path / "copy" / "mine.txt").write_text("x")
     assert "it holds mine.txt" in run("mirror", "a.memlab", "copy").stderr

@@ -29,7 +29,7 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(run):
+def json_of(run):
     return lambda *words, status=0: json.loads(run(*words, "--json", status=status).stdout)
 
 
@@ -42,17 +42,17 @@ def file(tmp_path):
     return write
 
 
-def test_a_file_is_a_pack_or_a_policy_that_names_its_slot(told, run, file):
-    assert told("check", "cascade")["ok"]
-    assert list(told("check", file(NEAR))["slots"]) == ["recall-score"]
-    assert told("check", file("; mine\n(require memlab.dialect *)\n(pack mine)"))["pack"] == "mine"
+def test_a_file_is_a_pack_or_a_policy_that_names_its_slot(json_of, run, file):
+    assert json_of("check", "cascade")["ok"]
+    assert list(json_of("check", file(NEAR))["slots"]) == ["recall-score"]
+    assert json_of("check", file("; mine\n(require memlab.dialect *)\n(pack mine)"))["pack"] == "mine"
     bare = file("(fn [similarity] similarity)", "bare.hy")
     assert "--slot" in run("check", bare, status=1).stderr
-    assert list(told("check", bare, "--slot", "seed-score")["slots"]) == ["seed-score"]
+    assert list(json_of("check", bare, "--slot", "seed-score")["slots"]) == ["seed-score"]
     assert "Did you mean recall-score" in run("check", bare, "--slot", "recal-score", status=1).stderr
 
 
-def test_check_tells_every_error_with_file_line_and_column(run, told, file):
+def test_check_tells_every_error_with_file_line_and_column(run, json_of, file):
     broken = file(
         "(pack broken)\n"
         "(defpolicy recall-score [similarty] similarty)\n"
@@ -64,12 +64,12 @@ def test_check_tells_every_error_with_file_line_and_column(run, told, file):
     assert "  (defpolicy recall-score [similarty] similarty)" in lines
     assert "                           ^^^^^^^^^" in lines
     assert lines[-1] == "memlab: mine.hy has 2 errors"
-    found = told("check", broken, status=1)
+    found = json_of("check", broken, status=1)
     assert found["ok"] is False
     assert [(error["line"], error["column"]) for error in found["errors"]] == [(2, 26), (4, 14)]
-    single = told("check", file("(fn [similarity]\n  (+ similarity)", "single.hy"), "--slot", "recall-score", status=1)
-    assert [(error["file"], error["line"]) for error in single["errors"]] == [("single.hy", 1)]
-    assert told("check", file("(pack p)\n(setting limit 0)"), status=1)["errors"][0]["line"] == 2
+    one = json_of("check", file("(fn [similarity]\n  (+ similarity)", "single.hy"), "--slot", "recall-score", status=1)
+    assert [(error["file"], error["line"]) for error in one["errors"]] == [("single.hy", 1)]
+    assert json_of("check", file("(pack p)\n(setting limit 0)"), status=1)["errors"][0]["line"] == 2
 
 
 def test_show_is_coloured_on_demand_and_its_text_is_the_source(run, file):
@@ -83,9 +83,9 @@ def test_show_is_coloured_on_demand_and_its_text_is_the_source(run, file):
     assert '(setting spread-mode "cascade")' in settings
 
 
-def test_hashes(told, run, file):
+def test_hashes(json_of, run, file):
     pack = load_pack("cascade")
-    found = told("hash", "cascade")
+    found = json_of("hash", "cascade")
     assert found["hash"] == pack.hash
     policy = pack.policies["spread"]
     assert found["slots"]["spread"] == {
@@ -93,43 +93,45 @@ def test_hashes(told, run, file):
         "source": policy.source_hash,
         "meaning": policy.meaning_hash,
     }
-    first, second = (told("hash", file(text))["slots"]["recall-score"] for text in (NEAR, NEAR.replace("0.7", "0.70")))
+    first, second = (
+        json_of("hash", file(text))["slots"]["recall-score"] for text in (NEAR, NEAR.replace("0.7", "0.70"))
+    )
     assert first == second
     assert run("hash", "cascade").stdout.splitlines()[0] == pack.hash
 
 
-def test_diff_of_policies_is_by_form(run, told, file):
+def test_diff_of_policies_is_by_form(run, json_of, file):
     old, new = file(NEAR, "a.hy"), file("; other\n" + NEAR.replace("0.7", "0.6").replace("  (", " ("), "b.hy")
     assert "(* [-0.7-]{+0.6+} similarity)" in run("diff", old, new, status=1).stdout
     assert "\x1b[31" in run("diff", old, new, "--color", status=1).stdout
-    (change,) = told("diff", old, new, status=1)["changes"]
+    (change,) = json_of("diff", old, new, status=1)["changes"]
     assert (change["kind"], change["before"], change["after"]) == ("changed", "0.7", "0.6")
     assert run("diff", old, old).stdout == "no difference\n"
     whole, point = (file(f"(defpolicy recall-score [recency] (* {n} recency))", f"{n}.hy") for n in ("2", "2.0"))
     assert "the same forms, spelled otherwise" in run("diff", whole, point, status=1).stdout
 
 
-def test_diff_of_packs_and_of_a_pack_with_a_policy(told, run, file):
-    found = told("diff", "memlab", "cascade", status=1)
+def test_diff_of_packs_and_of_a_pack_with_a_policy(json_of, run, file):
+    found = json_of("diff", "memlab", "cascade", status=1)
     assert "recall-score" in found["slots"]
     assert found["settings"]["spread-steps"] == {"before": 1, "after": 2}
     assert {change["place"] for change in found["changes"]} >= {"settings", "recall-score"}
-    assert "recall-score" in told("diff", "memlab", file(NEAR), status=1)["slots"]
-    assert list(told("diff", "memlab", "cascade", "--slot", "spread", status=1)["slots"]) == ["spread"]
+    assert "recall-score" in json_of("diff", "memlab", file(NEAR), status=1)["slots"]
+    assert list(json_of("diff", "memlab", "cascade", "--slot", "spread", status=1)["slots"]) == ["spread"]
 
 
 VALUES = '{"similarity": 0.8, "recency": 0.5}'
 
 
-def test_explain_takes_json_or_pairs(told, run, file):
+def test_explain_takes_json_or_pairs(json_of, run, file):
     name = file(NEAR)
-    found = told("explain", name, "--values", VALUES)
+    found = json_of("explain", name, "--values", VALUES)
     (item,) = found["explained"].values()
     assert item["value"] == pytest.approx(0.71)
     assert {term["text"]: term["value"] for term in item["terms"]} == pytest.approx(
         {"(* 0.7 similarity)": 0.56, "(* 0.3 recency)": 0.15}
     )
-    assert told("explain", name, "--values", "similarity=0.8", "--values", "recency=0.5")["explained"] == {
+    assert json_of("explain", name, "--values", "similarity=0.8", "--values", "recency=0.5")["explained"] == {
         "recall-score": item
     }
     text = run("explain", name, "--values", VALUES).stdout
@@ -161,30 +163,30 @@ SLATE = pl.DataFrame({"memory_id": [1, 2, 3], "similarity": [0.2, 0.6, 1.0], "re
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
-def test_aggregates_come_from_a_frame(told, run, file, tmp_path, suffix):
+def test_aggregates_come_from_a_frame(json_of, run, file, tmp_path, suffix):
     name = file("(fn [similarity recency] (+ (min-max similarity) recency))")
     write = {"parquet": SLATE.write_parquet, "csv": SLATE.write_csv, "jsonl": SLATE.write_ndjson}[suffix]
     write(tmp_path / f"slate.{suffix}")
     words = ("explain", name, "--slot", "recall-score")
-    (item,) = told(*words, "--frame", f"slate.{suffix}", "--row", 1)["explained"].values()
+    (item,) = json_of(*words, "--frame", f"slate.{suffix}", "--row", 1)["explained"].values()
     assert item["value"] == pytest.approx(1.0)
     assert "no row 3" in run(*words, "--frame", f"slate.{suffix}", "--row", 3, status=1).stderr
     assert "slate" in run(*words, "--values", "similarity=1", "--values", "recency=1", status=1).stderr
 
 
-def test_a_record_is_explained_field_by_field(told):
+def test_a_record_is_explained_field_by_field(json_of):
     policy = load_pack("cascade").policies["reinforce"]
     values = {name: _example(policy.signature.inputs[name]) for name in policy.inputs}
     words = ("explain", "cascade", "--slot", "reinforce", "--values", json.dumps(values))
-    assert len(told(*words)["explained"]) == len(policy.fields)
-    assert len(told(*words, "--field", policy.fields[0])["explained"]) == 1
+    assert len(json_of(*words)["explained"]) == len(policy.fields)
+    assert len(json_of(*words, "--field", policy.fields[0])["explained"]) == 1
 
 
 def _example(declared):
     return {"num": 0.5, "bool": True, "str": (*declared.words, "")[0], "set": []}[declared.type]
 
 
-def test_latex(told, run, file):
-    found = told("latex", file(NEAR))["latex"]
+def test_latex(json_of, run, file):
+    found = json_of("latex", file(NEAR))["latex"]
     assert list(found) == ["recall-score"]
     assert "0.7" in run("latex", file(NEAR)).stdout

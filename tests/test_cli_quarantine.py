@@ -3,18 +3,18 @@
 import memlab
 
 
-def test_what_came_from_a_session_goes_out_and_comes_back(told, run):
-    told("remember", "a.memlab", "deploys on Tuesdays", "--project", "api")
+def test_what_came_from_a_session_goes_out_and_comes_back(json_of, run):
+    json_of("remember", "a.memlab", "deploys on Tuesdays", "--project", "api")
     with memlab.open("a.memlab") as lab:
         lab.remember("deploys on Fridays", session="web 17", creator="agent:web")
         lab.recall("when are deploys?")
-    would = told("quarantine", "a.memlab", "--session", "web 17", "--dry-run")
+    would = json_of("quarantine", "a.memlab", "--session", "web 17", "--dry-run")
     assert (would["event"], would["quarantined"]) == (None, [2])
-    done = told("quarantine", "a.memlab", "--creator", "agent:web", "--since", "2020-01-01", "--reason", "a page")
+    done = json_of("quarantine", "a.memlab", "--creator", "agent:web", "--since", "2020-01-01", "--reason", "a page")
     assert (done["quarantined"], done["back"]) == ([2], [])
     assert [row["memory_id"] for row in done["shown"]] == [2]
     assert done["replay"][0]["left"] == [2]
-    assert told("show", "a.memlab", 2)["status"] == "quarantined"
+    assert json_of("show", "a.memlab", 2)["status"] == "quarantined"
     released = run("release", "a.memlab", done["event"])
     assert released.stdout == "#2 is active (was quarantined)\n"
     assert run("release", "a.memlab", done["event"]).stdout == "nothing to change\n"
@@ -23,8 +23,8 @@ def test_what_came_from_a_session_goes_out_and_comes_back(told, run):
     assert "undo: memlab release LAB" in text
 
 
-def test_wrong_calls_are_refused(told, run):
-    told("remember", "a.memlab", "deploys on Tuesdays")
+def test_wrong_calls_are_refused(json_of, run):
+    json_of("remember", "a.memlab", "deploys on Tuesdays")
     assert run("quarantine", "a.memlab").exit_code == 1
     assert run("quarantine", "a.memlab", "--session", "web").exit_code == 1
     assert run("quarantine", "a.memlab", "--source", "web").exit_code == 2

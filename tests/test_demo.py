@@ -7,19 +7,15 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
-import polars as pl
 import pytest
 
 import memlab
 from memlab.demo import CONVERSATION, run_demo
-from memlab.demo.fading import fading, recency
 from memlab.demo.quarter import agreement, live_quarter
 from memlab.errors import InputError
 from memlab.evaluation import Estimate
 from memlab.ingest import read_locomo
-from memlab.policies import load_pack
-from memlab.simulation import WORLDS, live
+from memlab.simulation import WORLDS
 
 SHORT = replace(WORLDS["differs"], days=15)
 """A world that is lived in a second: for what does not need a quarter."""
@@ -170,15 +166,6 @@ def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_doe
     assert "memlab.evaluate(" in run.report.read_text(encoding="utf-8")
 
 
-def test_the_disagreement_is_one_in_which_something_helped(run, html):
-    one = run.quarter.disagreement
-    assert run.quarter.pair[0] == "memlab"
-    assert any(item.reward == 1 for item in one.items)
-    assert all(rank is None or rank <= 5 for item in one.items for rank in item.ranks)
-    assert any(terms for item in one.items for terms in item.terms)
-    assert one.query in html
-
-
 def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(run, tmp_path, capsys):
     short = run_demo(output=tmp_path / "short.html", progress=True)
     captured = capsys.readouterr()
@@ -210,37 +197,6 @@ def test_agreement_counts_pairs_in_order_and_intervals_that_hold(run):
     assert (found.intervals, found.holding) == (3, 2)
 
 
-def test_what_is_left_of_a_memory_is_what_a_recall_would_read():
-    world = replace(SHORT, days=25)
-    with live(world, pack="associative") as life:
-        followed = fading(life, world)
-        memories = life.lab.memories
-        assert followed
-        for one in followed:
-            row = memories.row(one.memory - 1, named=True)
-            assert len(one.recalled) == row["access"]
-            assert all(((left >= 0) & (left <= 1)).all() for left in one.left.values())
-            assert all(left[0] == 1 for left in one.left.values())
-        # associative logged: its own feature at the last recall that had the memory in its pool
-        pools = life.slates.candidates.join(life.slates.decisions.select("decision", "at"), on="decision")
-        compared = 0
-        for one in followed:
-            seen = pools.filter(pl.col("memory_id") == one.memory).sort("decision").collect()
-            for at in seen["decision"][-3:]:
-                logged = seen.row(by_predicate=pl.col("decision") == at, named=True)
-                memory = {**logged, "idle-days": _idle(one, logged["at"], life)}
-                assert recency(load_pack("associative"), memory) == pytest.approx(logged["recency"], abs=1e-9)
-                compared += 1
-        assert compared
-
-
-def _idle(one, at, life):
-    """Days since the memory was last recalled before ``at``, or said."""
-    day = (at.timestamp() * 1e6 - life.world.events()[0].at // 86_400_000_000 * 86_400_000_000) / 86_400e6
-    before = [moment for moment in [one.said, *one.recalled] if moment < day - 1e-9]
-    return day - max(before)
-
-
 def test_it_prints_a_short_story(ran):
     run, told = ran[0], ran[1].splitlines()
     assert len(told) <= 50
@@ -260,9 +216,8 @@ def test_a_second_run_differs_in_milliseconds_only(run, tmp_path):
     assert quarter.digest == twin.digest != run.quarter.digest
     assert quarter.truth == twin.truth
     assert quarter.evaluation.frame.equals(twin.evaluation.frame)
-    for one, other in zip(quarter.fading, twin.fading, strict=True):
-        assert one.text == other.text
-        assert all(np.array_equal(one.left[name], other.left[name]) for name in one.left)
+    assert quarter.forecast.texts == twin.forecast.texts
+    assert quarter.forecast.frame.equals(twin.forecast.frame)
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_work(tmp_path, capsys):

@@ -150,23 +150,23 @@ class TestEvents:
     """Every event says by hashes what decided, or what decides from now on."""
 
     def test_changes_carry_the_hash_of_the_live_pack(self, lab):
-        def told():
+        def recorded():
             return last(lab).kind, last(lab).body["live"] == lab.pack.hash
 
         lab.use("associative")
-        assert told() == ("use", True)
+        assert recorded() == ("use", True)
         assert last(lab).body["policies"] == {slot: policy.hash for slot, policy in lab.pack.policies.items()}
         installed = lab.policies.install(SLOT, LONG)
-        assert told() == ("install", True)
+        assert recorded() == ("install", True)
         assert last(lab).body["hash"] == installed.hash
         lab.policies.rollback(SLOT)
-        assert told() == ("rollback", True)
+        assert recorded() == ("rollback", True)
         lab.policies.pin(SLOT)
-        assert told() == ("pin", True)
+        assert recorded() == ("pin", True)
         lab.policies.unpin(SLOT)
-        assert told() == ("unpin", True)
+        assert recorded() == ("unpin", True)
         lab.policies.rollback()
-        assert told() == ("rollback-pack", True)
+        assert recorded() == ("rollback-pack", True)
 
     def test_recalls_and_feedback_lead_to_every_policy_that_decided(self, lab):
         lab.remember("the goat is in the garden")

@@ -25,10 +25,10 @@ from properties import examples
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
 from memlab.state import State
-from memlab.subjects.corrections.decisions import in_place_of
+from memlab.subjects.corrections.editing import in_place_of
 from memlab.subjects.projections import new_state
-from memlab.subjects.purge.decisions import tombstones_of
-from memlab.subjects.purge.searching import searched, sought
+from memlab.subjects.purge.planning import tombstones_of
+from memlab.subjects.purge.traces import search_files, search_terms
 
 TEXT = "The xylophonist Zanzibarov keeps his quokkas in a shed"
 FIELDS = {
@@ -290,9 +290,9 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         assert done.found.rows() == [("a name", "memory 4", 1, "says as much, and stays")]
         assert asked(lab) == ["", "what does Bob like"]
         assert "Bob" in lab.entities.frame()["name"].to_list()
-        live = told(lab.store.state)
+        live = content_of(lab.store.state)
     with disk() as lab:
-        assert told(lab.store.state) == live
+        assert content_of(lab.store.state) == live
 
 
 def test_names_narrow_each_other(lab):
@@ -514,13 +514,13 @@ def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind
         file.write_bytes(msgspec.msgpack.encode(value) if kind == "msgpack" else msgspec.json.encode(value))
     (tmp_path / "keys.json").write_text('{"acmeproj": 1, "sedan": "acmeprojects"}')
     stays = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
-    done = searched([tmp_path], sought({4: TEXT}, ["acmeproj"], stays, ()))
+    done = search_files([tmp_path], search_terms({4: TEXT}, ["acmeproj"], stays, ()))
     assert {found.file for found in done.found} == {file}
     what = {found.what for found in done.found}
     assert what == ({"text of memory 4"} if kind == "free" else {"text of memory 4", "a name"})
     assert (done.files, done.opaque) == (2, 0)
     same = pl.DataFrame({"id": [2], "text": [f"as he says: {TEXT}"]})
-    assert sought({4: TEXT}, ["acmeproj"], same, {"acmeproj"}).said == ((2, "text of memory 4"),)
+    assert search_terms({4: TEXT}, ["acmeproj"], same, {"acmeproj"}).stated == ((2, "text of memory 4"),)
 
 
 # -- several processes ----------------------------------------------------------------------------------------------
@@ -647,7 +647,7 @@ def stands_for(lab, id: int) -> int:
     return in_place_of(lab.store.state, id - 1) + 1
 
 
-def told(state: State):
+def content_of(state: State):
     registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.projections.items()}
     rows = np.arange(len(state))
     return (
@@ -704,10 +704,10 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
                 lab.restore(id)
             elif verb in ("forget", "delete"):
                 getattr(lab, verb)(id)
-        whole = told(fold_of(lab))
-        assert told(lab.store.state) == whole
+        whole = content_of(fold_of(lab))
+        assert content_of(lab.store.state) == whole
         cut = data.draw(st.integers(0, lab.store.journal.head))
-        assert told(fold_of(lab, cut)) == whole
+        assert content_of(fold_of(lab, cut)) == whole
 
 
 def test_reopening_equals_the_live_state(disk):
@@ -716,11 +716,11 @@ def test_reopening_equals_the_live_state(disk):
         lab.purge([1, 4])
         lab.edit(3, text="something else")
         lab.forget(2)
-        live = told(lab.store.state)
+        live = content_of(lab.store.state)
         lab.io.snapshot()
     for _ in range(2):
         with disk() as lab:
-            assert told(lab.store.state) == live
+            assert content_of(lab.store.state) == live
         with closing(sqlite3.connect(lab.path / "journal.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         shutil.rmtree(lab.path / "snapshots", ignore_errors=True)

@@ -248,8 +248,8 @@ def test_edges_and_contributions_are_told(lab):
     lab.graph.link(2, 1)
     done = lab.review.quarantine(creator="agent:web")
     assert done.derived.select("memory_id", "how").rows() == [(1, "contributed to")]
-    told = done.edges.select("relation", "outgoing", "kind", "other", "name").rows()
-    assert sorted(told) == [("has-tag", True, "tag", 1, "herd"), ("relates-to", True, "memory", 1, None)]
+    content_of = done.edges.select("relation", "outgoing", "kind", "other", "name").rows()
+    assert sorted(content_of) == [("has-tag", True, "tag", 1, "herd"), ("relates-to", True, "memory", 1, None)]
     assert lab.edges.height == 2
 
 
@@ -326,7 +326,7 @@ def test_a_lab_that_is_read_only_tells_what_would_be_done(disk):
 # -- any life -------------------------------------------------------------------------------------------------------
 
 
-def told(state: State):
+def content_of(state: State):
     registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.projections.items()}
     return state.memories().to_dicts(), state.edge_frame().to_dicts(), registers
 
@@ -378,4 +378,4 @@ def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_part
                 lab.review.release(events[which % len(events)])
         head = lab.store.journal.head
         cuts = [] if data is None else sorted(data.draw(st.lists(st.integers(0, head), max_size=2)))
-        assert told(fold_of(lab, *cuts)) == told(fold_of(lab)) == told(lab.store.state)
+        assert content_of(fold_of(lab, *cuts)) == content_of(fold_of(lab)) == content_of(lab.store.state)

@@ -20,12 +20,12 @@ ATTACKS = ("instructions", "corrections", "near_duplicates", "user_corrections",
 
 @pytest.fixture(scope="module")
 def month():
-    return poisoning.Month(1, days=6, projects=1, asked_per_day=2)
+    return poisoning.Month(1, days=6, projects=1, questions_per_day=2)
 
 
 @pytest.mark.parametrize("pack", memlab.packs())
 def test_what_is_found_out_at_once_leaves_no_trace_in_any_answer(trigrams, pack):
-    month = poisoning.Month(1, days=5, projects=1, asked_per_day=2, found=poisoning.BEGINS)
+    month = poisoning.Month(1, days=5, projects=1, questions_per_day=2, found=poisoning.BEGINS)
     clean = month.lived(pack, embedder=trigrams, logged=False)
     after = month.lived(pack, ATTACKS, quarantined=True, embedder=trigrams, logged=False)
     assert after.heads == clean.heads

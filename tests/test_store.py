@@ -27,7 +27,7 @@ def do(lab, what, number):
         (lab.forget if what == "forget" else lambda memory: lab.feedback(memory, "success"))(1 + number % len(lab))
 
 
-def told(lab):
+def content_of(lab):
     state = lab.store.state
     words = state.words
     return {
@@ -51,16 +51,16 @@ def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_p
     with memlab.open(folder, **embed) as one, memlab.open(folder, **embed) as other:
         for number, (which, what) in enumerate(story):
             do((one, other)[which], what, number)
-        first, second = told(one), told(other)
+        first, second = content_of(one), content_of(other)
     with memlab.open(folder, **embed) as afresh:
-        assert first == second == told(afresh)
+        assert first == second == content_of(afresh)
 
 
 def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatch):
     """Postings are sealed as they are written down: the state was left without them, and the next snapshot too."""
-    from memlab.index import _words
+    from memlab.index import _postings
 
-    sealed, struck = _words.segment_of, []
+    sealed, struck = _postings.segment_of, []
 
     def interrupted(*columns):
         if not struck:
@@ -70,7 +70,7 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
 
     with disk() as lab:
         lab.remember_many([f"zebra {number}" for number in range(5)])
-        monkeypatch.setattr(_words, "segment_of", interrupted)
+        monkeypatch.setattr(_postings, "segment_of", interrupted)
         with contextlib.suppress(KeyboardInterrupt):
             lab.io.snapshot()
         assert struck

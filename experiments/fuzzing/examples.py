@@ -21,9 +21,9 @@ import polars as pl
 import memlab
 from memlab.embedding import load_embedder
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
-from memlab.simulation import Asked, Phase, Said, Transcript, User, World, from_conversations, live
+from memlab.simulation import MessageEvent, Phase, QuestionEvent, Transcript, User, World, from_conversations, live
 from memlab.slates import WIDE
-from memlab.subjects.clusters.searching import Clusters
+from memlab.subjects.clusters.finding import Clusters
 from memlab.verifiers import Verdict, overlap
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
@@ -136,7 +136,7 @@ class Desk:
 
     @cached_property
     def life(self) -> Any:
-        return live(World("tiny", days=2, projects=2, said_per_day=4, asked_per_day=3), embedder=EMBEDDER)
+        return live(World("tiny", days=2, projects=2, messages_per_day=4, questions_per_day=3), embedder=EMBEDDER)
 
     @cached_property
     def clusters(self) -> Path:
@@ -317,6 +317,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "tune": lambda d: (memlab.tune, {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2}),
     "Evaluation.disagreements": lambda d: (d.evaluation().disagreements, {"a": "similarity", "b": "recency"}),
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard"}),
+    "Evaluation.text": lambda d: (d.evaluation().text, {"width": 60}),
     "Evaluation.report": lambda d: (d.evaluation().report, {"path": d.folder / "report.html"}),
     "Evaluation.target": lambda d: (d.evaluation().target, {"policy": "similarity"}),
     "Disagreements.__getitem__": lambda d: (
@@ -341,15 +342,15 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"target": d.downloaded[0], "sha256": d.downloaded[1], "url": "file:///nowhere"},
     ),
     "read_locomo": lambda d: (read_locomo, {"path": d.folder / "none.json"}),
-    "Said": lambda d: (Said, {"at": 0, "ref": "r", "text": "tabs"}),
-    "Asked": lambda d: (Asked, {"at": 0, "number": 1, "text": "tabs?"}),
+    "MessageEvent": lambda d: (MessageEvent, {"at": 0, "ref": "r", "text": "tabs"}),
+    "QuestionEvent": lambda d: (QuestionEvent, {"at": 0, "number": 1, "text": "tabs?"}),
     "Phase": lambda d: (Phase, {}),
     "World": lambda d: (World, {"name": "tiny", "days": 1, "projects": 1}),
     "World.phase": lambda d: (World("tiny", days=2).phase, {"day": 0}),
     "User": lambda d: (User, {}),
     "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "rng": np.random.default_rng(1)}),
     "User.reward": lambda d: (User().reward, {"utility": np.array([0.5])}),
-    "Transcript": lambda d: (Transcript, {"name": "t", "script": (Said(0, "r", "tabs"),)}),
+    "Transcript": lambda d: (Transcript, {"name": "t", "script": (MessageEvent(0, "r", "tabs"),)}),
     "from_conversations": lambda d: (
         from_conversations,
         {
@@ -357,6 +358,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
             "questions": {"talk": [{"text": "Where?", "evidence": ["D1:1"]}]},
         },
     ),
-    "live": lambda d: (live, {"world": World("tiny", days=1, projects=1, said_per_day=2), "embedder": EMBEDDER}),
+    "live": lambda d: (live, {"world": World("tiny", days=1, projects=1, messages_per_day=2), "embedder": EMBEDDER}),
     "Life.truth": lambda d: (d.life.truth, {"policy": "memlab", "how": "rescore"}),
 }

@@ -29,7 +29,7 @@ from living.verbs import VERBS
 from living.words import Words, letters
 from memlab.subjects.purge.verifying import differences
 
-__all__ = ["ACTS", "Lived", "Trouble", "live", "told"]
+__all__ = ["ACTS", "Lived", "Trouble", "content_of", "live"]
 
 ACTS = {"interrupt": 0.08, "kill": 0.015, "reopen": 0.08, "recover": 0.02}
 """The share of steps that are none of the verbs alone: a verb that Ctrl-C or SIGKILL ends at a random line of memlab,
@@ -186,8 +186,8 @@ class _Life:
         self.lab.close()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["living.life"])
-        told = (self.path, self.files, self.lived.seed, verb, dice.getstate(), self.clock(), lines)
-        child = context.Process(target=_die, args=told)
+        arguments = (self.path, self.files, self.lived.seed, verb, dice.getstate(), self.clock(), lines)
+        child = context.Process(target=_die, args=arguments)
         child.start()
         child.join(_LONGEST)
         if child.exitcode is None:
@@ -206,15 +206,15 @@ class _Life:
 
     def reopen(self) -> None:
         """Close it, open it, and fold a copy of its journal from the first event: all three are one lab."""
-        was = told(self.lab)
+        was = content_of(self.lab)
         self.lab.close()
         self.lab = self.open_again()
-        self.same(was, told(self.lab), "opened again")
+        self.same(was, content_of(self.lab), "opened again")
         with tempfile.TemporaryDirectory(prefix="memlab-fold-") as made:
             copy = Path(made) / self.path.name
             shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns(*_BESIDE, "*.lock"))
             with self.opened(copy) as anew:
-                self.same(was, told(anew), "folded anew")
+                self.same(was, content_of(anew), "folded anew")
         checked = self.lab.io.check()
         if not getattr(checked, "sound", getattr(checked, "ok", True)):
             raise _Unlike("differs", f"check: {checked!r}")
@@ -239,7 +239,7 @@ class _Life:
                 raise _Unlike("differs", f"{name}, {when}: {_unlike(one, other)}")
 
 
-def told(lab: memlab.Lab) -> dict[str, Any]:
+def content_of(lab: memlab.Lab) -> dict[str, Any]:
     """Everything that a lab tells: what its readers show, and what is folded beside."""
     lab.graph.link_waiting()
     slates, state = lab.slates(), lab.store.state

@@ -10,7 +10,7 @@ Limits stand in the annotation: ``Annotated[int, Within(1, 5)]``, or one of the 
 its own carries it: ``When = Annotated[datetime | date | str | int, Taken("a time", by=...)]``. Everywhere a text is
 valid Unicode, a whole number has 64 bits unless its limits say otherwise, another number is finite, and NumPy's scalars
 are what they are called. Several are read once, so a generator may be passed. A function of the caller's is called
-through ``Called``: what it raises is told as an InputError with its cause, as is what the caller's own objects raise
+through ``Called``: what it raises becomes an InputError with its cause, as is what the caller's own objects raise
 while they are read. What the operating system refuses is a LabError, what Polars refuses of a caller's frames and
 expressions an InputError. Whatever else a call raises goes through as it is: it is a fault of memlab's own.
 """

@@ -120,8 +120,10 @@ class _Plan(NamedTuple):
         if type(taken) is Misfit:
             if taken.word is not None:
                 raise UnknownName(f"{name} of {self.where}", taken.word[:60], taken.words)
-            end = "" if taken.told.endswith("?") else "."
-            raise InputError(f"{self.where}({name}=...): {name}{taken.place} is {taken.said}, not {taken.told}{end}")
+            end = "" if taken.given.endswith("?") else "."
+            raise InputError(
+                f"{self.where}({name}=...): {name}{taken.place} is {taken.expected}, not {taken.given}{end}"
+            )
         return taken
 
 

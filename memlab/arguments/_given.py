@@ -1,4 +1,4 @@
-"""What a caller gives: told in an error whatever it is, and called so that its own errors are told as ours."""
+"""What a caller gives: shown in an error whatever it is, and called so that its own errors are reported as ours."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Called", "item", "raised", "shown"]
 def shown(value: object, most: int = 60) -> str:
     """What was given, in few characters, also where its ``__repr__`` raises."""
     try:
-        told = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
+        text = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
     except Exception:  # noqa: BLE001 - what tells of an error does not add its own
         return f"an object of the type {type(value).__name__}"
-    told = " ".join(told.split())
-    return told if len(told) <= most else f"{told[: most - 3]}..."
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 Item = TypeVar("Item")

@@ -38,9 +38,9 @@ class Within:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a type is called (``said``), and a rule of its own: ``by`` gives what is passed on, or raises InputError."""
+    """What a type is called (``expected``), and its own rule: ``by`` gives what is passed on, or raises InputError."""
 
-    said: str
+    expected: str
     by: Callable[[Any], Any] | None = None
 
 
@@ -62,10 +62,10 @@ _WORD = Within(-(2**63), 2**63 - 1)
 
 
 class Misfit(NamedTuple):
-    """What was wanted (``said``), at which place within the argument, and what was given."""
+    """What was ``expected``, at which place within the argument, and what was given."""
 
-    said: str
-    told: str
+    expected: str
+    given: str
     place: str = ""
     word: str | None = None
     """A text that is none of ``words``."""
@@ -73,9 +73,9 @@ class Misfit(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``take`` gives what is passed on, or a ``Misfit``; ``said`` completes "limit is ..."."""
+    """``take`` gives what is passed on, or a ``Misfit``; ``expected`` completes "limit is ..."."""
 
-    said: str
+    expected: str
     take: Callable[[Any], Any]
 
 
@@ -87,9 +87,9 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     if origin is Annotated:
         for extra in args[1:]:
             if isinstance(extra, Taken):
-                return Rule(extra.said, extra.by) if extra.by else _named(extra.said, rule_of(args[0], where))
+                return Rule(extra.expected, extra.by) if extra.by else _named(extra.expected, rule_of(args[0], where))
             if isinstance(extra, Within):
-                return _whole(extra) if args[0] is int else _number(extra)
+                return _integer(extra) if args[0] is int else _number(extra)
             if extra is AnyNumber:
                 return _number(None)
             if extra is AsGiven:
@@ -106,51 +106,51 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     return _PLAIN[hint] if hint in _PLAIN else _instance(hint)
 
 
-def _named(said: str, rule: Rule | None) -> Rule:
+def _named(expected: str, rule: Rule | None) -> Rule:
     assert rule is not None
     known = rule.take
 
     def take(value: Any) -> Any:
         taken = known(value)
-        return Misfit(said, shown(value)) if type(taken) is Misfit and not taken.place else taken
+        return Misfit(expected, shown(value)) if type(taken) is Misfit and not taken.place else taken
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
-def _whole(limits: Within) -> Rule:
-    said = f"a whole number{'' if limits is _WORD else limits}"
+def _integer(limits: Within) -> Rule:
+    expected = f"a whole number{'' if limits is _WORD else limits}"
     least, most = max(limits.least, _WORD.least), limits.most if limits.most < math.inf else _WORD.most
 
     def take(value: Any) -> Any:
         if type(value) is not int:
             if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-                return Misfit(said, shown(value) + _near(value))
+                return Misfit(expected, shown(value) + _near(value))
             value = int(value)
-        return value if least <= value <= most else Misfit(said, shown(value))
+        return value if least <= value <= most else Misfit(expected, shown(value))
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 def _near(value: object) -> str:
     """The whole number that was probably meant."""
     number = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
-    whole = isinstance(number, float) and number.is_integer()
-    return f". Did you mean {number:.0f}?" if whole or (number is not value and isinstance(number, int)) else ""
+    integral = isinstance(number, float) and number.is_integer()
+    return f". Did you mean {number:.0f}?" if integral or (number is not value and isinstance(number, int)) else ""
 
 
 def _number(limits: Within | None) -> Rule:
-    said = f"a number{limits}" if limits and limits != Within() else "a finite number" if limits else "a number"
+    expected = f"a number{limits}" if limits and limits != Within() else "a finite number" if limits else "a number"
 
     def take(value: Any) -> Any:
         if type(value) is not float and type(value) is not int:
             if not isinstance(value, numbers.Real) or isinstance(value, bool):
-                return Misfit(said, shown(value))
+                return Misfit(expected, shown(value))
             value = int(value) if isinstance(value, numbers.Integral) else float(value)
         if not -_GREATEST <= value <= _GREATEST and (limits is not None or isinstance(value, int)):
-            return Misfit(said, shown(value))
-        return value if limits is None or limits.admits(value) else Misfit(said, shown(value))
+            return Misfit(expected, shown(value))
+        return value if limits is None or limits.admits(value) else Misfit(expected, shown(value))
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 _GREATEST = 1.7976931348623157e308
@@ -185,7 +185,7 @@ def _path(value: Any) -> Any:
     """A path as text or Path: no NUL, and no longer than a system takes."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
-        return Misfit("a path", text.told)
+        return Misfit("a path", text.given)
     if "\0" in text or not text:
         return Misfit("a path", "an empty text" if not text else "one with a NUL character")
     return value if isinstance(value, Path) else text
@@ -203,7 +203,7 @@ def _bytes(value: Any) -> Any:
 
 
 _PLAIN: dict[Any, Rule] = {
-    int: _whole(_WORD),
+    int: _integer(_WORD),
     float: _number(Within()),
     str: Rule("a text", _text),
     bool: Rule("True or False", _flag),
@@ -212,7 +212,7 @@ _PLAIN: dict[Any, Rule] = {
     slice: Rule("a slice", lambda value: _slice(value)),
     type(None): Rule("None", lambda value: None if value is None else Misfit("None", shown(value))),
 }
-_SAID = {
+_EXPECTED = {
     "Expr": 'a Polars expression, such as pl.col("kind") == "fact"',
     "DataFrame": "a Polars DataFrame",
     "LazyFrame": "a Polars LazyFrame",
@@ -230,8 +230,8 @@ def _instance(kind: Any) -> Rule | None:
     name = kind.__name__
     if getattr(kind, "_is_protocol", False):
         return _protocol(kind)
-    said = _SAID.get(name) or f"a{'n' if name[0] in 'AEIOU' else ''} {name}"
-    return Rule(said, lambda value: value if isinstance(value, kind) else Misfit(said, shown(value)))
+    expected = _EXPECTED.get(name) or f"a{'n' if name[0] in 'AEIOU' else ''} {name}"
+    return Rule(expected, lambda value: value if isinstance(value, kind) else Misfit(expected, shown(value)))
 
 
 def _protocol(kind: type) -> Rule:
@@ -245,38 +245,38 @@ def _protocol(kind: type) -> Rule:
             if not name.startswith("_")
         }
     )
-    said = f"something with {', '.join(names)}"
+    expected = f"something with {', '.join(names)}"
 
     def take(value: Any) -> Any:
-        return value if all(hasattr(value, name) for name in names) else Misfit(said, shown(value))
+        return value if all(hasattr(value, name) for name in names) else Misfit(expected, shown(value))
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
     """An array of numbers, or of true and false, as its annotation says; the dimensions are the call's business."""
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
     kinds = "b" if "bool" in wanted else "fiub" if "float" in wanted else "iu" if "int" in wanted else ""
-    said = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
+    expected = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
 
     def take(value: Any) -> Any:
         fits = type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
-        return value if fits else Misfit(said, shown(value))
+        return value if fits else Misfit(expected, shown(value))
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
     quoted = [f'"{word}"' for word in words]
-    said = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    expected = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
     def take(value: Any) -> Any:
         word = _text(value)
         if type(word) is Misfit:
-            return Misfit(said, shown(value))
-        return word if word in words else Misfit(said, shown(value), "", word, words)
+            return Misfit(expected, shown(value))
+        return word if word in words else Misfit(expected, shown(value), "", word, words)
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 def _called(where: str, value: Any) -> Any:
@@ -298,10 +298,10 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
         return None
     known = cast("list[Rule]", rules)
     nothing = type(None) in hints
-    said = " or ".join(rule.said for rule in known)
+    expected = " or ".join(rule.expected for rule in known)
     if len(known) == 1:
         take_one = known[0].take
-        return Rule(said, lambda value: None if value is None else take_one(value)) if nothing else known[0]
+        return Rule(expected, lambda value: None if value is None else take_one(value)) if nothing else known[0]
     takes = [rule.take for rule in known]
 
     def take(value: Any) -> Any:
@@ -314,9 +314,9 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
                 return taken
             if taken.place:
                 within = taken
-        return within or Misfit(said, shown(value))
+        return within or Misfit(expected, shown(value))
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
@@ -333,13 +333,13 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
     if not (issubclass(origin, tuple | list | set | frozenset) or origin in _ITERABLES):
         return _instance(origin)
     rule = rule_of(args[0], where) if args else None
-    said = f"a list of which each is {rule.said}" if rule else "a list"
+    expected = f"a list of which each is {rule.expected}" if rule else "a list"
     made = origin if origin in (tuple, set, frozenset) else list
 
     def take(value: Any) -> Any:
         if isinstance(value, str | bytes | collections.abc.Mapping) or not isinstance(value, collections.abc.Iterable):
             near = f". Did you mean [{shown(value)}]?" if isinstance(value, str) else ""
-            return Misfit(said, shown(value) + near)
+            return Misfit(expected, shown(value) + near)
         items = list(value)
         if rule is not None:
             one = rule.take
@@ -351,7 +351,7 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
                     items[number] = taken
         return items if made is list else made(items)
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 _ITERABLES = (
@@ -365,29 +365,29 @@ _ITERABLES = (
 
 def _fixed(args: tuple[Any, ...], where: str) -> Rule:
     rules = [rule_of(arg, where) for arg in args]
-    said = f"a tuple of {len(rules)} ({', '.join(rule.said if rule else 'anything' for rule in rules)})"
+    expected = f"a tuple of {len(rules)} ({', '.join(rule.expected if rule else 'anything' for rule in rules)})"
 
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(rules):
-            return Misfit(said, shown(value))
+            return Misfit(expected, shown(value))
         taken = tuple(rule.take(item) if rule else item for rule, item in zip(rules, value, strict=True))
         for number, item in enumerate(taken):
             if type(item) is Misfit:
                 return item._replace(place=f"[{number}]{item.place}")
         return taken
 
-    return Rule(said, take)
+    return Rule(expected, take)
 
 
 def _mapping(args: tuple[Any, ...], where: str) -> Rule:
     key_rule, value_rule = (rule_of(arg, where) for arg in args) if args else (None, None)
-    said = "a dict"
+    expected = "a dict"
     if key_rule and value_rule:
-        said += f" (from {key_rule.said} to {value_rule.said})"
+        expected += f" (from {key_rule.expected} to {value_rule.expected})"
 
     def take(value: Any) -> Any:
         if not isinstance(value, collections.abc.Mapping):
-            return Misfit(said, shown(value))
+            return Misfit(expected, shown(value))
         if key_rule is None and value_rule is None:
             return value
         found: dict[Any, Any] = {}
@@ -401,4 +401,4 @@ def _mapping(args: tuple[Any, ...], where: str) -> Rule:
             found[name] = kept
         return found
 
-    return Rule(said, take)
+    return Rule(expected, take)

@@ -35,10 +35,10 @@ from memlab.recall import Hits
 __all__ = ["bench_locomo"]
 
 _CUTS = (5, 10, 20)
-_ASKED_AFTER = timedelta(days=1)
+_QUESTION_DELAY = timedelta(days=1)
 
 
-class Asked(Protocol):
+class LabelledQuestion(Protocol):
     """A question with its labels."""
 
     @property
@@ -65,7 +65,7 @@ class Labelled(Protocol):
     @property
     def conversation(self) -> Held: ...
     @property
-    def questions(self) -> Sequence[Asked]: ...
+    def questions(self) -> Sequence[LabelledQuestion]: ...
 
 
 @checked
@@ -121,24 +121,24 @@ class _Plan:
 
     @classmethod
     def of(cls, source: Sequence[Labelled]) -> _Plan:
-        asked = [
+        questions = [
             _Question(
                 question.text,
                 labelled.conversation.name,
-                labelled.conversation.end + _ASKED_AFTER,
+                labelled.conversation.end + _QUESTION_DELAY,
                 question.category,
                 frozenset(question.evidence),
             )
             for labelled in source
             for question in labelled.questions
         ]
-        judged = [question for question in asked if question.evidence]
+        judged = [question for question in questions if question.evidence]
         main = [question for question in judged if question.category != ADVERSARIAL]
         if not main:
             raise DatasetError("No question of categories 1-4 has evidence: there is nothing to measure.")
         apart = [question for question in judged if question.category == ADVERSARIAL]
         held = tuple(labelled.conversation for labelled in source)
-        return cls(held, (*main, *apart), len(main), len(asked) - len(judged))
+        return cls(held, (*main, *apart), len(main), len(questions) - len(judged))
 
 
 def _measured(pack: Pack, plan: _Plan, limit: int, embedder: EmbedderSpec, step: Step) -> SystemResult:
@@ -148,7 +148,7 @@ def _measured(pack: Pack, plan: _Plan, limit: int, embedder: EmbedderSpec, step:
         open_lab(Path(folder) / "lab", pack=pack, embedder=embedder, clock=clock) as lab,
     ):
         rate = _filled(lab, plan)
-        rankings = [_refs(_asked(lab, question, limit, step, log=False)) for question in plan.questions]
+        rankings = [_refs(_recall(lab, question, limit, step, log=False)) for question in plan.questions]
         seconds = [_timed(lab, question, limit, step) for question in plan.questions]
     return _scored(pack, plan, rankings, seconds, rate)
 
@@ -163,7 +163,7 @@ def _filled(lab: Lab, plan: _Plan) -> float:
     return sum(len(batch) for batch in batches) / (perf_counter() - start)
 
 
-def _asked(lab: Lab, question: _Question, limit: int, step: Step, *, log: bool) -> Hits:
+def _recall(lab: Lab, question: _Question, limit: int, step: Step, *, log: bool) -> Hits:
     hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at, log=log)
     step(1)
     return hits
@@ -175,7 +175,7 @@ def _refs(hits: Hits) -> list[str]:
 
 def _timed(lab: Lab, question: _Question, limit: int, step: Step) -> float:
     start = perf_counter()
-    _asked(lab, question, limit, step, log=True)
+    _recall(lab, question, limit, step, log=True)
     return perf_counter() - start
 
 

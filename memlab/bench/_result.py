@@ -8,6 +8,7 @@ from html import escape
 
 import polars as pl
 
+from memlab.display import Markup, table, text_table
 from memlab.evaluation import Estimate
 from memlab.printable import printable
 
@@ -29,7 +30,7 @@ class SystemResult:
     hash: str
     metrics: Mapping[str, float]
     by_category: Mapping[int, Mapping[str, float]]
-    asked: Mapping[int, int]
+    counts: Mapping[int, int]
     intervals: Mapping[str, Estimate | None]
     latency_ms: Mapping[str, float]
     ingest_per_s: float
@@ -71,7 +72,7 @@ class BenchResult:
         rows: list[dict[str, object]] = []
         for system in self.systems:
             rows.append(_row(system, None, self.questions, system.metrics))
-            rows += [_row(system, category, system.asked[category], found) for category, found in _sorted(system)]
+            rows += [_row(system, category, system.counts[category], found) for category, found in _sorted(system)]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_dict(self) -> dict[str, object]:
@@ -85,27 +86,26 @@ class BenchResult:
     def __repr__(self) -> str:
         lines = [self._caption(), ""]
         columns, rows = self._cells()
-        lines += _aligned(columns, rows)
+        lines += text_table(columns, rows)
         head, categories = self._category_cells()
         if categories:
             lines += ["", "recall@10 by category (5 is adversarial and not in the figures above)"]
-            lines += _aligned(head, categories)
+            lines += text_table(head, categories)
         return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        tables = [_html_table(*self._cells())]
         head, categories = self._category_cells()
-        if categories:
-            tables += ["<p>recall@10 by category; 5 is adversarial and not in the figures above.</p>"]
-            tables += [_html_table(head, categories)]
-        return f"<div><p>{escape(self._caption())}</p>{''.join(tables)}</div>"
+        by_category = "recall@10 by category; 5 is adversarial and not in the figures above."
+        return table(Markup(escape(self._caption())), *self._cells()) + (
+            table(by_category, head, categories) if categories else ""
+        )
 
     def _caption(self) -> str:
         held = "1 conversation" if self.conversations == 1 else f"{self.conversations} conversations"
         left = f", {self.unjudged} without evidence left out" if self.unjudged else ""
         return (
             f"{self.dataset}: {self.questions} questions of categories 1-4 on {held}{left}; recall is fractional, "
-            f"any and all are said; [95% interval by conversation]"
+            f"any and all have the evidence at all; [95% interval by conversation]"
         )
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
@@ -137,8 +137,8 @@ class BenchResult:
     def _category_cells(self) -> tuple[list[str], list[list[str]]]:
         if not self.systems:
             return [], []
-        asked = self.systems[0].asked
-        columns = ["system", *(f"{category} (n={asked[category]})" for category in sorted(asked))]
+        counts = self.systems[0].counts
+        columns = ["system", *(f"{category} (n={counts[category]})" for category in sorted(counts))]
         rows = [
             [system.name, *(_share(found.get("recall@10")) for _, found in _sorted(system))] for system in self.systems
         ]
@@ -152,13 +152,13 @@ def _sorted(system: SystemResult) -> list[tuple[int, Mapping[str, float]]]:
 def _row(system: SystemResult, category: int | None, questions: int, found: Mapping[str, float]) -> dict[str, object]:
     row: dict[str, object] = {"system": system.name, "hash": system.hash, "category": category, "questions": questions}
     row |= found
-    whole = category is None
-    interval = system.intervals.get("recall@10") if whole else None
+    overall = category is None
+    interval = system.intervals.get("recall@10") if overall else None
     row["recall@10_low"] = interval.low if interval else None
     row["recall@10_high"] = interval.high if interval else None
-    row["p50_ms"] = system.latency_ms["p50"] if whole else None
-    row["p95_ms"] = system.latency_ms["p95"] if whole else None
-    row["ingest_per_s"] = system.ingest_per_s if whole else None
+    row["p50_ms"] = system.latency_ms["p50"] if overall else None
+    row["p95_ms"] = system.latency_ms["p95"] if overall else None
+    row["ingest_per_s"] = system.ingest_per_s if overall else None
     return row
 
 
@@ -168,20 +168,3 @@ def _share(value: float | None) -> str:
 
 def _interval(interval: Estimate | None) -> str:
     return "" if interval is None else f"[{_share(max(0.0, interval.low))}, {_share(min(1.0, interval.high))}]"
-
-
-def _aligned(columns: list[str], rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[index]) for row in (columns, *rows)) for index in range(len(columns))]
-    return [
-        "  ".join(
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (columns, *rows)
-    ]
-
-
-def _html_table(columns: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

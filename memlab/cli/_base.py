@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +15,7 @@ import memlab
 from memlab.errors import MemlabError
 from memlab.printable import json_safe, printable
 
-__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "keeping", "main", "say", "tell"]
+__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "keeping", "main", "say", "tell", "terminal_width"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,6 +51,11 @@ def say(text: str, *, err: bool = False, painted: bool = False) -> None:
     A ``painted`` text has its own colours, and whoever painted it has made the rest ``printable``.
     """
     click.echo(text if painted else printable(text), err=err, color=painted or None)
+
+
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal; None where there is none, as in a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:

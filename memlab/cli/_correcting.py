@@ -49,7 +49,7 @@ def deprecate(lab: Path, memory: int, reason: str, as_json: bool) -> None:
     """Flag MEMORY as wrong for REASON: it leaves recall; what it supersedes or was superseded by is listed."""
     with existing(lab) as opened:
         done = opened.review.deprecate(memory, reason)
-    _told(done, as_json)
+    _report(done, as_json)
 
 
 @main.command()
@@ -61,7 +61,7 @@ def delete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: b
     """Delete MEMORIES, or all of a project. `undelete` brings them back while `grace-days` last."""
     with existing(lab) as opened:
         done = opened.delete(memories or None, project=project)
-    _told(done, as_json)
+    _report(done, as_json)
 
 
 @main.command()
@@ -73,7 +73,7 @@ def undelete(lab: Path, memories: tuple[int, ...], project: str | None, as_json:
     """Bring MEMORIES back that were forgotten, deprecated or deleted, as they were before."""
     with existing(lab) as opened:
         done = opened.restore(memories or None, project=project)
-    _told(done, as_json)
+    _report(done, as_json)
 
 
 @main.command()
@@ -142,7 +142,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _told(done: Corrected, as_json: bool) -> None:
+def _report(done: Corrected, as_json: bool) -> None:
     rows, review = done.frame.to_dicts(), done.review.to_dicts()
     lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in rows]
     report = {"changed": rows, "review": review}

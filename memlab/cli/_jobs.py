@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import memlab
-from memlab.cli._base import as_json_option, existing, main, tell
+from memlab.cli._base import as_json_option, existing, main, tell, terminal_width
 
 if TYPE_CHECKING:
     from memlab.evaluation import Evaluation
@@ -98,7 +98,7 @@ def _evaluated(found: Evaluation, report: Path | None, *, as_json: bool) -> None
     tell(
         found.to_dict() | {"report": written},
         as_json=as_json,
-        text=lambda: repr(found) + (f"\n\nOpen {written}" if written else ""),
+        text=lambda: found.text(terminal_width()) + (f"\n\nOpen {written}" if written else ""),
     )
     if not found.frame["value"].count():
         sys.exit(1)

@@ -40,19 +40,19 @@ def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **field
 @click.option("--pack", help="Ask under this pack (a name or a .hy file) without making it live; nothing is logged.")
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
 @as_json_option
-def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool, **asked: Any) -> None:
+def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool, **question: Any) -> None:
     """The memories of LAB that its live pack puts first for QUERY."""
     with existing(lab) if pack is None else _under(lab, pack) as opened:
-        hits = opened.recall(query, log=pack is None, **asked)
-        told = [hit.explain() for hit in hits] if explain else []
+        hits = opened.recall(query, log=pack is None, **question)
+        explanations = [hit.explain() for hit in hits] if explain else []
     rows: list[dict[str, Any]] = [
         {"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits
     ]
-    for row, explanation in zip(rows, told, strict=False):
+    for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
     report = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "hits": rows}
     place = "" if hits.decision is None else f"recall {hits.decision}: "
-    tell(report, as_json=as_json, text=lambda: "\n".join([f"{place}{hits!r}", *map(repr, told)]))
+    tell(report, as_json=as_json, text=lambda: "\n".join([f"{place}{hits!r}", *map(repr, explanations)]))
 
 
 def _under(lab: Path, pack: str) -> memlab.Lab:

@@ -1,4 +1,4 @@
-"""What time does to a lab: upkeep, and summaries that stand for what is old."""
+"""What time does to a lab: upkeep, and summaries that replace what is old."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def maintain(lab: Path, at: str | None, as_json: bool) -> None:
 def consolidate(
     lab: Path, days: float | None, keep: int | None, project: str | None, by: str, dry_run: bool, as_json: bool
 ) -> None:
-    """Let summaries stand for old memories of LAB that say much the same; unconsolidate undoes one.
+    """Let summaries replace old memories of LAB that say much the same; unconsolidate undoes one.
 
     The live pack's consolidate policy says which memories may go. Summaries consist of their own sentences.
     """
@@ -71,7 +71,7 @@ def consolidate(
 @click.argument("summary", type=int)
 @as_json_option
 def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
-    """Undo one consolidation of LAB: what SUMMARY stands for takes part in recall again, and it does not."""
+    """Undo one consolidation of LAB: what SUMMARY replaced takes part in recall again, and it does not."""
     with existing(lab) as opened:
         undone = opened.consolidation.undo(summary)
         made = opened.consolidation.frame()

@@ -31,8 +31,8 @@ def export(
         written = opened.io.export(path, format=format_, project=project, policies=not no_policies, overwrite=overwrite)
         frame = opened.memories
     count = len(frame) if project is None else int((frame["project"] == project).sum())
-    told = {"path": str(written), "memories": count}
-    tell(told, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
+    report = {"path": str(written), "memories": count}
+    tell(report, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
 
 
 @main.command(name="import")
@@ -46,7 +46,7 @@ def import_(lab: Path, path: Path, format_: str | None, project: str | None, pol
     """Add to LAB, which is made if it is new, the memories at PATH: an export, another lab, mem0's or LangGraph's."""
     with memlab.open(lab) as opened:
         loaded = opened.io.load(path, format=format_, project=project, policies=policies)
-    told = {
+    report = {
         "added": loaded.count("added"),
         "known": loaded.count("known"),
         "purged": loaded.count("purged"),
@@ -55,7 +55,7 @@ def import_(lab: Path, path: Path, format_: str | None, project: str | None, pol
         "registers": list(loaded.registers),
         "left_out": dict(loaded.left_out),
     }
-    tell(told, as_json=as_json, text=lambda: repr(loaded))
+    tell(report, as_json=as_json, text=lambda: repr(loaded))
 
 
 @main.command()

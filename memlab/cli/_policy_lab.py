@@ -47,8 +47,8 @@ def _line(row: dict[str, Any]) -> str:
     """One event of the history: narrow enough for 80 columns, unless a name or the reason is long."""
     marks = ", ".join(name for name in ("live", "pinned") if row[name])
     slot = f"{row['slot']:<14} " if "slot" in row else ""
-    told = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"
-    return f"{told}{f' ({marks})' if marks else ''}{': ' if row['reason'] else ''}{row['reason']}"
+    line = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"
+    return f"{line}{f' ({marks})' if marks else ''}{': ' if row['reason'] else ''}{row['reason']}"
 
 
 @policy.command()
@@ -122,7 +122,7 @@ def attribution(lab: Path, slot: str, as_json: bool) -> None:
 @click.option("--seconds", type=float, help="Stop after so long. Default: until interrupted.")
 @as_json_option
 def watch(lab: Path, file: Path, slot: str | None, seconds: float | None, as_json: bool) -> None:
-    """Let LAB follow FILE: each save that is valid goes live, a broken one is told and changes nothing."""
+    """Let LAB follow FILE: each save that is valid goes live, a broken one is reported and changes nothing."""
     with existing(lab) as opened, opened.policies.watch(file, slot) as watched:
         if not as_json:
             say(f"watching {file} (end with Ctrl-C)", err=True)

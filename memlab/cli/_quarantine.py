@@ -74,8 +74,8 @@ def release(lab: Path, event: int, as_json: bool) -> None:
 
 
 def _lines(report: dict[str, Any]) -> list[str]:
-    told = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in report["changed"]]
-    told += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]]
-    more = len(told) - _SHOWN
+    lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in report["changed"]]
+    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]]
+    more = len(lines) - _SHOWN
     undo = [f"undo: memlab release LAB {report['event']}"] if report["event"] is not None else []
-    return [*told[:_SHOWN], *([f"... and {more:,} more"] if more > 0 else []), *undo]
+    return [*lines[:_SHOWN], *([f"... and {more:,} more"] if more > 0 else []), *undo]

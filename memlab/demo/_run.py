@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memlab.clock import ManualClock
 from memlab.demo._result import CONVERSATION, QUESTION, SLOT, SOURCE, DemoResult
+from memlab.display import clip, text_table
 from memlab.errors import InputError
 from memlab.ingest import conversation, read_locomo
 from memlab.lab import open_lab
@@ -69,12 +70,13 @@ def run_demo(
         before = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
         say(f'2 recall    "{QUESTION}" with pack {before.pack.name} [{before.pack.hash[:12]}]')
         for hit in before[:_PRINTED]:
-            say(f"    {hit.rank}  {hit.score:.3f}  {hit.speaker}: {_clip(hit.text)}")
+            say(f"    {hit.rank}  {hit.score:.3f}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
 
         explanations = tuple(hit.explain() for hit in before)
         say(f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of")
         for text, value in explanations[0].terms:
-            say(f"    {value:+.3f}  {text}")
+            if value:
+                say(f"    {value:+.3f}  {text}")
 
         helped, stale = _find(before, _HOLDS_NOW), _find(before, _HELD_ONCE)
         lab.feedback(helped, "success")
@@ -90,7 +92,7 @@ def run_demo(
         ranks = {hit.id: hit.rank for hit in before}
         for hit in after[:_PRINTED]:
             was = f"was {ranks[hit.id]}" if hit.id in ranks else "new  "
-            say(f"    {hit.rank}  {was}  {hit.speaker}: {_clip(hit.text)}")
+            say(f"    {hit.rank}  {was}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
         lab.policies.rollback(SLOT, reason="end of the demo")
         restored = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
         embedder = lab.embedder.fingerprint
@@ -101,12 +103,12 @@ def run_demo(
 
     bench = bench_locomo([labelled], dataset=talk.name, progress=progress)
     say(f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own")
-    for system in bench.systems:
-        found = system.metrics
-        say(
-            f"    {system.name:<12} recall@5 {found['recall@5']:.2f}  recall@10 {found['recall@10']:.2f}  "
-            f"ndcg@10 {found['ndcg@10']:.2f}  {system.latency_ms['p50']:.1f} ms"
-        )
+    metrics = ("recall@5", "recall@10", "ndcg@10")
+    rows = [
+        [one.name, *(f"{one.metrics[name]:.2f}" for name in metrics), f"{one.latency_ms['p50']:.1f} ms"]
+        for one in bench.systems
+    ]
+    _say_table(say, ["system", *metrics, "latency"], rows)
     quarter = None
     if full:
         from memlab.demo.quarter import live_quarter
@@ -146,16 +148,27 @@ def _say_quarter(quarter: Quarter, say: Say) -> None:
         f"7 live      {quarter.world.days} simulated days: {quarter.memories:,} memories, {quarter.recalls:,} recalls, "
         f"{quarter.probes:,} probes, {quarter.answers:,} answers"
     )
-    say("8 evaluate  every pack on that log alone; rewards a recall, 95% interval")
-    for row in quarter.evaluation.rows:
-        value = row.value
-        shown = "withheld" if value is None else f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
-        say(f"    {row.policy:<12} {shown:<19} truth {quarter.truth[row.policy]:.2f}  {row.verdict}")
+    say("8 evaluate  every pack on that log alone; mean reward per recall, 95% interval")
+    rows = [
+        [
+            row.policy,
+            "withheld" if row.value is None else f"{row.value.value:.2f} [{row.value.low:.2f}, {row.value.high:.2f}]",
+            f"{quarter.truth[row.policy]:.2f}",
+            row.verdict,
+        ]
+        for row in quarter.evaluation.rows
+    ]
+    _say_table(say, ["pack", "value", "truth", "verdict"], rows)
     say(
         f"9 truth     {agreed.ordered} of {agreed.pairs} pairs in the true order, "
         f"{agreed.holding} of {agreed.intervals} intervals hold the truth"
     )
     say(f"10 refuse   the same user without probes, {quarter.refused.recalls} recalls: no ranking, and why")
+
+
+def _say_table(say: Say, heads: list[str], rows: list[list[str]]) -> None:
+    for line in text_table(heads, rows, left=(0, len(heads) - 1)):
+        say(f"    {line}")
 
 
 def _find(hits: Hits, ref: str) -> Hit:
@@ -171,7 +184,3 @@ def _writable(target: Path) -> Path:
     except OSError as error:
         raise InputError(f"The page cannot be written to {target}: {error.strerror}. Name another --output.") from None
     return target
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= _PRINTED_CHARACTERS else f"{text[: _PRINTED_CHARACTERS - 1]}…"

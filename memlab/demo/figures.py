@@ -5,31 +5,23 @@ Text stays text, in the page's own typeface. The same numbers give the same byte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memlab.drawing import BLUE, CYCLE, GREY, ORANGE, STYLE
+from memlab.display import clip
+from memlab.drawing import BLUE, CYCLE, GREY, ORANGE, Draw, draw_ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-    from memlab.bench import BenchResult
     from memlab.demo.quarter import Quarter
     from memlab.recall import Hit, Hits, ScoreExplanation
 
-__all__ = [
-    "draw_bench",
-    "draw_fading",
-    "draw_moves",
-    "draw_terms",
-    "draw_timeline",
-    "draw_truth",
-]
+__all__ = ["draw_moves", "draw_terms", "draw_timeline", "draw_truth"]
 
 
-def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) -> Callable[[Axes], None]:
+def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) -> Draw:
     """Every candidate of a recall by when it was said and by its score; what was shown is filled."""
     pool = [(when[int(memory)], float(score)) for memory, score in zip(hits.slate.ids, hits.slate.scores, strict=True)]
     shown = [(when[hit.id], hit.score) for hit in hits]
@@ -60,57 +52,15 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
     return draw
 
 
-def draw_moves(before: Hits, after: Hits, *, most: int = 8) -> Callable[[Axes], None]:
-    """The ranks of the hits under two policies, joined by lines; what left or came is joined to the foot."""
-    old = {hit.id: hit for hit in before[:most]}
-    new = {hit.id: hit for hit in after[:most]}
-    foot = most + 1.1
-
-    def draw(axes: Axes) -> None:
-        for memory in sorted(old.keys() | new.keys()):
-            left, right = old.get(memory), new.get(memory)
-            start, stop = left.rank if left else foot, right.rank if right else foot
-            if left and right:
-                colour = ORANGE if start > stop else GREY if start == stop else BLUE
-                axes.plot([0, 1], [start, stop], color=colour, linewidth=2.2, solid_capstyle="round", zorder=2)
-            else:
-                axes.plot([0, 1], [start, stop], color=GREY, linewidth=0.8, alpha=0.5, zorder=1)
-            if left:
-                axes.text(-0.05, start, f"{_clip(left.text, 42)}   {left.rank}", ha="right", va="center")
-            if right:
-                axes.text(1.05, stop, f"{right.rank}   {_clip(right.text, 42)}", ha="left", va="center")
-        for x, side, word in ((-0.05, "right", "before"), (1.05, "left", "after")):
-            axes.text(x, 0.1, word, ha=side, va="center", color=GREY)
-            axes.text(x, foot, "not shown", ha=side, va="center", color=GREY)
-        axes.set_xlim(-2.5, 3.5)
-        axes.set_ylim(foot + 0.4, -0.3)
-        axes.axis("off")
-
-    return draw
+def draw_moves(before: Hits, after: Hits, *, most: int = 8) -> Draw:
+    """The ranks of the hits under two policies, joined by lines."""
+    old, new = {hit.id: hit.rank for hit in before[:most]}, {hit.id: hit.rank for hit in after[:most]}
+    texts = {hit.id: clip(hit.text, 42) for hit in (*before, *after)}
+    rows = [(old.get(id), new.get(id), texts[id]) for id in sorted(old.keys() | new.keys())]
+    return draw_ranks(("before", "after"), rows, most=most)
 
 
-def draw_bench(bench: BenchResult) -> Callable[[Axes], None]:
-    """One line a system: recall@10 and nDCG@10, the better the further right."""
-    systems = list(reversed(bench.systems))
-
-    def draw(axes: Axes) -> None:
-        rows = range(len(systems))
-        recall = [system.metrics["recall@10"] for system in systems]
-        ndcg = [system.metrics["ndcg@10"] for system in systems]
-        axes.hlines(rows, ndcg, recall, color=GREY, linewidth=1.2)
-        axes.scatter(ndcg, rows, s=46, facecolors="none", edgecolors=ORANGE, linewidths=1.8, label="nDCG@10", zorder=3)
-        axes.scatter(recall, rows, s=50, color=BLUE, label="recall@10", zorder=3)
-        axes.set_yticks(rows, [system.name for system in systems])
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
-        axes.set_xlim(min([*ndcg, *recall]) - 0.05, 1.0)
-        axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0, handletextpad=0.3)
-
-    return draw
-
-
-def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Callable[[Axes], None]:
+def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Draw:
     """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them."""
     rows = [dict(one.terms) for one in explanations]
     size = {term: sum(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms}
@@ -128,7 +78,7 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
             axes.barh([0], [0], color=colour, label=term)
         for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
             axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
-        names = [f"{_clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]
+        names = [f"{clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(min([0.0, *ends[-1]]) - 0.01, max(ends[1]) + 0.05)
@@ -150,7 +100,7 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
     return draw
 
 
-def draw_truth(quarter: Quarter) -> Callable[[Axes], None]:
+def draw_truth(quarter: Quarter) -> Draw:
     """Each pack by its true value and by what the log alone said, with its interval; on the line the two are one."""
     rows = quarter.evaluation.rows
     valued = [(row.policy, quarter.truth[row.policy], row.value) for row in rows if row.value is not None]
@@ -166,12 +116,14 @@ def draw_truth(quarter: Quarter) -> Callable[[Axes], None]:
             colour = ORANGE if name == quarter.evaluation.baseline else BLUE
             axes.plot([true, true], [value.low, value.high], color=colour, linewidth=2.2, solid_capstyle="round")
             axes.scatter([true], [value.value], s=52, color=colour, zorder=3)
-            _name(axes, name, true, value.high)
-        for name, true, found in withheld:
+        for _, true, found in withheld:
             axes.scatter([true], [found], s=46, facecolors="none", edgecolors=GREY, linewidths=1.6, zorder=3)
-            _name(axes, f"{name}, withheld", true, found)
-        trues = [true for _, true, _ in [*valued, *withheld]]
-        axes.set_xlim(min(trues) - 0.09, max(trues) + 0.13)
+        names = [(name, true, value.high) for name, true, value in valued]
+        names += [(f"{name}, withheld", true, found) for name, true, found in withheld]
+        trues = [true for _, true, _ in names]
+        left, right = min(trues) - 0.11, max(trues) + 0.13
+        _name_all(axes, sorted(names, key=lambda one: one[1]), near=0.055 * (right - left))
+        axes.set_xlim(left, right)
         axes.set_ylim(low, high)
         axes.set_xlabel("true value: mean reward per recall (top k)")
         axes.set_ylabel("estimated from the log alone")
@@ -180,39 +132,14 @@ def draw_truth(quarter: Quarter) -> Callable[[Axes], None]:
     return draw
 
 
-def _name(axes: Axes, name: str, x: float, y: float) -> None:
-    axes.annotate(name, (x, y), xytext=(0, 6), textcoords="offset points", ha="center")
-
-
-def draw_fading(quarter: Quarter) -> Figure:
-    """What is left of three memories under each pack, day by day; ticks below are recalls."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=(8.2, 1.75 * len(quarter.fading) + 0.5), layout="constrained")
-        layout: Any = figure.get_layout_engine()
-        layout.set(h_pad=0.08)
-        panels = figure.subplots(len(quarter.fading), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, one in zip(panels, quarter.fading, strict=True):
-            for (name, left), colour, width in zip(one.left.items(), CYCLE, (3.6, 1.5, 1.5, 1.5), strict=False):
-                # the first is wide, so that it shows beneath another where the two agree
-                axes.plot(one.days, left, color=colour, linewidth=width, label=name)
-            axes.plot(one.recalled, [-0.09] * len(one.recalled), "|", color=GREY, markersize=6, markeredgewidth=0.9)
-            axes.set_ylim(-0.16, 1.06)
-            axes.set_yticks([0, 0.5, 1], ["0", "half", "all"])
-            axes.set_xlim(0, quarter.world.days)
-            axes.set_title(f"“{_clip(one.text, 62)}”  {one.why}", fontweight="normal", pad=8)
-        panels[-1].set_xlabel("day of the quarter")
-        figure.legend(
-            *panels[0].get_legend_handles_labels(), frameon=False, loc="outside upper left", ncols=4, borderpad=0
-        )
-    return figure
+def _name_all(axes: Axes, names: Sequence[tuple[str, float, float]], *, near: float) -> None:
+    """Write names above their points, given from left to right; of two that are near, each on its own side."""
+    for place, (name, x, y) in enumerate(names):
+        after = place > 0 and x - names[place - 1][1] < near
+        before = place + 1 < len(names) and names[place + 1][1] - x < near
+        side = "center" if after == before else "right" if before else "left"
+        axes.annotate(name, (x, y), xytext=(0, 6), textcoords="offset points", ha=side)
 
 
 def _columns(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[float]]:
     return [at for at, _ in points], [score for _, score in points]
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,.')}…"

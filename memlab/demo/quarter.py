@@ -13,14 +13,15 @@ from typing import ClassVar
 
 import polars as pl
 
-from memlab.demo.fading import Fading, fading
-from memlab.evaluation import Disagreement, Evaluation, evaluate
+from memlab.clock import DAY
+from memlab.evaluation import Evaluation, evaluate
 from memlab.policies import Pack, load_pack, pack_names
 from memlab.progress import bar
-from memlab.simulation import SURE, WORLDS, World, live
+from memlab.simulation import SURE, WORLDS, Life, World, live
 from memlab.slates import Slates
+from memlab.subjects.retention.curves import Forecast
 
-__all__ = ["DAYS_REFUSED", "HORIZON", "LOGGING", "Agreement", "Quarter", "agreement", "live_quarter"]
+__all__ = ["HORIZON", "LOGGING", "Agreement", "Quarter", "agreement", "live_quarter"]
 
 LOGGING = """(pack probing "The default pack, with five probes in every recall." :inherits memlab)
 (setting limit 5)
@@ -28,14 +29,15 @@ LOGGING = """(pack probing "The default pack, with five probes in every recall."
 """
 """What is live in the quarter. It differs from the default pack in how much it shows and explores, not in its order.
 
-Of eleven designs that were tried on this world (one to six probes from 25 to 95 ranks), one under which every pack
-passes its gates; the page says so.
+Of eleven designs that were tried on this world (one to six probes from 25 to 95 ranks), one under which all packs but
+`factgraph` pass their gates; the page says so.
 """
 
 HORIZON = "3d"
-DAYS_REFUSED = 30
+_DAYS_REFUSED = 30
+_DAYS_AHEAD = 90
+_FADING = ("memlab", "associative", "workbench", "companion")
 _OURS = "memlab"
-_LOOKED_AT = 60
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Quarter:
-    """What was lived, what an evaluation made of the log alone, and what was true."""
+    """What was lived, what an evaluation made of the log alone, and what was true.
+
+    ``forecast`` is what becomes of three of its memories, ``refused`` the evaluation of a log without probes.
+    """
 
     logging: ClassVar[str] = LOGGING
     horizon: ClassVar[str] = HORIZON
@@ -65,29 +70,12 @@ class Quarter:
     evaluation: Evaluation
     truth: Mapping[str, float]
     agreement: Agreement
-    fading: tuple[Fading, ...]
-    pair: tuple[str, str]
-    disagreement: Disagreement | None
+    forecast: Forecast
     refused: Evaluation
     digest: str
     seconds: float
 
-    @property
-    def refused_days(self) -> int:
-        return min(self.world.days, DAYS_REFUSED)
-
     def to_dict(self) -> dict[str, object]:
-        rows = [
-            {
-                "policy": row.policy,
-                "value": None if row.value is None else row.value.value,
-                "low": None if row.value is None else row.value.low,
-                "high": None if row.value is None else row.value.high,
-                "verdict": row.verdict,
-                "truth": self.truth[row.policy],
-            }
-            for row in self.evaluation.rows
-        ]
         return {
             "world": self.world.name,
             "seed": self.world.seed,
@@ -97,7 +85,7 @@ class Quarter:
             "shown": self.shown,
             "probes": self.probes,
             "feedback": self.answers,
-            "policies": rows,
+            "policies": [row | {"truth": self.truth[row["policy"]]} for row in self.evaluation.frame.to_dicts()],
             "pairs": self.agreement.pairs,
             "pairs_in_true_order": self.agreement.ordered,
             "intervals": self.agreement.intervals,
@@ -124,41 +112,30 @@ def live_quarter(*, world: World | None = None, report: Path | None = None, prog
             for row in evaluation.rows:
                 truth[row.policy] = life.truth(packs[row.policy])
                 step(1)
-        baseline, other = reversed(evaluation.pair or (_OURS, _OURS))
-        disagreement = _choose_disagreement(evaluation, (baseline, other))
         if report is not None:
             evaluation.report(report)
         shown, probes = life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes")).collect().row(0)
-        memories, recalls = len(life.lab), len(life.asked)
-        answers = life.slates.feedback.select(pl.len()).collect().item()
-        followed = fading(life, world)
-        digest = _digest(life.slates)
+        memories, answers = len(life.lab), life.slates.feedback.select(pl.len()).collect().item()
+        forecast, digest = _forecast(life), _digest(life.slates)
     _announce("evaluating a log without probes", progress)
-    with live(replace(world, days=min(world.days, DAYS_REFUSED), packs=((0, SURE),))) as silent:
+    with live(replace(world, days=min(world.days, _DAYS_REFUSED), packs=((0, SURE),))) as silent:
         refused = evaluate(silent.slates, packs | {_OURS: load_pack(SURE)}, horizon=HORIZON, missing="censor")
     return Quarter(
         world,
         ours,
         memories,
-        recalls,
+        len(life.questions),
         shown,
         probes,
         answers,
         evaluation,
         truth,
         agreement(evaluation, truth),
-        followed,
-        (baseline, other),
-        disagreement,
+        forecast,
         refused,
         digest,
         perf_counter() - start,
     )
-
-
-def _announce(what: str, shown: bool) -> None:
-    if shown:
-        print(what, file=sys.stderr, flush=True)
 
 
 def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
@@ -169,13 +146,16 @@ def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
     return Agreement(len(pairs), sum(found * true > 0 for found, true in pairs), len(valued), holding)
 
 
-def _choose_disagreement(evaluation: Evaluation, pair: tuple[str, str]) -> Disagreement | None:
-    """Of the recalls on which two policies differ most, the first on which something that was shown helped."""
-    if pair[0] == pair[1]:
-        return None
-    found = evaluation.disagreements(*pair, n=_LOOKED_AT)
-    helped = [one for one in found if any((item.reward or 0) > 0 for item in one.items[:3])]
-    return next(iter([*helped, *found]), None)
+def _announce(what: str, shown: bool) -> None:
+    if shown:
+        print(what, file=sys.stderr, flush=True)
+
+
+def _forecast(life: Life) -> Forecast:
+    """What becomes of the most used memories of three kinds if nobody uses them any more."""
+    used = life.lab.memories.sort("access", "id", descending=[True, False]).unique("kind", maintain_order=True)
+    until = life.world.events()[-1].at + _DAYS_AHEAD * DAY
+    return life.lab.upkeep.forecast(used["id"].head(3).to_list(), until, packs=_FADING)
 
 
 def _digest(slates: Slates) -> str:

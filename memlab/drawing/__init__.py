@@ -1,5 +1,20 @@
 """Figures for pages and notebooks: one style, one palette, SVG that takes its ink from the page."""
 
+from memlab.drawing._ranks import draw_ranks
 from memlab.drawing._svg import BLUE, CYCLE, GREY, INK, ORANGE, STYLE, Draw, drawn, element, svg
+from memlab.drawing._template import render_page
 
-__all__ = ["BLUE", "CYCLE", "GREY", "INK", "ORANGE", "STYLE", "Draw", "drawn", "element", "svg"]
+__all__ = [
+    "BLUE",
+    "CYCLE",
+    "GREY",
+    "INK",
+    "ORANGE",
+    "STYLE",
+    "Draw",
+    "draw_ranks",
+    "drawn",
+    "element",
+    "render_page",
+    "svg",
+]

@@ -1,6 +1,6 @@
 """Figures for a page and for a notebook: one style, and SVG that takes its ink from the page it stands in.
 
-Text stays text, in the page's own typeface, and the same numbers give the same bytes. Blue and orange are told apart by
+Text stays text, in the page's own typeface, and the same numbers give the same bytes. Blue and orange differ in
 every common kind of colour blindness, and shape says what colour says.
 """
 

@@ -1,7 +1,7 @@
 """Uncertainty of a statistic of totals, over clusters that are independent while their recalls are not.
 
 Everything that is estimated here is a function of totals: sums over recalls. Totals fall into clusters (a project, a
-user, a conversation), and leaving a cluster out, or drawing clusters anew, only changes totals. So every estimator,
+user, a conversation), and leaving a cluster out, or resampling clusters, only changes totals. So every estimator,
 difference and bound shares one rule and the same draws:
 
 - below 30 clusters: the jackknife over clusters with Student's t. With 5 clusters a percentile bootstrap covers 82%
@@ -58,7 +58,7 @@ def mean(totals: Floats) -> Floats:
 
 
 class Sample:
-    """The sums of ``columns`` in each cluster, f64[clusters, columns], and what drawing clusters anew makes of them."""
+    """The sums of ``columns`` in each cluster, f64[clusters, columns], and what resampling clusters makes of them."""
 
     def __init__(self, sums: Floats, *, level: float = 0.95, seed: int = 0, draws: int = DRAWS) -> None:
         self.sums, self.level = sums, level
@@ -133,7 +133,7 @@ def cluster_interval(
 
 
 def _zero(value: float) -> float:
-    """What cannot be told from zero beside ``value``: sums differ by as much with the order in which they are made."""
+    """What counts as zero beside ``value``: sums differ by as much with the order in which they are made."""
     return 1e-12 * max(1.0, abs(value))
 
 

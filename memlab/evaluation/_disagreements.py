@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab import arguments
+from memlab.display import Markup, clip, paragraph, table
 from memlab.evaluation._log import Log
 from memlab.evaluation._targets import Target
 from memlab.printable import printable
@@ -97,26 +98,26 @@ class Disagreements(Sequence[Disagreement]):
         for one in self:
             lines.append(f"recall {one.decision}{f': {one.query}' if one.query else ''} ({one.shared} shared)")
             for item in one.items[:_EXPLAINED]:
-                told = f"  memory {item.memory}: rank {_rank(item.ranks[0])} against {_rank(item.ranks[1])}"
+                line = f"  memory {item.memory}: rank {_rank(item.ranks[0])} against {_rank(item.ranks[1])}"
                 earned = "" if item.reward is None else f", earned {item.reward:g}"
-                lines.append(f"{told}{earned}{f'  {_clip(item.text, 60)}' if item.text else ''}")
+                lines.append(f"{line}{earned}{f'  {clip(item.text, 60)}' if item.text else ''}")
         return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.a)}</b> against <b>{escape(self.b)}</b></p>"]
+        heads = (self.a, self.b, "memory", "earned")
+        parts = [paragraph(Markup(f"<b>{escape(self.a)}</b> against <b>{escape(self.b)}</b>"))]
         for one in self:
-            rows = "".join(
-                f"<tr><td>{_rank(item.ranks[0])}</td><td>{_rank(item.ranks[1])}</td>"
-                f"<td style='text-align:left'>{escape(_clip(item.text or f'memory {item.memory}', 90))}</td>"
-                f"<td>{'' if item.reward is None else f'{item.reward:g}'}</td></tr>"
+            title = f"recall {one.decision}{f': {one.query}' if one.query else ''} ({one.shared} shared)"
+            rows = [
+                (
+                    *map(_rank, item.ranks),
+                    clip(item.text or f"memory {item.memory}", 90),
+                    "" if item.reward is None else f"{item.reward:g}",
+                )
                 for item in one.items[:_EXPLAINED]
-            )
-            head = f"recall {one.decision}" + (f": {one.query}" if one.query else "")
-            parts.append(
-                f"<p>{escape(head)} <span style='opacity:.7'>({one.shared} shared)</span></p><table><tr>"
-                f"<th>{escape(self.a)}</th><th>{escape(self.b)}</th><th>memory</th><th>earned</th></tr>{rows}</table>"
-            )
-        return f"<div>{''.join(parts)}</div>"
+            ]
+            parts.append(table(title, heads, rows))
+        return "".join(parts)
 
 
 def disagreements(log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, lab: Any) -> Disagreements:
@@ -140,7 +141,7 @@ def disagreements(log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, 
     found = []
     for recall, distance, shared in furthest.iter_rows():
         items = both.filter(pl.col("recall") == recall).sort(["moved", "memory_id"], descending=[True, False])
-        found.append(_told(recall, distance, shared, items, log, a, b, schema=schema, lab=lab))
+        found.append(_disagreement(recall, distance, shared, items, log, a, b, schema=schema, lab=lab))
     return Disagreements(a.name, b.name, found)
 
 
@@ -150,7 +151,7 @@ def _head(target: Target, log: Log) -> pl.DataFrame:
     )
 
 
-def _told(
+def _disagreement(
     recall: int,
     distance: float,
     shared: int,
@@ -168,13 +169,13 @@ def _told(
     texts = _texts(log, rows, schema)
     first = items["memory_id"].head(_EXPLAINED).to_list()
     terms = [_terms(target, recall, first, log, schema) for target in (a, b)]
-    told = []
+    described = []
     for item in items.iter_rows(named=True):
         memory = item["memory_id"]
         at = place.get(memory)
         shown = at is not None and bool(log.shown[at])
         earned = log.reward[at] if at is not None and shown else np.nan
-        told.append(
+        described.append(
             Item(
                 memory,
                 texts.get(memory) if texts else _text_of(lab, memory),
@@ -185,7 +186,7 @@ def _told(
                 (terms[0].get(memory, ()), terms[1].get(memory, ())),
             )
         )
-    return Disagreement(decision["decision"], decision.get("query"), shared, distance, tuple(told))
+    return Disagreement(decision["decision"], decision.get("query"), shared, distance, tuple(described))
 
 
 def _texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
@@ -225,8 +226,3 @@ def _terms(target: Target, recall: int, memories: Sequence[Any], log: Log, schem
 
 def _rank(rank: int | None) -> str:
     return "-" if rank is None else str(rank)
-
-
-def _clip(text: str | None, most: int) -> str:
-    text = " ".join((text or "").split())
-    return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,.')}…"

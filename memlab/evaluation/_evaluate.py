@@ -65,7 +65,7 @@ def evaluate(
 
     >>> memlab.evaluate(lab.slates(), ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
     """
-    asked = prepare(
+    prepared = prepare(
         slates,
         policies,
         reward=reward,
@@ -77,17 +77,17 @@ def evaluate(
         labels=labels,
         seed=seed,
     )
-    settings, log, schema, lab = asked.settings, asked.log, asked.schema, slates.lab
+    settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
     if estimator == "ht" and labels is None and log.silent:
         raise InputError(
             f"{log.silent:.0%} of what was shown has no known reward, and Horvitz-Thompson's sum would count it as 0. "
             f'Say so with missing="zero", or use estimator="snips".'
         )
-    rankers, baseline = _with_baseline(asked.rankers, baseline, log, logged(slates.candidates, schema))
+    rankers, baseline = _with_baseline(prepared.rankers, baseline, log, logged(slates.candidates, schema))
     recall_again: RecallsAgain | None = getattr(lab, "recall_again", None)
-    targets, refused = aim(rankers, log, schema, asked.fingerprints, recall_again)
+    targets, refused = aim(rankers, log, schema, prepared.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
-    if not asked.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
+    if not prepared.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
         notes.append("The log carries no fingerprints: its features are taken to be what their names say.")
     notes += [
         f"{target.name} gives {target.unscored} candidates no finite score: it would never show them."
@@ -109,7 +109,7 @@ def evaluate(
         recalls=len(log),
         clusters=log.clusters,
         needed=contest.needed,
-        given=tuple(ranker.name for ranker in asked.rankers),
+        given=tuple(ranker.name for ranker in prepared.rankers),
         _log=log,
         _targets=tuple(targets),
         _schema=schema,

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from memlab.arguments import checked
+from memlab.arguments import Count, checked
 from memlab.evaluation._findings import Findings
 from memlab.evaluation._render import as_html, as_text, caption, headline, remarks
 from memlab.printable import printable
@@ -70,8 +70,16 @@ class Evaluation(Findings):
             "notes": remarks(self),
         }
 
+    @checked
+    def text(self, width: Count | None = None) -> str:
+        """The finding, its table and the reasons as text, in lines of at most ``width`` characters.
+
+        Of a table that is wider, columns are left out; ``frame`` has them all.
+        """
+        return printable(as_text(self, width))
+
     def __repr__(self) -> str:
-        return printable(as_text(self))
+        return self.text()
 
     def _repr_html_(self) -> str:
         return as_html(self)

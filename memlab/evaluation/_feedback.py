@@ -114,8 +114,8 @@ def _rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) -> pl.Da
     given = pl.col("reward").cast(pl.Float64) if "reward" in feedback.columns else pl.lit(None, dtype=pl.Float64)
     outcome = pl.col("outcome") if "outcome" in feedback.columns else pl.lit(None, dtype=pl.String)
     at = pl.col("at") if "at" in feedback.columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))
-    said = pl.when(outcome == OUTCOMES[0]).then(1.0).when(outcome == OUTCOMES[1]).then(0.0)
-    rewards = feedback.select(*_KEY, reward=pl.coalesce(given, said), at=at)
+    by_outcome = pl.when(outcome == OUTCOMES[0]).then(1.0).when(outcome == OUTCOMES[1]).then(0.0)
+    rewards = feedback.select(*_KEY, reward=pl.coalesce(given, by_outcome), at=at)
     low, high = reward_range
     bad = rewards.with_row_index("row").filter(
         pl.col("reward").is_null() | ~pl.col("reward").is_finite() | ~pl.col("reward").is_between(low, high)
@@ -154,6 +154,6 @@ def _once(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     repeats = rewards.height - groups.height
     changed = groups.filter(pl.col("values") > 1).height
     if repeats:
-        told = f"{repeats} feedbacks repeat one about the same item of the same recall: counted once"
-        notes.append(told + (f"; {changed} items were told otherwise later: the last counts." if changed else "."))
+        note = f"{repeats} feedbacks repeat one about the same item of the same recall: counted once"
+        notes.append(note + (f"; {changed} items were judged otherwise later: the last counts." if changed else "."))
     return groups.select(*_KEY, "reward"), notes

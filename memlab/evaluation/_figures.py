@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memlab.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, drawn
+from memlab.display import clip
+from memlab.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._disagreements import Disagreement
 from memlab.evaluation._findings import Findings
@@ -147,41 +148,14 @@ def _greatest(ev: Findings) -> Draw:
 
 def draw_disagreement(one: Disagreement, a: str, b: str) -> Draw:
     """The heads of one recall under two policies, joined by lines; what earned something is marked."""
-    depth = max(rank for item in one.items for rank in item.ranks if rank is not None)
-    most = min(depth, _MOST_RANKS)
-    foot = most + 1.1
-
-    def draw(axes: Axes) -> None:
-        for item in one.items:
-            left, right = (rank if rank is not None and rank <= most else None for rank in item.ranks)
-            if left is None and right is None:
-                continue
-            start, stop = left or foot, right or foot
-            known = left is not None and right is not None
-            colour = (BLUE if start < stop else ORANGE if start > stop else GREY) if known else GREY
-            axes.plot(
-                [0, 1],
-                [start, stop],
-                color=colour,
-                linewidth=2.2 if known else 0.8,
-                alpha=1.0 if known else 0.5,
-                solid_capstyle="round",
-                zorder=2 if known else 1,
-            )
-            earned = "" if item.reward is None else f" ({item.reward:g})"
-            name = _clip(item.text or f"memory {item.memory}", 36) + earned
-            if left is not None:
-                axes.text(-0.05, start, f"{name}   {left}", ha="right", va="center", fontsize=9)
-            if right is not None:
-                axes.text(1.05, stop, f"{right}   {name}", ha="left", va="center", fontsize=9)
-        for x, side, word in ((-0.05, "right", a), (1.05, "left", b)):
-            axes.text(x, 0.1, word, ha=side, va="center", color=GREY)
-            axes.text(x, foot, "lower, or not at all", ha=side, va="center", color=GREY)
-        axes.set_xlim(-3.1, 4.1)
-        axes.set_ylim(foot + 0.4, -0.3)
-        axes.axis("off")
-
-    return draw
+    most = min(max(rank for item in one.items for rank in item.ranks if rank is not None), _MOST_RANKS)
+    rows = []
+    for item in one.items:
+        left, right = (rank if rank is not None and rank <= most else None for rank in item.ranks)
+        earned = "" if item.reward is None else f" ({item.reward:g})"
+        if left or right:
+            rows.append((left, right, clip(item.text or f"memory {item.memory}", 36) + earned))
+    return draw_ranks((a, b), rows, most=most, below="lower, or not at all", margin=3.1, size=9)
 
 
 def _legend(axes: Axes) -> None:
@@ -200,8 +174,3 @@ def _legend(axes: Axes) -> None:
             handletextpad=0.5,
             columnspacing=1.4,
         )
-
-
-def _clip(text: str, most: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,.')}…"

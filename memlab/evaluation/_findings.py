@@ -118,17 +118,17 @@ class Findings:
         labels = self.settings.measure == "labels"
         rows: list[dict[str, object]] = []
         for row in self.rows:
-            told: dict[str, object] = {
+            record: dict[str, object] = {
                 "policy": row.policy,
                 **_parts("", row.value),
                 **_parts("difference", row.difference),
                 "p": _known(row.adjusted),
             }
             if labels:
-                told |= row.metrics
+                record |= row.metrics
             else:
                 assert row.measured is not None
-                told |= {
+                record |= {
                     "lower": _known(row.lower),
                     "upper": _known(row.upper),
                     "effective_sample": row.measured.weights.effective,
@@ -136,7 +136,7 @@ class Findings:
                     "model_value": _known(self.model_values[row.policy]),
                 }
             estimator = self.settings.metric if labels else self.settings.estimator
-            rows.append(told | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
+            rows.append(record | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
         refused = [{"policy": one.policy, "kind": "refused", "verdict": "refused"} for one in self.refusals]
         numbers = ("value", "low", "high", "difference", "difference_low", "difference_high", "p")
         overrides = dict.fromkeys(numbers, pl.Float64) if rows else {}

@@ -81,12 +81,12 @@ def read_log(
     answers, kept = None, decisions
     notes: list[str] = []
     if feedback:
-        told = tables.feedback.collect()
-        _same_types(told, decisions, "feedback")
-        answers = read_answers(told, exposures, decisions, horizon=horizon, reward_range=reward_range)
+        judgements = tables.feedback.collect()
+        _same_types(judgements, decisions, "feedback")
+        answers = read_answers(judgements, exposures, decisions, horizon=horizon, reward_range=reward_range)
         notes += answers.notes
         if horizon is not None:
-            kept = decisions.filter(closed(decisions, told, horizon))
+            kept = decisions.filter(closed(decisions, judgements, horizon))
     rows, order, empty = _candidates(tables.candidates, decisions, kept)
     if empty:
         notes.append(f"{empty} recalls have no candidates: whatever a policy says, they show nothing and earn 0.")

@@ -53,14 +53,14 @@ def _standardised(features: Floats) -> Floats:
     return np.asarray(centred / np.where(deviation > 0, deviation, 1.0))
 
 
-def _fitted(features: Floats, reward: Floats, asked: Floats, binary: bool) -> Floats:
+def _fitted(features: Floats, reward: Floats, points: Floats, binary: bool) -> Floats:
     if np.ptp(reward) == 0:
-        return np.full(len(asked), reward[0])
+        return np.full(len(points), reward[0])
     if binary:
         from sklearn.linear_model import LogisticRegression
 
         model = LogisticRegression(max_iter=1000).fit(features, reward)
-        return np.asarray(model.predict_proba(asked)[:, 1])
+        return np.asarray(model.predict_proba(points)[:, 1])
     from sklearn.linear_model import Ridge
 
-    return np.asarray(Ridge(alpha=1.0).fit(features, reward).predict(asked))
+    return np.asarray(Ridge(alpha=1.0).fit(features, reward).predict(points))

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from memlab.display import Markup, paragraph, table, text_table, wrap
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._findings import Findings, PolicyValue
 from memlab.evaluation._gates import rounded, share
@@ -64,26 +65,26 @@ def headline(ev: Findings) -> str:
 
 def reasons(ev: Findings) -> list[tuple[str, str]]:
     """Policies and the reason that they share, for everything that has no value."""
-    told = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
-    told += [(row.policy, f"withheld. {gate}") for row in ev.rows for gate in row.closed]
+    pairs = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
+    pairs += [(row.policy, f"withheld. {gate}") for row in ev.rows for gate in row.closed]
     shared: dict[str, list[str]] = {}
-    for policy, reason in told:
+    for policy, reason in pairs:
         shared.setdefault(reason, []).append(policy)
     return [(_listed(policies), reason) for reason, policies in shared.items()]
 
 
 def remarks(ev: Findings) -> list[str]:
-    told = []
+    lines = []
     if ev.needed is not None:
         first, second, count = ev.needed
         if count > ev.recalls:
             how = "at this probe rate" if ev.settings.measure == "feedback" else "like these"
-            told.append(f"Separating {first} and {second} needs about {rounded(count)} recalls {how}.")
+            lines.append(f"Separating {first} and {second} needs about {rounded(count)} recalls {how}.")
     if ev.open_windows:
-        told.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
+        lines.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
     if ev.settings.measure == "feedback" and ev.silent:
-        told.append(f"{share(ev.silent)} of shown items have no feedback and are left out.")
-    return told + list(ev.notes)
+        lines.append(f"{share(ev.silent)} of shown items have no feedback and are left out.")
+    return lines + list(ev.notes)
 
 
 def _counted(count: int, what: str) -> str:
@@ -136,48 +137,37 @@ _LEGEND = {
 }
 
 
-def as_text(ev: Findings) -> str:
-    lines = [headline(ev), caption(ev)]
+_OPTIONAL = ("model", "bounds", "ess", "kind", "unsupported", "p", "interval")
+"""What a narrow terminal has no room for, in this order; of metrics the last first."""
+
+
+def as_text(ev: Findings, width: int | None = None) -> str:
+    """The finding, its table and the reasons; in lines of at most ``width`` characters."""
+    parts = [headline(ev), caption(ev)]
+    lines = [line for part in parts for line in wrap(part, width)]
     if ev.rows:
         head, rows = cells(ev)
-        widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+        metrics = [name for name in reversed(head) if ev.settings.measure == "labels" and name in ev.rows[0].metrics]
+        optional = [at for name in (*metrics, *_OPTIONAL) for at in reversed(range(len(head))) if head[at] == name]
         left = (0, len(head) - 2, len(head) - 1)
-        lines += [""] + [
-            "  ".join(
-                cell.ljust(width) if at in left else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in (head, *rows)
-        ]
-        lines.append(_LEGEND[ev.settings.measure])
-    why = reasons(ev)
-    if why:
-        lines += ["", *(f"{policy}: {reason}" for policy, reason in why)]
-    told = remarks(ev)
-    return "\n".join([*lines, *([""] if told else []), *told])
+        lines_of_table = text_table(head, rows, left=left, width=width, optional=optional)
+        lines += ["", *lines_of_table, *wrap(_LEGEND["feedback" if "model" in lines_of_table[0] else "labels"], width)]
+    why = [line for policy, reason in reasons(ev) for line in wrap(f"{policy}: {reason}", width)]
+    notes = [line for remark in remarks(ev) for line in wrap(remark, width)]
+    for part in (why, notes):
+        lines += ["", *part] if part else []
+    return "\n".join(lines)
 
 
 def as_html(ev: Findings) -> str:
-    parts = [
-        f"<p><b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span></p>",
-    ]
-    if ev.rows:
-        head, rows = cells(ev)
-        top = "".join(f"<th style='text-align:right'>{escape(cell)}</th>" for cell in head)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td style='text-align:{'left' if at == 0 else 'right'}'>{escape(cell)}</td>"
-                for at, cell in enumerate(row)
-            )
-            + "</tr>"
-            for row in rows
-        )
-        parts.append(f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>")
-        parts.append(f"<p style='opacity:.7'>{escape(_LEGEND[ev.settings.measure])}</p>")
+    title = Markup(
+        f"<b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span>",
+    )
+    head, rows = cells(ev) if ev.rows else ([], [])
+    parts = [table(title, head, rows, notes=[_LEGEND[ev.settings.measure]] if rows else [])]
     why = reasons(ev)
     if why:
         items = "".join(f"<li><b>{escape(policy)}</b>: {escape(reason)}</li>" for policy, reason in why)
         parts.append(f"<ul>{items}</ul>")
-    parts += [f"<p style='opacity:.7'>{escape(line)}</p>" for line in remarks(ev)]
+    parts += map(paragraph, remarks(ev))
     return f"<div>{''.join(parts)}</div>"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from memlab.drawing import svg
+from memlab.drawing import render_page, svg
 from memlab.errors import InputError
 from memlab.evaluation._figures import SIZES, draw_disagreement, draw_leaderboard, draw_weights, height_of
 from memlab.evaluation._findings import Findings
@@ -20,7 +21,7 @@ from memlab.version import __version__
 
 __all__ = ["log_digest", "page", "write_report"]
 
-_HERE = Path(__file__).parent
+_TEMPLATE = Path(__file__).parent / "report.html"
 _PACKAGES = ("polars", "numpy")
 _EXAMPLES = 4
 
@@ -38,7 +39,6 @@ def write_report(ev: Findings, path: Path) -> Path:
 
 def page(ev: Findings) -> str:
     """The page. Everything that came from text is escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     pair = ev.pair
@@ -52,11 +52,9 @@ def page(ev: Findings) -> str:
         figures["disagreement"] = svg(
             draw_disagreement(differ[0], *pair), name="disagreement", width=width, height=height
         )
-    environment = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": number, "interval": interval, "stars": stars, "share": share, "known": _known}
-    return environment.get_template("report.html").render(
+    return render_page(
+        _TEMPLATE,
+        _FILTERS,
         ev=ev,
         caption=caption(ev),
         headline=headline(ev),
@@ -67,7 +65,7 @@ def page(ev: Findings) -> str:
         differ=differ,
         pair=pair,
         rankers=[target.ranker for target in ev._targets],
-        asked=GATES,
+        gates=GATES,
         kinds=sorted({row.kind for row in ev.rows}),
         line=reproduction(ev),
         digest=log_digest(ev),
@@ -103,3 +101,12 @@ def log_digest(ev: Findings) -> str:
 
 def _known(value: Any) -> bool:
     return value is not None and bool(np.isfinite(value))
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "number": number,
+    "interval": interval,
+    "stars": stars,
+    "share": share,
+    "known": _known,
+}

@@ -109,11 +109,11 @@ def _likeness(ranker: Ranker) -> list[str]:
 
 
 def _way_out(ranker: Ranker, objections: Sequence[str]) -> str:
-    told = "; ".join(objections)
-    told = f"{told[0].upper()}{told[1:]}."
+    sentence = "; ".join(objections)
+    sentence = f"{sentence[0].upper()}{sentence[1:]}."
     if ranker.pack is not None:
-        return f"{told} Evaluate on the slates of a lab, which can recall again, or log with this pack for a while."
-    return f"{told} Log that feature, or evaluate a policy that does without it."
+        return f"{sentence} Evaluate on the slates of a lab, which can recall again, or log with this pack for a while."
+    return f"{sentence} Log that feature, or evaluate a policy that does without it."
 
 
 def _spelled(name: str, schema: pl.Schema) -> str:

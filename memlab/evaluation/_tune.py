@@ -148,7 +148,7 @@ def tune(
 
     >>> memlab.tune(lab.slates(), "my.hy", labels=labels).held_out      # doctest: +SKIP
     """
-    asked = prepare(
+    prepared = prepare(
         slates,
         policy,
         reward="item",
@@ -160,14 +160,14 @@ def tune(
         labels=labels,
         seed=seed,
     )
-    (ranker,), log, schema = asked.rankers, asked.log, asked.schema
+    (ranker,), log, schema = prepared.rankers, prepared.log, prepared.schema
     space = _space(ranker, bounds or {})
-    _, refused = aim([ranker], log, schema, asked.fingerprints, None)
+    _, refused = aim([ranker], log, schema, prepared.fingerprints, None)
     if refused:
         raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
     if log.clusters < 2:
         raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
-    measure = _measure(log, labels, estimator, asked.settings.reward_range[0])
+    measure = _measure(log, labels, estimator, prepared.settings.reward_range[0])
     objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, measure)
     if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
         raise InputError(

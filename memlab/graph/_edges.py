@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.graph._adjacency import Adjacency, Meeting
-from memlab.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, whole
+from memlab.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, as_integers
 from memlab.graph._storage import COLUMNS, read, write
 
 __all__ = ["Crossings", "Edges"]
@@ -143,15 +143,15 @@ class Edges:
         is itself among the weakest is not added and has number -1. Other nodes and relations are left alone.
         The outcome depends on the edges so far and on this call alone, so a log of calls replays to the same edges.
         """
-        sources, targets = whole("source", source), whole("target", target)
+        sources, targets = as_integers("source", source), as_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
         count = len(sources)
         given = {
-            "relation": _filled("relation", whole("relation", relation), count),
+            "relation": _filled("relation", as_integers("relation", relation), count),
             "weight": _filled("weight", np.asarray(weight, dtype=np.float64), count),
-            "reinforcements": _filled("reinforcements", whole("reinforcements", reinforcements), count),
-            "created": _filled("created", whole("created", created), count),
+            "reinforcements": _filled("reinforcements", as_integers("reinforcements", reinforcements), count),
+            "created": _filled("created", as_integers("created", created), count),
         }
         _check(sources, targets, given, nodes)
         if self._size + count > _MOST_EDGES:
@@ -205,7 +205,7 @@ class Edges:
 
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each node, in either direction."""
-        places = self._layout.place_or_end(whole("row", rows))
+        places = self._layout.place_or_end(as_integers("row", rows))
         inside = places < self._layout.size
         degree = np.zeros(len(places), dtype=np.int64)
         degree[inside] = self._degree[places[inside]]
@@ -216,12 +216,12 @@ class Edges:
 
         With ``newest``, only that many of the latest edges of each row.
         """
-        met = self._meet(whole("row", rows), newest)
+        met = self._meet(as_integers("row", rows), newest)
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
         """For each row the neighbour along its first edge of this relation, -1 where there is none."""
-        wanted = whole("row", rows)
+        wanted = as_integers("row", rows)
         met = self._meet(wanted)
         fits = self._columns["relation"][met.edge] == relation
         fits &= met.outgoing if outgoing else ~met.outgoing
@@ -236,10 +236,10 @@ class Edges:
 
         ``either`` counts an edge from target to source too. It costs as many steps as the end with fewer edges has.
         """
-        sources, targets = whole("source", source), whole("target", target)
+        sources, targets = as_integers("source", source), as_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
-        relations = _filled("relation", whole("relation", relation), len(sources))
+        relations = _filled("relation", as_integers("relation", relation), len(sources))
         forward = self.degree(sources) <= self.degree(targets)
         near, far = np.where(forward, sources, targets), np.where(forward, targets, sources)
         met = self._meet(near)
@@ -289,7 +289,7 @@ class Edges:
         return values
 
     def _numbers(self, edges: ArrayLike) -> Ints:
-        numbers = whole("edge", edges)
+        numbers = as_integers("edge", edges)
         if numbers.ndim != 1 or (len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)):
             raise InputError(f"Edges are numbered 0..{self._size - 1}.")
         return numbers

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.graph._edges import Edges
-from memlab.graph._nodes import whole
+from memlab.graph._nodes import as_integers
 from memlab.graph._simple import SimpleGraph, simple_graph
 
 __all__ = ["Clustering", "bridges", "clustering", "density"]
@@ -53,7 +53,7 @@ def clustering(edges: Edges | SimpleGraph, rows: ArrayLike, *, most: int = 1_000
     Of more than ``most`` rows that many are drawn by ``seed``; the mean of 1,000 has a standard error of at most 0.016.
     """
     graph = edges if isinstance(edges, SimpleGraph) else simple_graph(edges)
-    wanted = np.unique(whole("row", rows))
+    wanted = np.unique(as_integers("row", rows))
     exact = len(wanted) <= most
     if not exact:
         wanted = np.sort(np.random.default_rng(seed).choice(wanted, most, replace=False))
@@ -73,7 +73,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
     ``labels[i]`` is the community of ``rows[i]``; edges of other nodes do not count. Most weight first.
     """
-    nodes, groups = whole("row", rows), whole("label", labels)
+    nodes, groups = as_integers("row", rows), as_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
         raise InputError(f"{nodes.size} rows do not pair with {groups.size} labels.")
     order = np.argsort(nodes, kind="stable")

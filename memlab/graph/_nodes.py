@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, UnknownName
 
-__all__ = ["NODE_KINDS", "Layout", "Nodes", "kind_of", "node_codes", "number_of", "whole"]
+__all__ = ["NODE_KINDS", "Layout", "Nodes", "as_integers", "kind_of", "node_codes", "number_of"]
 
 Ints = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     >>> node_codes("tag", [0, 2]).tolist()
     [268435456, 268435458]
     """
-    within = whole("number of a node", numbers)
+    within = as_integers("number of a node", numbers)
     if within.size and not (within.min() >= 0 and within.max() < _MOST):
         raise InputError(f"Nodes of a kind are numbered 0..{_MOST - 1}, not {within.min()}..{within.max()}.")
     return within + (_place(kind) << SHIFT)
@@ -42,7 +42,7 @@ def kind_of(nodes: ArrayLike) -> NDArray[np.int64]:
     >>> kind_of([7, 268435456]).tolist()
     [0, 1]
     """
-    codes = whole("node", nodes)
+    codes = as_integers("node", nodes)
     if codes.size and not (codes.min() >= 0 and codes.max() < len(NODE_KINDS) << SHIFT):
         raise InputError(f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}.")
     return codes >> SHIFT
@@ -54,7 +54,7 @@ def number_of(nodes: ArrayLike) -> Ints:
     >>> number_of([7, 268435457]).tolist()
     [7, 1]
     """
-    return whole("node", nodes) & (_MOST - 1)
+    return as_integers("node", nodes) & (_MOST - 1)
 
 
 class Nodes:
@@ -122,7 +122,7 @@ class Nodes:
 
     def labels(self, nodes: ArrayLike) -> list[str]:
         """Kind and name of each node; a memory's number is its row. InputError for a node that does not exist."""
-        codes = whole("node", nodes)
+        codes = as_integers("node", nodes)
         labels = []
         for code, place in zip(codes.tolist(), kind_of(codes).tolist(), strict=True):
             number, kind = code - (place << SHIFT), NODE_KINDS[place]
@@ -133,7 +133,7 @@ class Nodes:
 
     def names(self, nodes: ArrayLike) -> list[str | None]:
         """What each tag, cluster or entity is called; None for a memory."""
-        codes = whole("node", nodes)
+        codes = as_integers("node", nodes)
         pairs = zip(number_of(codes).tolist(), kind_of(codes).tolist(), strict=True)
         return [self._names[place][number] if place else None for number, place in pairs]
 
@@ -213,7 +213,7 @@ class Layout:
         )
 
 
-def whole(what: str, values: ArrayLike) -> Ints:
+def as_integers(what: str, values: ArrayLike) -> Ints:
     """``values`` as int64; InputError if they are not whole numbers."""
     array = np.asarray(values)
     if array.size and (array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() >= 1 << 63)):

@@ -43,10 +43,10 @@ def pagerank(
         held[pushing] = 0.0
         settled[pushing] += (1.0 - damping) * amount
         position, target, share = limits.cross(edges, codes, np.ones(len(codes)), 1, pass_on)
-        whole = np.bincount(position, weights=share, minlength=len(pushing))
+        weight_of = np.bincount(position, weights=share, minlength=len(pushing))
         places = layout.place(target)
-        np.add.at(held, places, damping * amount[position] * (share / whole[position]))
-        stuck = float(amount[whole == 0].sum())
+        np.add.at(held, places, damping * amount[position] * (share / weight_of[position]))
+        stuck = float(amount[weight_of == 0].sum())
         if stuck:
             held[seeds.places] += damping * stuck * (own / total)
         reached = distinct(places, size)

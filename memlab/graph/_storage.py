@@ -83,7 +83,7 @@ def read(path: Path) -> Stored:
         length = path.stat().st_size
     except (OSError, msgspec.MsgspecError) as error:
         raise DamagedLab(f"The edges in {path} cannot be read: {error}") from None
-    whole = (
+    complete = (
         header.format == _FORMAT
         and 0 <= header.live <= header.size <= header.room
         and len(header.layout) == len(NODE_KINDS)
@@ -91,7 +91,7 @@ def read(path: Path) -> Stored:
         and 0 <= header.met <= 2 * header.size
         and length == _end(header)
     )
-    if not whole:
+    if not complete:
         raise DamagedLab(f"{path} does not hold the edges that its header announces.")
     mapped = np.memmap(path, dtype=np.uint8, mode="c").view(np.ndarray)
     arrays: dict[str, NDArray[Any]] = {

@@ -100,7 +100,7 @@ def compare(
         raise InputError(f"There are {len(labs)} labs: give as many names, each another.")
     packs = [lab.pack for lab in labs]
     called = names or _distinct([pack.name for pack in packs])
-    # a pack is chosen before anything happens in a lab; what a lab is about begins with what it was told
+    # a pack is chosen before anything happens in a lab; what a lab is about begins with what it remembered
     instants = [
         [event.at for event in lab.store.journal.events(kinds=("remember", "recall", "feedback"))] for lab in labs
     ]
@@ -190,8 +190,8 @@ def _stale(state: State, rows: Rows, now: Micros) -> NDArray[np.bool_]:
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
     stale = ~np.isin(rows, _live(state))
-    until = state.numbers["valid_until"].values[rows]
-    stale |= (until != NEVER) & (until <= now)
+    ended = state.numbers["valid_until"].values[rows]
+    stale |= (ended != NEVER) & (ended <= now)
     names = state.names
     for place, row in enumerate(rows.tolist()):
         predicate = names["predicate"].at(row)

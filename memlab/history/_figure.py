@@ -32,10 +32,10 @@ def figure(labs: Sequence[str], frame: pl.DataFrame) -> Figure:
     def draw(axes: Axes) -> None:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        whole = axes.get_figure(root=True)
-        assert whole is not None
+        canvas = axes.get_figure(root=True)
+        assert canvas is not None
         axes.remove()
-        panels = whole.subplots(2, 2, sharex=True)
+        panels = canvas.subplots(2, 2, sharex=True)
         for panel, (column, title, unit) in zip(panels.flat, _PANELS, strict=True):
             for place, name in enumerate(labs):
                 line = frame.filter(pl.col("lab") == name)
@@ -61,7 +61,7 @@ def figure(labs: Sequence[str], frame: pl.DataFrame) -> Figure:
             panel.xaxis.set_major_locator(locator)
             panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         handles, names = panels.flat[0].get_legend_handles_labels()
-        legend = whole.legend(
+        legend = canvas.legend(
             handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False, handlelength=2.4
         )
         for text in legend.get_texts():

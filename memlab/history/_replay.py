@@ -1,7 +1,7 @@
 """A history lived again under another pack: what was put in, at the times at which it was put in.
 
 Inputs are what a person or an agent did: remembered, asked, judged, linked, corrected. What the lab's own pack made of
-them (edges, merged duplicates, labels, promotions, forgetting) is left out, and decided anew. Time is simulated:
+them (edges, merged duplicates, labels, promotions, forgetting) is left out, and decided again. Time is simulated:
 a year takes as long as its events, and upkeep runs when it is due in that time.
 """
 
@@ -112,7 +112,7 @@ def replay(
         fresh.close()
         raise
     live = fresh.pack
-    return Replay(fresh, live.name, live.hash, chosen, float(every_days), player.told(), player.pairs())
+    return Replay(fresh, live.name, live.hash, chosen, float(every_days), player.summary(), player.pairs())
 
 
 class _Player:
@@ -279,9 +279,9 @@ class _Player:
                 parts.append({"ids": [ids[place] for place in kept], "columns": columns})
         if not parts:
             return "the memory is not there"
-        said = {name: value for name, value in event.body.items() if name in ("reason", "project")}
+        given = {name: value for name, value in event.body.items() if name in ("reason", "project")}
         with self._new.store.writing() as tx:
-            tx.event(event.kind, {**said, "set": parts}, at=event.at)
+            tx.event(event.kind, {**given, "set": parts}, at=event.at)
         return None
 
     def _alive(self, id: int, columns: dict[str, Any]) -> bool:
@@ -294,7 +294,7 @@ class _Player:
 
     # -- what came of it -------------------------------------------------------------------------------------------
 
-    def told(self) -> pl.DataFrame:
+    def summary(self) -> pl.DataFrame:
         kinds = sorted({*self._applied, *(kind for kind, _ in self._left)})
         rows = []
         for kind in kinds:

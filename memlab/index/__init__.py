@@ -21,6 +21,7 @@ from memlab.index._bm25 import (
 )
 from memlab.index._matches import Matches
 from memlab.index._neighbours import Neighbours
+from memlab.index._postings import Query, TermHits, Words
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best
 from memlab.index._stop_words import STOP_WORDS
@@ -28,7 +29,6 @@ from memlab.index._stored import Grown
 from memlab.index._sweep import sweep
 from memlab.index._tokens import LANGUAGES
 from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
-from memlab.index._words import Query, TermHits, Words
 
 __all__ = [
     "EXACT_UP_TO",

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.index._postings import TermHits
 from memlab.index._segments import ranges
 from memlab.index._select import compact
-from memlab.index._words import TermHits
 
 __all__ = [
     "GroupLengths",
@@ -172,18 +172,18 @@ def group_scores(
         place = codes[:-1].searchsorted(wanted)
         return np.where(codes[place] == wanted, scores[place], 0.0)
     (inside,) = ((wanted >= 0) & (wanted < width - 1)).nonzero()
-    asked = wanted[inside]
-    norm = k1 * (1.0 - b + b * documents.total[asked] / (documents.mean or 1.0))
+    selected = wanted[inside]
+    norm = k1 * (1.0 - b + b * documents.total[selected] / (documents.mean or 1.0))
     held: NDArray[Any]
     if count <= _AT_ONCE:
         # the first cell of each term is that of rows without a group
         keys = hits.term * width + groups[hits.row] + 1
         cells = np.bincount(keys, weights=hits.tf, minlength=size * width).reshape(size, width)[:, 1:]
-        frequency, held = (cells != 0).sum(axis=1), cells[:, asked]
+        frequency, held = (cells != 0).sum(axis=1), cells[:, selected]
     else:
-        frequency, held = np.empty(size, dtype=np.int64), np.empty((size, len(asked)))
+        frequency, held = np.empty(size, dtype=np.int64), np.empty((size, len(selected)))
         for term, (rows, tf) in enumerate(zip(hits.rows, hits.tfs, strict=True)):
-            frequency[term], held[term] = _counted(groups.take(rows), tf, asked, width)
+            frequency[term], held[term] = _counted(groups.take(rows), tf, selected, width)
     shares = np.divide(held, held + norm, out=np.zeros(held.shape), where=held > 0)
     shares *= idf(frequency, documents.count)[:, None]
     found = np.zeros(len(wanted))
@@ -193,19 +193,19 @@ def group_scores(
 
 
 def _counted(
-    codes: NDArray[np.integer], tf: NDArray[np.integer], asked: NDArray[np.integer], width: int
+    codes: NDArray[np.integer], tf: NDArray[np.integer], selected: NDArray[np.integer], width: int
 ) -> tuple[int, NDArray[Any]]:
-    """How many groups hold a term that is posted with these codes, and how often each of those asked for does."""
+    """How many groups hold a term that is posted with these codes, and how often each of those selected for does."""
     if (codes[1:] >= codes[:-1]).all():
         # sessions that follow one another: counted without a cell for each
         some = codes[np.searchsorted(codes, 0) :]
-        start, stop = np.searchsorted(codes, asked), np.searchsorted(codes, asked, side="right")
-        place = np.repeat(np.arange(len(asked)), stop - start)
-        held = np.bincount(place, weights=tf.take(ranges(start, stop - start)), minlength=len(asked))
+        start, stop = np.searchsorted(codes, selected), np.searchsorted(codes, selected, side="right")
+        place = np.repeat(np.arange(len(selected)), stop - start)
+        held = np.bincount(place, weights=tf.take(ranges(start, stop - start)), minlength=len(selected))
         return int(np.count_nonzero(some[1:] != some[:-1])) + bool(len(some)), held
     # the first cell is that of rows without a group
     cells = np.bincount(codes + 1, weights=tf, minlength=width)[1:]
-    return int(np.count_nonzero(cells)), cells[asked]
+    return int(np.count_nonzero(cells)), cells[selected]
 
 
 def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -> tuple[Ints, Scores]:

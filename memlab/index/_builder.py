@@ -24,7 +24,7 @@ def main(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
     started = time.monotonic()
     vectors = Vectors.load(spool).prefix(int(rows))
     Path(spool).unlink()  # it stays mapped
-    if vectors.digest(len(vectors), anew=True) != digest:
+    if vectors.digest(len(vectors), rehash=True) != digest:
         raise DamagedLab("The vectors changed on their way to the builder, or the file that holds them is damaged.")
     path = build_base(vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started)
     _sweep(path, KINDS[kind], len(vectors))

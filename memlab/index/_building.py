@@ -86,9 +86,9 @@ class Build:
     def _await(self) -> None:
         if self._process is None:
             return
-        _, said = self._process.communicate()
+        _, output = self._process.communicate()
         if self._process.returncode:
-            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2] or "no message"
+            last = output.decode("utf-8", "replace").strip().rpartition("\n")[2] or "no message"
             self.failure = f"The builder of the index ended with {self._process.returncode}: {last}"
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.index._bm25 import bm25, check_statistics, coverage, idf, mass_of
+from memlab.index._postings import TermHits
 from memlab.index._select import best
-from memlab.index._words import TermHits
 from memlab.scratch import zeros
 
 __all__ = ["Matches"]
@@ -154,9 +154,9 @@ class Matches:
                     least = max(least, self._nth(rows[:size], partial[:size], n))
                 if rest[read] < least:
                     # no row that holds nothing but this and commoner words is among the best
-                    able = np.flatnonzero(partial[:size] >= least * _SAFE - rest[read])
-                    if len(able) <= max(4 * n, len(posted) // _APART):
-                        leading = rows[able]
+                    eligible = np.flatnonzero(partial[:size] >= least * _SAFE - rest[read])
+                    if len(eligible) <= max(4 * n, len(posted) // _APART):
+                        leading = rows[eligible]
                         break
                     at = place.take(posted)
                     known = np.flatnonzero(at > 0)

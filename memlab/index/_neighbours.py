@@ -104,14 +104,14 @@ class Neighbours:
         """
         with self._mutex:
             if vectors is not None and vectors is not self._vectors:
-                self._let_go()
+                self._release()
                 self._vectors, self._failed_rows = vectors, 0
             if self._closed:
                 return
             self._reap()
             if self._base is not None and self._base.broken is not None:
                 self._refuse(self._base.path, self._base.broken)
-                self._let_go()
+                self._release()
             stamp = self._stamp()
             grown = self._ahead is not None and len(self._vectors) >= self._ahead
             if stamp != self._seen or grown:
@@ -187,20 +187,20 @@ class Neighbours:
             base, vectors = self._base, self._vectors
         problems = []
         rows = len(vectors) // BLOCK * BLOCK
-        if vectors.digest(rows, anew=True) != vectors.digest(rows):
+        if vectors.digest(rows, rehash=True) != vectors.digest(rows):
             problems.append("The vectors are not those that were written: their file is damaged.")
-        if base is not None and not _is_whole(base.path, base.header):
+        if base is not None and not _is_complete(base.path, base.header):
             problems.append(f"The index {base.path.name} is damaged.")
             with self._mutex:
                 self._refuse(base.path, problems[-1])
-                self._let_go()
+                self._release()
         return tuple(problems)
 
     def forget(self) -> None:
         """Remove every base of this kind, and end a build: for when vectors themselves must go."""
         with self._mutex:
             self._stop()
-            self._let_go()
+            self._release()
             if self._folder is not None and self.writable:
                 for path in self._folder.glob(f"{self.kind.name}-*.index"):
                     remove(path)
@@ -218,7 +218,7 @@ class Neighbours:
                 self._stop()
             elif self._build is not None:
                 self._build.started.wait()
-            self._let_go()
+            self._release()
             if self._temporary and self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -248,7 +248,7 @@ class Neighbours:
                 self._open(path, header)
                 if self._base is not None and self._base.path == path:
                     return
-        self._let_go(keep_seen=True)
+        self._release(keep_seen=True)
 
     def _open(self, path: Path, header: Header) -> None:
         try:
@@ -271,7 +271,7 @@ class Neighbours:
             return False
         seen = (path.name, status.st_mtime_ns)
         if seen not in self._checked and header.size <= _AT_ONCE:
-            self._checked[seen] = _is_whole(path, header)
+            self._checked[seen] = _is_complete(path, header)
         known = self._checked.get(seen)
         if known is None:
             if self._checking is None or not self._checking.is_alive():
@@ -286,7 +286,7 @@ class Neighbours:
     def _check(self, path: Path, header: Header, seen: tuple[str, int]) -> None:
         """Compare all of a file."""
         try:
-            self._checked[seen] = _is_whole(path, header)
+            self._checked[seen] = _is_complete(path, header)
         except OSError as error:
             # it was removed meanwhile, or cannot be read: whatever was found out above is kept
             self.failure = f"The index {path.name} could not be checked: {error}"
@@ -297,7 +297,7 @@ class Neighbours:
         if self.writable:
             remove(path)
 
-    def _let_go(self, *, keep_seen: bool = False) -> None:
+    def _release(self, *, keep_seen: bool = False) -> None:
         self._vectors.attach(None)
         self._base = None
         if not keep_seen:
@@ -346,7 +346,7 @@ class Neighbours:
             self._build = None
 
 
-def _is_whole(path: Path, header: Header) -> bool:
+def _is_complete(path: Path, header: Header) -> bool:
     try:
         return path.stat().st_size == header.size and checksum_of(path) == header.checksum
     except FileNotFoundError:

@@ -130,15 +130,15 @@ def report(
         for start in range(0, len(queries), _BATCH):
             batch = queries[start : start + _BATCH]
             for offset, scores in enumerate(vectors.similarity(batch)):
-                asked = batch[offset]
+                query = batch[offset]
                 itself = -1 if own is None else int(own[start + offset])
                 began = time.perf_counter()
-                found, cosines = vectors.top(asked, n + (own is not None))
+                found, cosines = vectors.top(query, n + (own is not None))
                 times.append(time.perf_counter() - began)
                 shares.append(_share(scores, found, cosines, n, itself))
                 if len(exact_times) < _TIMED:
                     began = time.perf_counter()
-                    best(vectors.similarity(asked), n)
+                    best(vectors.similarity(query), n)
                     exact_times.append(time.perf_counter() - began)
             step(len(batch))
     recall = float(np.mean(shares))

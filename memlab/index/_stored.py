@@ -129,11 +129,11 @@ class Stored:
 
     # -- whose vectors they are -------------------------------------------------------------------------------
 
-    def digest(self, rows: int, *, anew: bool = False) -> str:
-        """Names the first ``rows`` rows, a whole number of blocks. Each block is read once, or all of them ``anew``."""
+    def digest(self, rows: int, *, rehash: bool = False) -> str:
+        """Names the first ``rows`` rows, a whole number of blocks. Each is read once, with ``rehash`` again."""
         if rows % BLOCK or not 0 <= rows <= self.size:
             raise InputError(f"A digest covers whole blocks of {BLOCK:,} rows up to {self.size:,}, not {rows:,}.")
-        known = {} if anew else self._digests
+        known = {} if rehash else self._digests
         digest = ""
         for number in range(rows // BLOCK):
             block = known.get(number)
@@ -149,10 +149,10 @@ class Stored:
     def save(self, path: Path) -> None:
         """Three arrays in NumPy's format: digests of blocks, squared norms (f64), vectors (int8). Replaces it whole."""
         draft = path.with_name(f"{path.name}.draft")
-        whole = self.size // BLOCK
-        self.digest(whole * BLOCK)
+        complete = self.size // BLOCK
+        self.digest(complete * BLOCK)
         digests = np.frombuffer(
-            bytes.fromhex("".join(self._digests[number] for number in range(whole))), dtype=np.uint8
+            bytes.fromhex("".join(self._digests[number] for number in range(complete))), dtype=np.uint8
         )
         early, late = self.parts
         with draft.open("wb") as file:
@@ -163,7 +163,7 @@ class Stored:
 
     def spool(self, path: Path) -> None:
         """These rows in a file of their own, for another process: a second name of the mapped file where that is
-        all of them, else a copy. The reader checks ``digest(..., anew=True)``."""
+        all of them, else a copy. The reader checks ``digest(..., rehash=True)``."""
         if self._path is not None and not self._late.size:
             try:
                 os.link(self._path, path)

@@ -126,12 +126,12 @@ class Vectors:
             return np.array(self._stored.slice(0, len(self))[0])
         return self._stored.gather(self._checked(rows))[0]
 
-    def digest(self, rows: int, *, anew: bool = False) -> str:
+    def digest(self, rows: int, *, rehash: bool = False) -> str:
         """A name of the first ``rows`` vectors (a multiple of 4,096): equal if and only if they are.
 
-        Each block is read once and its digest kept and saved; ``anew=True`` reads them all.
+        Each block is read once and its digest kept and saved; ``rehash=True`` reads them all.
         """
-        return self._stored.digest(rows, anew=anew)
+        return self._stored.digest(rows, rehash=rehash)
 
     def prefix(self, rows: int) -> Vectors:
         """The first ``rows`` vectors, without a copy and for good: what is appended here is not seen there."""
@@ -144,13 +144,13 @@ class Vectors:
 
         A matrix of queries (q, dim) gives (q, rows). With a ``key`` the rows are a ``view``, kept for the next query.
         """
-        asked, square = self._checked_query(query)
+        queries, square = self._checked_query(query)
         if rows is None:
-            return self._cosines(asked, square, None)
+            return self._cosines(queries, square, None)
         if key is None:
-            return self._cosines(asked, square, self._checked(rows))
+            return self._cosines(queries, square, self._checked(rows))
         view = self.view(key, rows)
-        return _cosine(view.matrix, view.squares, asked, square)
+        return _cosine(view.matrix, view.squares, queries, square)
 
     def view(self, key: Hashable, rows: Rows) -> View:
         """The contiguous sub-matrix of ``rows`` (strictly ascending), kept under ``key``.
@@ -196,24 +196,24 @@ class Vectors:
         few are left it is asked for more, and then all are searched exactly; ``exact`` asks no index, so that what is
         excluded can move nothing. InputError for rows, a mask or a query that do not fit.
         """
-        asked, square = self._checked_query(query)
-        if asked.ndim != 1:
-            raise InputError(f"top takes one query ({self.dim},), not a batch {asked.shape}.")
+        queries, square = self._checked_query(query)
+        if queries.ndim != 1:
+            raise InputError(f"top takes one query ({self.dim},), not a batch {queries.shape}.")
         if n < 0:
             raise InputError(f"The number of neighbours is at least 0, not {n}.")
         admitted = self._admitted(rows, mask)
         if admitted > self.exact_up_to and self._index is not None and not exact:
-            found = self._proposed(self._index, query, asked, square, n, rows, mask, admitted)
+            found = self._proposed(self._index, query, queries, square, n, rows, mask, admitted)
             if found is not None:
                 return found
         if admitted == len(self):
-            return _best(None, self._cosines(asked, square, None), n)
+            return _best(None, self._cosines(queries, square, None), n)
         rows = self._checked(_late(0, len(self), rows, mask))
         if key is not None and admitted <= self.exact_up_to:
             view = self.view(key, rows)
-            return _best(view.rows, _cosine(view.matrix, view.squares, asked, square), n)
+            return _best(view.rows, _cosine(view.matrix, view.squares, queries, square), n)
         _check_ascending(rows)
-        return _best(rows, self._cosines(asked, square, rows), n)
+        return _best(rows, self._cosines(queries, square, rows), n)
 
     def attach(self, index: Approximate | None) -> None:
         """Let this index propose candidates beyond ``exact_up_to`` rows; None detaches it."""
@@ -236,7 +236,7 @@ class Vectors:
 
     def spool(self, path: str | Path) -> None:
         """Like ``save``, but a hard link of the file that is mapped will do: at least these rows, for a reader that
-        takes the ``prefix`` it wants and compares its ``digest(..., anew=True)``."""
+        takes the ``prefix`` it wants and compares its ``digest(..., rehash=True)``."""
         self._stored.spool(Path(path))
 
     @classmethod
@@ -272,7 +272,7 @@ class Vectors:
         self,
         index: Approximate,
         query: NDArray[np.int8],
-        asked: Matrix,
+        queries: Matrix,
         square: Any,
         n: int,
         rows: Rows | None,
@@ -299,13 +299,13 @@ class Vectors:
                 break
         else:
             return None
-        cosines = self._cosines(asked, square, near)
+        cosines = self._cosines(queries, square, near)
         if len(late):
             kept = self._from(sealed)
             if kept is None:
-                later = self._cosines(asked, square, late)
+                later = self._cosines(queries, square, late)
             else:
-                later = _cosine(kept.matrix, kept.squares, asked, square)
+                later = _cosine(kept.matrix, kept.squares, queries, square)
                 later = later if len(late) == len(later) else later[late - sealed]
             near, cosines = np.concatenate([near, late]), np.concatenate([cosines, later])
         return _best(near, cosines, n)
@@ -339,21 +339,21 @@ class Vectors:
         wide = query.astype(np.int64)
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)
 
-    def _cosines(self, asked: Matrix, square: Any, rows: Rows | None) -> Scores:
+    def _cosines(self, queries: Matrix, square: Any, rows: Rows | None) -> Scores:
         """Cosines with ``rows`` or with all, a block at a time unless they are few."""
         if rows is None:
-            whole = self._from(0)
-            if whole is not None:
-                return _cosine(whole.matrix, whole.squares, asked, square)
+            segment = self._from(0)
+            if segment is not None:
+                return _cosine(segment.matrix, segment.squares, queries, square)
         count, step = len(self) if rows is None else len(rows), max(1, _CONVERTED // self.dim)
         buffer = np.empty((min(step, count), self.dim), dtype=np.float32)
-        out = np.empty((*asked.shape[:-1], count))
+        out = np.empty((*queries.shape[:-1], count))
         for start in range(0, count, step):
             stop = min(start + step, count)
             matrix, squares = self._stored.slice(start, stop) if rows is None else self._stored.gather(rows[start:stop])
             block = buffer[: stop - start]
             np.copyto(block, matrix)
-            out[..., start:stop] = _cosine(block, squares, asked, square)
+            out[..., start:stop] = _cosine(block, squares, queries, square)
         return out
 
 

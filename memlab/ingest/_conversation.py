@@ -25,11 +25,11 @@ class Turn:
     caption: str = ""
 
     @property
-    def said(self) -> str:
+    def content(self) -> str:
         """The words to remember: the text, and what the picture shows. Empty when the turn has neither.
 
         >>> from datetime import UTC
-        >>> Turn("D1:1", "Ida", "Look!", "s1", datetime(2026, 1, 1, tzinfo=UTC), "a dog in the snow").said
+        >>> Turn("D1:1", "Ida", "Look!", "s1", datetime(2026, 1, 1, tzinfo=UTC), "a dog in the snow").content
         'Look! [image: a dog in the snow]'
         """
         image = f"[image: {self.caption}]" if self.caption else ""
@@ -62,7 +62,7 @@ class Conversation:
         """
         return [
             {
-                "text": turn.said,
+                "text": turn.content,
                 "kind": "turn",
                 "speaker": turn.speaker,
                 "session": f"{self.name}/{turn.session}",
@@ -71,7 +71,7 @@ class Conversation:
                 "ref": turn.ref,
             }
             for turn in self.turns
-            if turn.said
+            if turn.content
         ]
 
 

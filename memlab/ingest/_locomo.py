@@ -112,10 +112,10 @@ def _labelled(sample: object, place: _Place) -> LabelledConversation:
     place = _Place(place.path, place.index, name)
     turns = _turns(sample.get("conversation"), place)
     known = {turn.ref for turn in turns}
-    asked = sample.get("qa", [])
-    if not isinstance(asked, list):
-        raise place.error("qa", f"expected a list of questions, found {_named(asked)}.")
-    questions = tuple(_question(item, known, f"qa[{index}]", place) for index, item in enumerate(asked))
+    items = sample.get("qa", [])
+    if not isinstance(items, list):
+        raise place.error("qa", f"expected a list of questions, found {_named(items)}.")
+    questions = tuple(_question(item, known, f"qa[{index}]", place) for index, item in enumerate(items))
     return LabelledConversation(Conversation(name, turns), questions)
 
 
@@ -128,13 +128,13 @@ def _turns(record: object, place: _Place) -> tuple[Turn, ...]:
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []
     for _, session in numbered:
-        said = record[session]
-        if not isinstance(said, list):
-            raise place.error(session, f"expected a list of turns, found {_named(said)}.")
-        if not said:
+        items = record[session]
+        if not isinstance(items, list):
+            raise place.error(session, f"expected a list of turns, found {_named(items)}.")
+        if not items:
             continue
         at = _time(record, f"{session}_date_time", place)
-        for index, item in enumerate(said):
+        for index, item in enumerate(items):
             field = f"{session}[{index}]"
             if not isinstance(item, dict):
                 raise place.error(field, f"expected an object, found {_named(item)}.")
@@ -155,16 +155,16 @@ def _turns(record: object, place: _Place) -> tuple[Turn, ...]:
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_SPOKEN = re.compile(r"(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})\Z", re.IGNORECASE)
+_TIME = re.compile(r"(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})\Z", re.IGNORECASE)
 
 
 def _time(record: dict[str, Any], key: str, place: _Place) -> datetime:
     """``1:56 pm on 8 May, 2023`` or ISO 8601, as UTC. Month names are English whatever the locale."""
-    spoken = place.text(record, key, "conversation")
-    match = _SPOKEN.match(spoken)
+    time = place.text(record, key, "conversation")
+    match = _TIME.match(time)
     try:
         if match is None:
-            at = datetime.fromisoformat(spoken)
+            at = datetime.fromisoformat(time)
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         hour, minute, half, day, month, year = match.groups()
         if not 1 <= int(hour) <= 12:
@@ -173,9 +173,7 @@ def _time(record: dict[str, Any], key: str, place: _Place) -> datetime:
         number = _MONTHS.index(month[:3].lower()) + 1
         return datetime(int(year), number, int(day), clock, int(minute), tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise place.error(
-            f"conversation.{key}", f'"{spoken}" is not a time such as "1:56 pm on 8 May, 2023".'
-        ) from None
+        raise place.error(f"conversation.{key}", f'"{time}" is not a time such as "1:56 pm on 8 May, 2023".') from None
 
 
 _ID = re.compile(r"D:?0*(\d+):0*(\d+)\Z", re.IGNORECASE)

@@ -5,17 +5,17 @@ slates joined to an event, policy sources by hash, and named values.
 """
 
 from memlab.journal._check import Fault, faults, replace_rows
-from memlab.journal._copy import connected, copied, head_of, stamp, whole
+from memlab.journal._copy import connected, copied, head_of, is_complete, stamp
 from memlab.journal._database import FILE, HEAD, LOCK, RESTORE, present
 from memlab.journal._event import Event
 from memlab.journal._head import Head, HeadFile
 from memlab.journal._journal import Journal
+from memlab.journal._journal_view import JournalView
 from memlab.journal._lock import WriterLock
 from memlab.journal._migration import Mend
 from memlab.journal._reading import Reading
 from memlab.journal._scrub import Scrub
 from memlab.journal._transaction import Transaction
-from memlab.journal._until import Until
 
 __all__ = [
     "FILE",
@@ -27,18 +27,18 @@ __all__ = [
     "Head",
     "HeadFile",
     "Journal",
+    "JournalView",
     "Mend",
     "Reading",
     "Scrub",
     "Transaction",
-    "Until",
     "WriterLock",
     "connected",
     "copied",
     "faults",
     "head_of",
+    "is_complete",
     "present",
     "replace_rows",
     "stamp",
-    "whole",
 ]

@@ -59,8 +59,10 @@ def faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
         if began:
             connection.execute("BEGIN")
         try:
-            said = [line for (line,) in connection.execute("PRAGMA integrity_check(8)")]
-            found = [] if said == ["ok"] else [Fault("database", (), " ".join(str(line).split())) for line in said]
+            problems = [line for (line,) in connection.execute("PRAGMA integrity_check(8)")]
+            found = (
+                [] if problems == ["ok"] else [Fault("database", (), " ".join(str(line).split())) for line in problems]
+            )
             found += _events(connection)
             found += _texts(connection)
             found += _checked(connection)

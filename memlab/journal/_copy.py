@@ -20,7 +20,7 @@ from memlab.journal._sums import checksum
 if TYPE_CHECKING:
     from memlab.journal._journal import Journal
 
-__all__ = ["connected", "copied", "head_of", "stamp", "whole"]
+__all__ = ["connected", "copied", "head_of", "is_complete", "stamp"]
 
 _COPY_TIMEOUT = 30.0
 
@@ -99,7 +99,7 @@ def head_of(folder: Path) -> Head:
 
 
 def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
-    connection.execute("BEGIN")  # what is checked is what is told
+    connection.execute("BEGIN")  # what is checked is what is reported
     try:
         _check(connection, folder)
         return _head_of(connection)
@@ -107,7 +107,7 @@ def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
         connection.execute("ROLLBACK")
 
 
-def whole(folder: Path) -> bool:
+def is_complete(folder: Path) -> bool:
     """Whether every row of the journal of the lab at ``folder`` is what was written."""
     try:
         head_of(folder)
@@ -117,9 +117,9 @@ def whole(folder: Path) -> bool:
 
 
 def _check_structure(connection: sqlite3.Connection, folder: Path) -> None:
-    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if said != "ok":
-        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({said}). {RESTORE}")
+    (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if problem != "ok":
+        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({problem}). {RESTORE}")
 
 
 def _check(connection: sqlite3.Connection, folder: Path) -> None:

@@ -178,7 +178,7 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         wal = path.with_name(f"{FILE}-wal")
         # pages that are still in the log need not be in the file; SQLite checks those when it reads them
-        whole = path.stat().st_size >= pages * page_size or (wal.exists() and wal.stat().st_size > 0)
+        complete = path.stat().st_size >= pages * page_size or (wal.exists() and wal.stat().st_size > 0)
     finally:
         connection.execute("COMMIT")
     if application != APPLICATION:
@@ -190,7 +190,7 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         )
     if version not in (1, VERSION):
         raise DamagedLab(f"{path} says that its format is {version}, which there never was. {RESTORE}")
-    if not whole:
+    if not complete:
         raise DamagedLab(f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}")
     return int(version)
 

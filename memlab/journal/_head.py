@@ -62,8 +62,8 @@ class HeadFile:
 
     def write(self, head: Head) -> None:
         """Put ``head`` in the place of what was there: ten microseconds. OSError where the disk refuses."""
-        told = msgspec.json.encode(head)[: _BYTES - 8].ljust(_BYTES - 8)
-        record = b"%08x" % zlib.crc32(told) + told
+        encoded = msgspec.json.encode(head)[: _BYTES - 8].ljust(_BYTES - 8)
+        record = b"%08x" % zlib.crc32(encoded) + encoded
         if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
             self.close()  # somebody removed the file
         if self._descriptor is None:

@@ -102,7 +102,7 @@ class Journal(Reading):
         a cleanly closed lab on a disk where SQLite cannot keep its index of the log: nobody, on any machine, may write
         it meanwhile, as nothing would notice. A journal of an older format is brought to this one, and ``mend`` asked
         what its events should have held; with ``read_only`` a copy in memory is. What was acknowledged and is missing
-        is told by ``lost``. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
+        is given by ``lost``. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
         """
         if immutable and not read_only:
             raise InputError("immutable=True is a way of reading: give read_only=True as well.")
@@ -142,46 +142,46 @@ class Journal(Reading):
         """Find out whether the journal holds all that was last written to it, and bring the head file up to it."""
         if self._head is None:
             return
-        told = self._told()
-        self.lost = "" if told is None else told.lost or self._missing(told)
+        recorded = self._recorded_head()
+        self.lost = "" if recorded is None else recorded.lost or self._missing(recorded)
         if self._writer is not None:
             # another process may have committed since the head was read, and it writes the head itself
             with contextlib.suppress(LabBusy), self._lock.held(0.0):
-                told = self._told() if self.lost else None
-                self.lost = "" if told is None else told.lost or self._missing(told)
-                self._tell_head()
+                recorded = self._recorded_head() if self.lost else None
+                self.lost = "" if recorded is None else recorded.lost or self._missing(recorded)
+                self._write_head()
 
-    def _told(self) -> Head | None:
+    def _recorded_head(self) -> Head | None:
         assert self._head is not None
         try:
             return self._head.read()
         except DamagedLab as error:
             warnings.warn(
-                f"{error} Whether events are missing at the end of the journal cannot be told.",
+                f"{error} Whether events are missing at the end of the journal is unknown.",
                 DamageWarning,
                 stacklevel=4,
             )
             return None
 
-    def _missing(self, told: Head) -> str:
+    def _missing(self, recorded: Head) -> str:
         """What the head file knows and the journal does not, as a sentence."""
         head, generation = self.head, self.generation
-        if told.lab != self.identity:
-            return f"the journal is not that of this lab, which had come to event {told.seq:,}"
-        if told.generation > generation:
+        if recorded.lab != self.identity:
+            return f"the journal is not that of this lab, which had come to event {recorded.seq:,}"
+        if recorded.generation > generation:
             return (
                 f"the journal is a copy from before a purge, and holds again what was purged; this lab had come to "
-                f"event {told.seq:,}, and the copy ends at event {head:,}"
+                f"event {recorded.seq:,}, and the copy ends at event {head:,}"
             )
-        if head < told.seq:
-            return f"events {head + 1:,} to {told.seq:,} were acknowledged and are gone from the journal"
-        link = self.chain(told.seq)
-        if told.generation == generation and (link is None or link.hex() != told.chain):
-            return f"the journal has gone another way than up to event {told.seq:,}, which was last written here"
+        if head < recorded.seq:
+            return f"events {head + 1:,} to {recorded.seq:,} were acknowledged and are gone from the journal"
+        link = self.chain(recorded.seq)
+        if recorded.generation == generation and (link is None or link.hex() != recorded.chain):
+            return f"the journal has gone another way than up to event {recorded.seq:,}, which was last written here"
         return ""
 
-    def _tell_head(self, last: tuple[int, bytes] | None = None, generation: int | None = None) -> None:
-        """Write the head file; under the writer's lock. A disk that refuses is told, not raised: the commit stands."""
+    def _write_head(self, last: tuple[int, bytes] | None = None, generation: int | None = None) -> None:
+        """Write the head file, under the writer's lock. An error of the disk is recorded, not raised."""
         if self._head is None:
             return
         seq = self.head if last is None else last[0]
@@ -190,8 +190,8 @@ class Journal(Reading):
             self._identity = self.identity
         try:
             if self.lost and self._lost_is_written:
-                told = self._head.read()
-                self.lost = self.lost if told is None else told.lost  # somebody else may have settled it
+                recorded = self._head.read()
+                self.lost = self.lost if recorded is None else recorded.lost  # somebody else may have settled it
             generation = self.generation if generation is None else generation
             self._head.write(Head(self._identity, generation, seq, link.hex(), self.lost))
             self._lost_is_written = bool(self.lost)
@@ -210,10 +210,10 @@ class Journal(Reading):
             return faults(self._reader, self.path)
 
     def settle(self) -> None:
-        """Take the journal for whole as it is: what was missing is no longer told."""
+        """Accept the journal as it is: what was missing is no longer reported."""
         with self._lock.held(self._timeout):
             self.lost, self._lost_is_written = "", False
-            self._tell_head()
+            self._write_head()
             self.sync_head()
 
     def sync_head(self) -> None:
@@ -254,7 +254,7 @@ class Journal(Reading):
                         # before the write and not after: a failure here must not look like that of a committed write
                         self._checkpoint_if_due(writer)
                         self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
-                        # asked of the writer, whose pages are good; a reader must read them anew after every write
+                        # asked of the writer, whose pages are good; a reader must read them again after every write
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
                         raise translation(error, self.path) from error
@@ -271,7 +271,7 @@ class Journal(Reading):
                     except sqlite3.Error as error:
                         raise translation(error, self.path) from error
                     if wrote:
-                        self._tell_head(tx.last, None if tx.rewrites else int(generation or 0))
+                        self._write_head(tx.last, None if tx.rewrites else int(generation or 0))
                 finally:
                     if writer.in_transaction:
                         with translated(self.path):

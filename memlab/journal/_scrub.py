@@ -1,7 +1,7 @@
 """Taking content out of a journal that otherwise only grows, so that no byte of it is left in its files.
 
 What is taken out is overwritten in one transaction; then ``Journal.expunge`` empties the log and writes the database
-anew, because SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
+again, because SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Scrub:
     ids: Sequence[int] = ()
 
     def apply(self, connection: sqlite3.Connection) -> bytes:
-        """Overwrite, within the transaction that is open, and chain anew what comes after: another generation of the
+        """Overwrite, within the transaction that is open, and chain what comes after again: another generation of the
         journal, so that nothing that was made of the one before is taken for its own. Returns the last chain value.
         """
         # freed bytes are zeroed at once: if the disk is too full for a new database, the old one holds little already
@@ -59,7 +59,7 @@ class Scrub:
 
 
 def rechain(connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]) -> bytes:
-    """Chain anew from the first of the events whose rows ``changed`` or whose texts did (``refilled``) on, as another
+    """Chain again from the first of the events whose rows ``changed`` or whose texts did (``refilled``) on, as another
     generation of the journal; returns the last chain value.
     """
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()

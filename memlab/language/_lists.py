@@ -113,7 +113,7 @@ class ListProgram:
         feature = signature.lists.get(name, name)
         if feature not in signature.inputs:
             message = (
-                f"{name} is no input of {signature.slot}. {did_you_mean(name, [*signature.lists, *signature.inputs])}"
+                f"Unknown input {name} of {signature.slot}. {did_you_mean(name, [*signature.lists, *signature.inputs])}"
             )
             raise text.error(PolicyNameError, message, None)
         if signature.inputs[feature].type == "set":

@@ -447,6 +447,6 @@ def bound_arguments(checker: Checker, parts: Definition) -> Env:
         value = checker.argument(argument.text)
         if value is None:
             slot, known = checker.signature.slot, did_you_mean(argument.text, checker.signature.inputs)
-            raise checker.error(f"{argument.text} is no input of {slot}. {known}", argument, PolicyNameError)
+            raise checker.error(f"Unknown input {argument.text} of {slot}. {known}", argument, PolicyNameError)
         env[argument.text] = value
     return env

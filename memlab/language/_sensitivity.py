@@ -177,7 +177,7 @@ class SlateSensitivity:
             ]
             for e in self.effects
         ]
-        return ["feature", "set to", "mean |change|", "changed", "pairs turned", f"top {self.top} lost"], rows
+        return ["feature", "set to", "mean |change|", "changed", "pairs reordered", f"top {self.top} lost"], rows
 
     @property
     def _title(self) -> str:

@@ -65,9 +65,9 @@ ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)
 class Bundle:
     """Memories with their edges, and what belongs to them. ``source`` is what errors call it.
 
-    ``lab`` says where it comes from, for the column ``origin``; ``whole`` whether it is all of a lab. ``nodes`` are the
-    names of tags, clusters and entities by kind, in the order of their numbers. ``registers`` are what their ``dump``
-    gave. ``policies`` holds the live pack and its history, ``events`` the journal; both only to be read.
+    ``lab`` says where it comes from, for the column ``origin``; ``complete`` whether it is all of a lab. ``nodes`` are
+    the names of tags, clusters and entities by kind, in the order of their numbers. ``registers`` are what their
+    ``dump`` gave. ``policies`` holds the live pack and its history, ``events`` the journal; both only to be read.
     ``left_out`` counts, by name, what a foreign file says that has no place here.
     """
 
@@ -78,7 +78,7 @@ class Bundle:
     registers: Mapping[str, Any] = field(default_factory=dict)
     policies: Mapping[str, Any] | None = None
     events: pl.DataFrame | None = None
-    whole: bool = False
+    complete: bool = False
     exported: int = 0
     source: str = ""
     places: Sequence[str] = ()
@@ -136,8 +136,8 @@ def bundle_of(
 ) -> Bundle:
     """The memories of a state that ``where`` and ``project`` admit, with the edges among them."""
     frame, seen = state.memories(), seen_rows(state)
-    kept = _kept(frame, where, project)
-    whole = where is None and project is None
+    kept = _selected(frame, where, project)
+    complete = where is None and project is None
     rows = np.arange(len(state)) if seen is None else seen
     columns = [
         pl.Series(name, state.numbers[name].values[rows]).replace(NEVER, None)
@@ -149,8 +149,8 @@ def bundle_of(
     memories = pl.DataFrame([*columns, _uses(state.uses.values[rows])]).filter(kept).cast(MEMORIES)
     every = np.zeros(len(state), dtype=np.bool_)
     every[rows] = kept.to_numpy()
-    edges, nodes = _edges_of(state, every, whole)
-    registers = {name: one.dump() for name, one in state.projections.items() if whole and name not in _OF_A_JOURNAL}
+    edges, nodes = _edges_of(state, every, complete)
+    registers = {name: one.dump() for name, one in state.projections.items() if complete and name not in _OF_A_JOURNAL}
     return Bundle(
         lab=lab,
         memories=memories,
@@ -158,14 +158,14 @@ def bundle_of(
         nodes=nodes,
         registers=registers,
         policies=policies,
-        events=events if whole else None,
-        whole=whole,
+        events=events if complete else None,
+        complete=complete,
         exported=now,
         source=lab,
     )
 
 
-def _kept(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
+def _selected(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
     kept = pl.Series("kept", [True]).new_from_index(0, len(frame))
     if project is not None:
         kept = kept & (frame["project"] == project).fill_null(False)
@@ -188,7 +188,9 @@ def _uses(values: NDArray[np.int64]) -> pl.Series:
     return pl.Series("uses", [], dtype=pl.List(pl.Int64)) if lists is None else lists.list.drop_nulls()
 
 
-def _edges_of(state: State, kept: NDArray[np.bool_], whole: bool) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
+def _edges_of(
+    state: State, kept: NDArray[np.bool_], complete: bool
+) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
     edges = state.edges
     alive = np.flatnonzero(edges.alive)
     ends = {"source": edges.source[alive], "target": edges.target[alive]}
@@ -204,11 +206,11 @@ def _edges_of(state: State, kept: NDArray[np.bool_], whole: bool) -> tuple[pl.Da
         kinds = kind_of(nodes)
         names = state.nodes.names(nodes)
         columns[end] = pl.Series(end, np.where(kinds == 0, number_of(nodes) + 1, -1)).replace(-1, None)
-        told = [
+        labels = [
             None if name is None else node_name(NODE_KINDS[kind], name)
             for kind, name in zip(kinds.tolist(), names, strict=True)
         ]
-        columns[f"{end}_node"] = pl.Series(f"{end}_node", told, dtype=pl.String)
+        columns[f"{end}_node"] = pl.Series(f"{end}_node", labels, dtype=pl.String)
         for kind, name in zip(kinds.tolist(), names, strict=True):
             if name is not None:
                 used[NODE_KINDS[kind]][name] = None
@@ -223,8 +225,8 @@ def _edges_of(state: State, kept: NDArray[np.bool_], whole: bool) -> tuple[pl.Da
         ]
     ).cast(EDGES)
     known = state.nodes.vocabularies()
-    nodes_told = {
-        kind: tuple(names) if whole else tuple(name for name in names if name in used[kind])
+    vocabularies = {
+        kind: tuple(names) if complete else tuple(name for name in names if name in used[kind])
         for kind, names in known.items()
     }
-    return frame, {kind: names for kind, names in nodes_told.items() if names}
+    return frame, {kind: names for kind, names in vocabularies.items() if names}

@@ -135,20 +135,20 @@ def _langgraph(row: _Row) -> None:
     row.memory["origin"] = f"langgraph:{path}/{key}"
     row.time("created", "created_at", "createdAt")
     row.time("changed", "updated_at", "updatedAt")
-    told = dict(value)
-    if isinstance(told.get("content"), dict) and told["content"]:
+    fields = dict(value)
+    if isinstance(fields.get("content"), dict) and fields["content"]:
         # LangMem keeps {"kind": "Memory", "content": {"content": "..."}}.
-        inner = told.pop("content")
-        told = {**{name: item for name, item in told.items() if name not in inner}, **inner}
-    text = next((name for name in _TEXTS if isinstance(told.get(name), str) and told[name].strip()), None)
-    row.memory["text"] = told.pop(text) if text else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        inner = fields.pop("content")
+        fields = {**{name: item for name, item in fields.items() if name not in inner}, **inner}
+    text = next((name for name in _TEXTS if isinstance(fields.get(name), str) and fields[name].strip()), None)
+    row.memory["text"] = fields.pop(text) if text else json.dumps(value, ensure_ascii=False, sort_keys=True)
     if text:
         for name in ("kind", "type"):
-            if row.kind(told.get(name)):
-                told.pop(name)
-        if isinstance(told.get("tags"), list):
-            row.tags(told.pop("tags"), "value.tags")
-        row.rest(told, "value.")
+            if row.kind(fields.get(name)):
+                fields.pop(name)
+        if isinstance(fields.get("tags"), list):
+            row.tags(fields.pop("tags"), "value.tags")
+        row.rest(fields, "value.")
     row.take("score")
     row.rest(row.entry)
 

@@ -23,12 +23,12 @@ from memlab.state import (
     Change,
     State,
     Tombstones,
-    as_said,
     checked_columns,
     compact,
     redactions,
     refuse_names,
     values_of,
+    with_speaker,
 )
 from memlab.storage.store import Store
 
@@ -89,7 +89,7 @@ class _Checked:
     ids: list[int]
     columns: dict[str, list[Any]]
     screenings: list[Screening]
-    told: list[int | None]
+    created: list[int | None]
     """When each was remembered, as far as the file says."""
     accessed: list[int | None]
     uses: list[list[int]]
@@ -120,7 +120,7 @@ def load_bundle(
         _check_registers(store.state, bundle)
         fresh = [row for row, what in enumerate(_standing(store.state, bundle, checked, own())) if what is None]
     speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
-    encoded = store.embedder.encode([as_said(checked.screenings[row].text, speakers[row]) for row in fresh])
+    encoded = store.embedder.encode([with_speaker(checked.screenings[row].text, speakers[row]) for row in fresh])
     vector_of = {row: place for place, row in enumerate(fresh)}
     with store.writing() as tx:
         state = store.state
@@ -130,8 +130,8 @@ def load_bundle(
         id_of = {checked.ids[row]: first + place for place, row in enumerate(rows)}
         known = {checked.ids[row]: what for row, what in enumerate(standing) if isinstance(what, int) and what > 0}
         here = known | id_of
-        told = _told(state, bundle)
-        registers = told if _keeps_ids(state, bundle, rows) else {}
+        changed = _changed_registers(state, bundle)
+        registers = changed if _ids_stay(state, bundle, rows) else {}
         graph, joined = _graph(state, bundle, id_of, known)
         if rows:
             ids = range(first, first + len(rows))
@@ -152,7 +152,7 @@ def load_bundle(
     left_out = Counter(bundle.left_out)
     if checked.sensitive:
         left_out["path of a file of secrets"] += checked.sensitive
-    left_out.update({f"register {name}": 1 for name in told if name not in registers and rows})
+    left_out.update({f"register {name}": 1 for name in changed if name not in registers and rows})
     whats = ["added" if id in id_of else "known" if id in known else "purged" for id in checked.ids]
     frame = pl.DataFrame(
         {"theirs": checked.ids, "id": [here.get(id) for id in checked.ids], "what": whats, "origin": checked.origins},
@@ -203,7 +203,7 @@ def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection
         ids=rows["id"],
         columns=columns,
         screenings=screen_many(texts, personal=personal),
-        told=rows["created"],
+        created=rows["created"],
         accessed=[None if at == made else at for at, made in zip(accessed, created, strict=True)],
         uses=uses,
         superseded=[None if id is None else int(id) for id in rows["superseded_by"]],
@@ -270,7 +270,7 @@ def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list
         held.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
     found: list[int | None] = []
     for origin, screening, at, gone in zip(
-        checked.origins, checked.screenings, checked.told, checked.purged, strict=True
+        checked.origins, checked.screenings, checked.created, checked.purged, strict=True
     ):
         candidates = held.get(origin, [])
         lab, _, number = origin.rpartition(":")
@@ -283,7 +283,7 @@ def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list
             found.append(same + 1)
         elif gone:
             # An empty row keeps the numbers of the others, where they can be kept.
-            found.append(0 if len(state) or not bundle.whole else None)
+            found.append(0 if len(state) or not bundle.complete else None)
         elif any(statuses.at(row) == "purged" for row in candidates):
             found.append(0)
         else:
@@ -291,7 +291,7 @@ def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list
     return found
 
 
-def _told(state: State, bundle: Bundle) -> dict[str, Any]:
+def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
     """The registers of the file in which anything is written."""
     return {
         name: dumped
@@ -300,7 +300,7 @@ def _told(state: State, bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _keeps_ids(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
+def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
     """Whether every id stays what it was: registers speak of ids, and come along only then."""
     ids = bundle.memories["id"].sort().to_list()
     return not len(state) and len(rows) == len(ids) and ids == list(range(1, len(ids) + 1))

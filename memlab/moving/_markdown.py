@@ -36,8 +36,8 @@ def write_markdown(bundle: Bundle, file: BinaryIO) -> None:
     rest: list[str] = []
     for record in records_of(bundle):
         if record.kind == "memlab":
-            told = f"{len(bundle.memories):,} memories, {len(bundle.edges):,} edges, {record.fields['exported']}"
-            file.write(f"# A lab's memories\n\n{told}\n\n{fenced('yaml', front_matter(record.fields))}\n\n".encode())
+            summary = f"{len(bundle.memories):,} memories, {len(bundle.edges):,} edges, {record.fields['exported']}"
+            file.write(f"# A lab's memories\n\n{summary}\n\n{fenced('yaml', front_matter(record.fields))}\n\n".encode())
         elif record.kind == "memory":
             file.write(_section(record.fields).encode())
         else:
@@ -60,8 +60,8 @@ def heading(id: int, text: str | None) -> str:
     """A line that names a memory, in which nothing is markup."""
     flat = " ".join((text or "").split())
     shown = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
-    told = _MARKS.sub(r"\\\1", html.escape(printable(shown), quote=False))
-    return f"{id}: {told}" if told else f"{id}"
+    escaped = _MARKS.sub(r"\\\1", html.escape(printable(shown), quote=False))
+    return f"{id}: {escaped}" if escaped else f"{id}"
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
@@ -71,8 +71,8 @@ def front_matter(fields: Mapping[str, Any]) -> str:
 
 def json_text(value: Any) -> str:
     """A value as JSON in which no tag begins and no character breaks a line: all of these stand within strings."""
-    told = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return json_safe(_BREAKS.sub(lambda match: f"\\u{ord(match.group()):04x}", told))
+    encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_safe(_BREAKS.sub(lambda match: f"\\u{ord(match.group()):04x}", encoded))
 
 
 def fenced_text(text: str) -> str:
@@ -139,7 +139,7 @@ def _blocks(path: Path) -> Iterator[tuple[str, str, int]]:
     source = text_of(path)
     first, _, _ = source.partition("\n")
     if first.endswith("\r"):
-        # A program has written every end of a line anew.
+        # A program has rewritten every end of a line.
         source = source.replace("\r\n", "\n")
     lines = source.split("\n")
     at = 0

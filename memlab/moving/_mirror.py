@@ -29,7 +29,7 @@ from memlab.moving._records import records_of, time_text
 from memlab.printable import printable
 from memlab.storage.copies import note_copy, unreached, written
 from memlab.storage.store import Store
-from memlab.worker import Finished, Worker
+from memlab.worker import Background, Finished, Worker
 
 __all__ = ["INDEX", "Mirror", "file_name", "reach_mirrors"]
 
@@ -37,7 +37,7 @@ INDEX = "index.json"
 _FILE = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
 _DRAFT = ".draft"
 _PAGES = 2
-"""The way pages are written; those of another are written anew."""
+"""The way pages are written; those of another are rewritten."""
 _GONE = ("deleted", "purged")
 _WORDS = re.compile(r"[^a-z0-9]+")
 
@@ -53,7 +53,7 @@ def file_name(id: int, text: str | None) -> str:
     return f"{id:07}-{words}.md" if words else f"{id:07}.md"
 
 
-class Mirror:
+class Mirror(Background):
     """The copy of one lab in one folder. ``update`` brings it up to date; with ``every``, a thread does until ``stop``.
 
     ``problem`` is the error of the last update that failed, None once one succeeds.
@@ -82,11 +82,6 @@ class Mirror:
 
     # -- what a person calls ------------------------------------------------------------------------------------------
 
-    @property
-    def running(self) -> bool:
-        """Whether a thread keeps it in step."""
-        return self._worker.active
-
     def update(self) -> int:
         """Write what has changed and remove what is gone; how many files that were. Nothing, if nothing happened."""
         with self._turn:
@@ -112,14 +107,8 @@ class Mirror:
         if self.problem is not None:
             raise self.problem
 
-    def __enter__(self) -> Mirror:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def __repr__(self) -> str:
-        state = "running" if self.running else "stopped" if self._worker.stopping else "on demand"
+        state = "running" if self.active else "stopped" if self._worker.stopping else "on demand"
         trouble = f", {self.problem}" if self.problem is not None else ""
         return printable(f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>")
 
@@ -150,21 +139,21 @@ class Mirror:
             return
         index = folder / INDEX
         try:
-            told: Any = json.loads(index.read_bytes()) if index.is_file() and not index.is_symlink() else None
+            record: Any = json.loads(index.read_bytes()) if index.is_file() and not index.is_symlink() else None
         except (OSError, ValueError, RecursionError):
-            told = None
-        ours = isinstance(told, dict) and told.get("memlab") == "mirror" and isinstance(told.get("files"), dict)
+            record = None
+        ours = isinstance(record, dict) and record.get("memlab") == "mirror" and isinstance(record.get("files"), dict)
         strange = next((entry.name for entry in entries if not _is_ours(entry.name)), None)
         if not ours or strange is not None:
             what = f"it holds {strange}" if strange is not None else "it has no index of a mirror"
             raise InputError(f"{folder} is not empty and no mirror: {what}. Give a folder of its own.")
-        if told["lab"] != self._lab:
-            raise InputError(f"{folder} mirrors another lab ({told['lab']:.40}). Give a folder of its own.")
-        for name, about in told["files"].items():
+        if record["lab"] != self._lab:
+            raise InputError(f"{folder} mirrors another lab ({record['lab']:.40}). Give a folder of its own.")
+        for name, about in record["files"].items():
             # A name from a file is not to lead anywhere else.
-            whole = isinstance(about, list) and len(about) == 2 and all(isinstance(value, int) for value in about)
-            if _FILE.fullmatch(name) and whole:
-                self._files[name] = (str(about[0]), about[1] if told.get("pages") == _PAGES else -1)
+            valid = isinstance(about, list) and len(about) == 2 and all(isinstance(value, int) for value in about)
+            if _FILE.fullmatch(name) and valid:
+                self._files[name] = (str(about[0]), about[1] if record.get("pages") == _PAGES else -1)
         for entry in entries:
             if entry.name.endswith(_DRAFT) or (entry.name != INDEX and entry.name not in self._files):
                 (folder / entry.name).unlink(missing_ok=True)
@@ -200,12 +189,12 @@ class Mirror:
         if stale:
             ids = {wanted[name][0]: name for name in stale}
             some = Bundle(lab=bundle.lab, memories=memories.filter(pl.col("id").is_in(list(ids))))
-            told = dict(links.filter(pl.col("id").is_in(list(ids))).iter_rows())
+            links_of = dict(links.filter(pl.col("id").is_in(list(ids))).iter_rows())
             names = {id: name for name, (id, _) in wanted.items()}
             for record in records_of(some):
                 if record.kind == "memory":
                     id = record.fields["id"]
-                    self._put(ids[id], _page(record.fields, told.get(id) or [], names))
+                    self._put(ids[id], _page(record.fields, links_of.get(id) or [], names))
         for name in gone:
             (self.folder / name).unlink(missing_ok=True)
         self._files = {name: (str(id), digest) for name, (id, digest) in wanted.items()}
@@ -236,20 +225,20 @@ class Mirror:
 def reach_mirrors(store: Store) -> dict[Path, str]:
     """Bring the mirrors in step that are not since the last purge: each with how that went, "" if it did.
 
-    Whoever calls it holds the lock of files that are made of the journal. A folder that is not there is told, and
+    Whoever calls it holds the lock of files that are made of the journal. A folder that is not there is reported, and
     reached when the lab is opened while it is.
     """
-    told = {}
+    problems = {}
     for one in unreached(store.journal):
         if not one.path.is_dir():
-            told[one.path] = "not there"
+            problems[one.path] = "not there"
             continue
         try:
             Mirror(one.path, store, locked=True)
-            told[one.path] = ""
+            problems[one.path] = ""
         except MemlabError as error:
-            told[one.path] = str(error)
-    return told
+            problems[one.path] = str(error)
+    return problems
 
 
 def _keeping(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
@@ -305,8 +294,8 @@ def _page(fields: Mapping[str, Any], links: list[str], names: Mapping[int, str])
         target, _, weight = rest.rpartition(" ")
         shown = heading(int(target), None) if target.isdecimal() else json_text(target)
         name = names.get(int(target)) if target.isdecimal() else None
-        told = f"[{shown}]({name})" if name else f"`{shown.replace('`', '')}`"
-        lines.append(f"- {relation} {told} ({weight})")
+        end = f"[{shown}]({name})" if name else f"`{shown.replace('`', '')}`"
+        lines.append(f"- {relation} {end} ({weight})")
     if lines:
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"

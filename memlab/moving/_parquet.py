@@ -70,8 +70,8 @@ def read_parquet(path: Path) -> Bundle:
         if path.is_dir():
             tables = {kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")}
         else:
-            whole = _table(path)
-            tables = {kind: _of_union(whole, kind, name) for kind in ("memory", "edge")}
+            union = _table(path)
+            tables = {kind: _of_union(union, kind, name) for kind in ("memory", "edge")}
         about = _manifest(path / "memories.parquet" if path.is_dir() else path, name)
         return bundle_from(_records(about, tables, name), name)
     except (*UNREADABLE, UnicodeDecodeError) as error:
@@ -102,10 +102,10 @@ def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
 
 
 def _manifest(path: Path, source: str) -> list[Any]:
-    told = pl.read_parquet_metadata(path).get(_KEY)
-    if told is None:
+    metadata = pl.read_parquet_metadata(path).get(_KEY)
+    if metadata is None:
         raise DatasetError(f'{source}: Its metadata holds no "{_KEY}": it is no export of a lab.')
-    about = json_of(told.encode(), f"{source}, metadata", 1)
+    about = json_of(metadata.encode(), f"{source}, metadata", 1)
     if not isinstance(about, list):
         raise DatasetError(f"{source}, metadata: A list of records stands here, not {type(about).__name__}.")
     return about

@@ -58,14 +58,20 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
         raise DatasetError(f"{source}, policies: sources are the texts of a pack, and installed is what came after.")
     try:
         pack = pack_from_sources(tuple(texts))
-        for slot, told in installed.items():
+        for slot, record in installed.items():
             signature = slot_named(slot).signature
-            if not isinstance(told, dict) or not isinstance(told.get("source"), str) or not _texts(told.get("helpers")):
+            if (
+                not isinstance(record, dict)
+                or not isinstance(record.get("source"), str)
+                or not _texts(record.get("helpers"))
+            ):
                 raise DatasetError(f"{source}, policies, field {slot}: A policy has a source and helpers.")
-            params = told.get("params") or {}
+            params = record.get("params") or {}
             if not isinstance(params, dict) or not all(isinstance(value, int | float) for value in params.values()):
                 raise DatasetError(f"{source}, policies, field {slot}: params are numbers by name.")
-            policy = compile_policy(told["source"], signature, name=slot, params=params, helpers=tuple(told["helpers"]))
+            policy = compile_policy(
+                record["source"], signature, name=slot, params=params, helpers=tuple(record["helpers"])
+            )
             pack = pack.with_policy(slot, policy)
     except DatasetError:
         raise

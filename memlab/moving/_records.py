@@ -72,7 +72,7 @@ def records_of(bundle: Bundle) -> Iterator[Record]:
             "schema": SCHEMA,
             "lab": bundle.lab,
             "exported": time_text(bundle.exported),
-            "whole": bundle.whole,
+            "whole": bundle.complete,
             "memories": len(bundle.memories),
             "edges": len(bundle.edges),
         },
@@ -99,12 +99,12 @@ def records_of(bundle: Bundle) -> Iterator[Record]:
             },
         )
     for name, dumped in bundle.registers.items():
-        yield Record("register", {"name": name, **_told(dumped)})
+        yield Record("register", {"name": name, **_dump_fields(dumped)})
     if bundle.policies is not None:
         yield Record("policies", dict(bundle.policies))
 
 
-def _told(dumped: Any) -> dict[str, Any]:
+def _dump_fields(dumped: Any) -> dict[str, Any]:
     """A register's dump as JSON where that says all of it, else as the base64 of its msgpack."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
@@ -161,7 +161,7 @@ class _Reading:
         if value is None:
             return [] if name in _LISTS else None
         if name == "id":
-            return self._whole(record, name, value)
+            return self._integer(record, name, value)
         if name == "uses":
             if not isinstance(value, list) or len(value) > 1000:
                 raise self.error(record, f"A list of instants stands here, not {value!r:.60}.", name)
@@ -211,7 +211,7 @@ class _Reading:
                     )
                 self._node_name(record, end, name)
                 self.nodes.setdefault(kind, {})[name] = None
-            self.edges[end].append(None if isinstance(value, str) else self._whole(record, end, value))
+            self.edges[end].append(None if isinstance(value, str) else self._integer(record, end, value))
             self.edges[f"{end}_node"].append(value if isinstance(value, str) else None)
         if fields.get("source") == fields.get("target"):
             raise self.error(record, "Nothing is joined to itself.", "target")
@@ -221,7 +221,7 @@ class _Reading:
         weight = fields.get("weight", 1.0)
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise self.error(record, f"A weight lies in 0..1, not {weight!r:.60}.", "weight")
-        times = self._whole(record, "reinforcements", fields.get("reinforcements", 0))
+        times = self._integer(record, "reinforcements", fields.get("reinforcements", 0))
         if not 0 <= times < 2**31:
             raise self.error(record, f"A count stands here, not {times}.", "reinforcements")
         self.edges["relation"].append(relation)
@@ -257,7 +257,7 @@ class _Reading:
         if not isinstance(name, str) or not 0 < len(name) <= 1000:
             raise self.error(record, f"A name of 1 to 1000 characters stands here, not {name!r:.60}.", field)
 
-    def _whole(self, record: Record, field: str, value: Any) -> int:
+    def _integer(self, record: Record, field: str, value: Any) -> int:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not -_INT64 < value < _INT64:
@@ -298,9 +298,11 @@ def bundle_from(records: Iterable[Record], source: str) -> Bundle:
     if header is None:
         raise DatasetError(f"{source}: The file is empty: an export begins with its header.")
     for what, found in (("memories", len(reading.places)), ("edges", len(reading.edge_places))):
-        told = header.fields.get(what)
-        if told is not None and told != found:
-            raise DatasetError(f"{source}: The header tells of {told} {what}, and there are {found}: it was cut short.")
+        stated = header.fields.get(what)
+        if stated is not None and stated != found:
+            raise DatasetError(
+                f"{source}: The header tells of {stated} {what}, and there are {found}: it was cut short."
+            )
     for end in ("source", "target"):
         for row, id in enumerate(reading.edges[end]):
             if id is not None and id not in reading.ids:
@@ -313,7 +315,7 @@ def bundle_from(records: Iterable[Record], source: str) -> Bundle:
         nodes={kind: tuple(names) for kind, names in reading.nodes.items()},
         registers=reading.registers,
         policies=reading.policies,
-        whole=header.fields.get("whole") is True,
+        complete=header.fields.get("whole") is True,
         exported=reading._time(header, "exported", header.fields.get("exported", 0)),
         source=source,
         places=tuple(reading.places),

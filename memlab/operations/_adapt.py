@@ -114,25 +114,27 @@ def _search(lab: OperableLab, seed: int) -> Adapted:
     slates = lab.slates()
     judged = int(slates.feedback.select(pl.col("decision").drop_nulls().n_unique()).collect().item())
 
-    def kept(reason: str, **more: Any) -> Adapted:
+    def unchanged(reason: str, **more: Any) -> Adapted:
         return Adapted(_SLOT, "kept", reason, policy.hash, policy.hash, judged, **more)
 
     if _SLOT in lab.policies.pins:
-        return kept("the slot is pinned")
+        return unchanged("the slot is pinned")
     if judged < _MIN_JUDGED:
-        return kept(f"{judged} recalls were judged, and {_MIN_JUDGED} are the least from which anything can be told")
+        return unchanged(
+            f"{judged} recalls were judged, and {_MIN_JUDGED} is the minimum from which anything can be concluded"
+        )
     tunable = _tunable(policy)
     if tunable is None:
-        return kept("the policy has no number that could be another one")
+        return unchanged("the policy has no number that could be another one")
     from memlab.evaluation import tune  # a twentieth of what opening a lab takes: loaded where it is asked for
 
     try:
         found = tune(slates, tunable, missing="censor", folds=_FOLDS, budget=_BUDGET, seed=seed)
     except InputError as error:
-        return kept(f"the log does not tell: {error}")
+        return unchanged(f"the log does not tell: {error}")
     gain = (found.gain.value, found.gain.low, found.gain.high)
     if not found.pays:
-        return kept(found.verdict, gain=gain)
+        return unchanged(found.verdict, gain=gain)
     params = {name: float(f"{value:.6g}") for name, value in found.params.items()}
     version = lab.policies.install(
         _SLOT, tunable.source, helpers=tunable.helpers, params=params, reason=f"adapt-policy: {found.verdict}"

@@ -10,7 +10,7 @@ from typing import Any
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import Form, Text
 
-__all__ = ["Reader", "code", "ids", "memory_id", "number", "one_of", "slot", "text", "texts", "ttl", "whole"]
+__all__ = ["Reader", "code", "ids", "integer", "memory_id", "number", "one_of", "slot", "text", "texts", "ttl"]
 
 Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
@@ -61,7 +61,7 @@ def number(low: float = 0, high: float = inf) -> Reader:
     return read
 
 
-def whole(low: int, high: int) -> Reader:
+def integer(low: int, high: int) -> Reader:
     """A whole number of ``low`` to ``high``."""
     within = number(low, high)
 

@@ -33,12 +33,12 @@ class Fuel:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation that was run. ``value`` is what it returned, ``rows`` the same as data, ``said`` in a line."""
+    """One operation that was run. ``value`` is what it returned, ``rows`` the same as data, ``result`` in a line."""
 
     operation: str
     line: int
     source: str
-    said: str
+    result: str
     touched: int
     rows: list[dict[str, Any]] = field(repr=False)
     value: Any = field(repr=False)
@@ -74,14 +74,14 @@ class Ran(Sequence[Step]):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row an operation: step, line, operation, said, touched, source."""
+        """One row an operation: step, line, operation, result, touched, source."""
         return pl.DataFrame(
-            [(n, s.line, s.operation, s.said, s.touched, s.source) for n, s in enumerate(self.steps, 1)],
+            [(n, s.line, s.operation, s.result, s.touched, s.source) for n, s in enumerate(self.steps, 1)],
             schema={
                 "step": pl.Int64,
                 "line": pl.Int64,
                 "operation": pl.String,
-                "said": pl.String,
+                "result": pl.String,
                 "touched": pl.Int64,
                 "source": pl.String,
             },
@@ -91,7 +91,7 @@ class Ran(Sequence[Step]):
     def json(self) -> str:
         """The whole run as JSON."""
         steps = [
-            {"operation": s.operation, "line": s.line, "said": s.said, "touched": s.touched, "rows": s.rows}
+            {"operation": s.operation, "line": s.line, "result": s.result, "touched": s.touched, "rows": s.rows}
             for s in self.steps
         ]
         values = {
@@ -106,10 +106,10 @@ class Ran(Sequence[Step]):
     def __repr__(self) -> str:
         by = f", proposed by memory {self.memory}" if self.memory is not None else ""
         head = f"{len(self)} operations [{self.hash[:12]}], {self.touched:,} memories touched{by}"
-        return printable("\n".join([head, *(f"  {step.operation:<14} {step.said}" for step in self.steps)]))
+        return printable("\n".join([head, *(f"  {step.operation:<14} {step.result}" for step in self.steps)]))
 
     def _repr_html_(self) -> str:
-        rows = [(step.line, clip(step.source, _SHOWN), clip(step.said, _SHOWN)) for step in self.steps]
+        rows = [(step.line, clip(step.source, _SHOWN), clip(step.result, _SHOWN)) for step in self.steps]
         return table(repr(self).splitlines()[0], ("line", "operation", "result"), rows)
 
 

@@ -163,7 +163,7 @@ OPERATIONS: dict[str, Operation] = {
         "reads",
         _recall,
         {"query": read.text},
-        {"limit": read.whole(1, 10_000)},
+        {"limit": read.integer(1, 10_000)},
         needs=_recall_needs,
     ),
     "associate": Operation(
@@ -204,7 +204,7 @@ OPERATIONS: dict[str, Operation] = {
         "reads",
         _trace,
         {"id": read.memory_id},
-        {"depth": read.whole(1, 10)},
+        {"depth": read.integer(1, 10)},
         needs=lambda lab, a: 1,
     ),
     "activate": Operation(
@@ -212,7 +212,7 @@ OPERATIONS: dict[str, Operation] = {
         "reads",
         _activate,
         {"seeds": read.ids},
-        {"steps": read.whole(0, 100), "decay": read.number(0, 1), "threshold": read.number()},
+        {"steps": read.integer(0, 100), "decay": read.number(0, 1), "threshold": read.number()},
         needs=lambda lab, a: 1 if a["steps"] == 0 else len(a["seeds"]),
     ),
 }

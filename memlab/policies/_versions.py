@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import polars as pl
 
 from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
+from memlab.journal import Event
 from memlab.language import Policy, compile_policy
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
@@ -24,17 +25,6 @@ POLICY_EVENTS = ("use", "install", "rollback", "rollback-pack", "pin", "unpin")
 """The kinds of event that ``VersionLog`` folds."""
 
 _STAMP = pl.Datetime("us", "UTC")
-
-
-class _Event(Protocol):
-    @property
-    def seq(self) -> int: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def body(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -131,7 +121,7 @@ class VersionLog:
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
-    def fold(self, event: _Event, source_of: Callable[[str], str]) -> None:
+    def fold(self, event: Event, source_of: Callable[[str], str]) -> None:
         """Apply one event; ``source_of`` gives the text of a source by its hash. Other kinds of event pass by.
 
         An event that was applied is not applied again, and one that cannot be, as its policy is of a later version,
@@ -162,7 +152,7 @@ class VersionLog:
             self._enter(event, self._versions[body["slot"]][-1])
         self._seq = event.seq
 
-    def _become(self, event: _Event, pack: Pack) -> None:
+    def _become(self, event: Event, pack: Pack) -> None:
         """Another pack is live: the slots whose policies it changes have a new version."""
         before = {} if self.empty else self.pack.policies
         pack = self.with_pins(pack)
@@ -172,7 +162,7 @@ class VersionLog:
             if slot not in before or before[slot].hash != policy.hash:
                 self._enter(event, self._added(event, slot, policy, logged.get(slot, policy.hash)))
 
-    def _put(self, event: _Event, slot: str, policy: Policy) -> None:
+    def _put(self, event: Event, slot: str, policy: Policy) -> None:
         """Another policy is live in one slot; a pin of what is live makes no new version."""
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
         self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
@@ -181,10 +171,10 @@ class VersionLog:
         else:
             self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
 
-    def _live(self, event: _Event, pack: Pack) -> None:
+    def _live(self, event: Event, pack: Pack) -> None:
         self._lives.append(_Live(event.seq, event.kind, pack, event.body.get("live", pack.hash)))
 
-    def _added(self, event: _Event, slot: str, policy: Policy, hash: str) -> Version:
+    def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
         version = Version(
             number=len(self._versions[slot]) + 1,
             seq=event.seq,
@@ -201,7 +191,7 @@ class VersionLog:
         self._versions[slot].append(version)
         return version
 
-    def _enter(self, event: _Event, version: Version) -> None:
+    def _enter(self, event: Event, version: Version) -> None:
         pinned = version.slot in self._pins
         reason = event.body.get("reason", "")
         self._entries.append(_Entry(event.seq, event.at, _action(event.kind), version, pinned, reason))

@@ -25,7 +25,7 @@ Accept = Callable[[str], bool]
 class Kind:
     """What to look for, where one of ``begins`` occurs. The secret is the group 1 of ``form``, or all that it matches.
 
-    ``whole`` is the least length of a secret that was not cut; what is shorter may go on in the next line. ``compact``
+    ``full_length`` is the least length of a secret that was not cut; what is shorter may go on in the next line. ``compact``
     says that the form is that of the secret itself, so that it is looked for where a text is read backwards, too.
     """
 
@@ -33,7 +33,7 @@ class Kind:
     begins: tuple[str, ...]
     form: str
     example: str = ""
-    whole: int = 0
+    full_length: int = 0
     compact: bool = False
     accept: Accept | None = None
     flags: int = re.IGNORECASE | re.ASCII
@@ -75,9 +75,9 @@ def _at(name: str, begins: str, form: str, accept: Accept | None = None, *, exam
     return Kind(name, tuple(begins.split()), form, example, accept=accept, flags=re.ASCII if cased else _FOLDED)
 
 
-def _form(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, whole: int) -> Kind:
+def _form(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, full_length: int) -> Kind:
     """The form is that of the secret itself."""
-    return Kind(name, tuple(begins.split()), form, example, whole, True, accept)
+    return Kind(name, tuple(begins.split()), form, example, full_length, True, accept)
 
 
 _FOLDED = re.IGNORECASE | re.ASCII
@@ -169,19 +169,19 @@ _TOKENS = (
 )  # fmt: skip
 
 _SECRETS = (
-    _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", whole=20),
-    _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", whole=69),
-    _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJxxx.eyJxxx.xxx", whole=0),
-    _form("Discord token", ".", r"(?<![\w-]{2})[MNO][A-Za-z\d]{22,27}\.[\w-]{6}\.[\w-]{27,40}+", is_random, example="Mxxx.xxx.xxx", whole=58),
-    _form("Telegram token", ":aa", r"(?<![0-9]{2})[0-9]{8,10}:AA[\w-]{30,34}+", is_random, example="123456789:AA...", whole=44),
-    _form("Twilio key", "sk ac", r"(?<![A-Za-z0-9+]{2})(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", is_random, example="SK...", whole=34),
-    _form("Mailgun key", "-", r"(?<![A-Za-z0-9-]{2})[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])", is_random, example="32-8-8 hexadecimal digits", whole=50),
-    _form("Mailchimp key", "-us", r"(?<![A-Za-z0-9]{2})[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])", is_random, example="xxx-us12", whole=36),
-    _form("Terraform token", ".atlasv1.", r"[a-z0-9]{8,14}\.atlasv1\.[\w=-]{40,70}+", is_random, example="xxx.atlasv1.xxx", whole=83),
-    _form("Airtable token", "pat", r"(?<![A-Za-z0-9]{2})pat[a-z0-9]{14}\.[0-9a-f]{40,64}+", is_random, example="patxxx.xxx", whole=82),
-    _form("Azure client secret", "q~", r"(?<![\w~.]{2})[\w~.]{3,4}[0-9]Q~[\w~.-]{28,34}+", is_random, example="xxx8Q~xxx", whole=37),
-    _form("bcrypt or crypt hash", "$2 $apr1$ $1$ $5$ $6$ $y$ $argon2 {sha} {ssha} $pbkdf2", r"\$2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{40,53}+|\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{16,22}+|\$[56]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{30,86}+|\$y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{30,43}+|\$argon2(?:id|i|d)\$[\w$=,+/.-]{20,200}+|\$pbkdf2[\w-]{0,12}\$[\w$=,+/.-]{20,200}+|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}", example="bob:$2y$10$...", whole=30),
-    _form("Bitcoin key", "5 k l", r"(?<![A-Za-z0-9]{2})(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51}|xprv[1-9A-HJ-NP-Za-km-z]{100,108}+)(?![A-Za-z0-9])", is_wallet_key, example="5J...", whole=51),
+    _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", full_length=20),
+    _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", full_length=69),
+    _form("JWT", "eyj", r"(?<![\w-]{2})eyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}(?:\.[\w-]{0,2000})?", has_digit, example="eyJxxx.eyJxxx.xxx", full_length=0),
+    _form("Discord token", ".", r"(?<![\w-]{2})[MNO][A-Za-z\d]{22,27}\.[\w-]{6}\.[\w-]{27,40}+", is_random, example="Mxxx.xxx.xxx", full_length=58),
+    _form("Telegram token", ":aa", r"(?<![0-9]{2})[0-9]{8,10}:AA[\w-]{30,34}+", is_random, example="123456789:AA...", full_length=44),
+    _form("Twilio key", "sk ac", r"(?<![A-Za-z0-9+]{2})(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])", is_random, example="SK...", full_length=34),
+    _form("Mailgun key", "-", r"(?<![A-Za-z0-9-]{2})[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])", is_random, example="32-8-8 hexadecimal digits", full_length=50),
+    _form("Mailchimp key", "-us", r"(?<![A-Za-z0-9]{2})[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])", is_random, example="xxx-us12", full_length=36),
+    _form("Terraform token", ".atlasv1.", r"[a-z0-9]{8,14}\.atlasv1\.[\w=-]{40,70}+", is_random, example="xxx.atlasv1.xxx", full_length=83),
+    _form("Airtable token", "pat", r"(?<![A-Za-z0-9]{2})pat[a-z0-9]{14}\.[0-9a-f]{40,64}+", is_random, example="patxxx.xxx", full_length=82),
+    _form("Azure client secret", "q~", r"(?<![\w~.]{2})[\w~.]{3,4}[0-9]Q~[\w~.-]{28,34}+", is_random, example="xxx8Q~xxx", full_length=37),
+    _form("bcrypt or crypt hash", "$2 $apr1$ $1$ $5$ $6$ $y$ $argon2 {sha} {ssha} $pbkdf2", r"\$2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{40,53}+|\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{16,22}+|\$[56]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{30,86}+|\$y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{30,43}+|\$argon2(?:id|i|d)\$[\w$=,+/.-]{20,200}+|\$pbkdf2[\w-]{0,12}\$[\w$=,+/.-]{20,200}+|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}", example="bob:$2y$10$...", full_length=30),
+    _form("Bitcoin key", "5 k l", r"(?<![A-Za-z0-9]{2})(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51}|xprv[1-9A-HJ-NP-Za-km-z]{100,108}+)(?![A-Za-z0-9])", is_wallet_key, example="5J...", full_length=51),
     _at("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/]{20,200}+)", example="https://hooks.slack.com/services/..."),
     _at("Discord webhook", "discord", r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/([\w-]{15,24}/[\w-]{30,120}+)", example="https://discord.com/api/webhooks/..."),
     _at("Teams webhook", "webhook.office.com outlook.office", r"office(?:365)?\.com/webhook(?:b2)?/([\w@/-]{60,300}+)", example="https://x.webhook.office.com/webhookb2/..."),
@@ -204,7 +204,7 @@ _SECRETS = (
     _at("Ethereum key", "0x", r"(?:key|secret|private|pk|priv|wallet|signer)[^\n]{0,60}?(?<![0-9a-zA-Z]{2})(0x[0-9a-f]{64})(?![0-9a-f])", is_random_hex, example="private key: 0x..."),
     _at("private key", "private priv", r"priv(?:ate)?[ _-]?key[^\n]{0,40}?(?<![0-9a-zA-Z]{2})([0-9a-f]{64})(?![0-9a-zA-Z])", is_random_hex, example="private key: ..."),
     _at("WordPress salt", "_key _salt", r"define\([ ]?['\"](?:(?:SECURE_|LOGGED_IN_)?AUTH|NONCE)_(?:KEY|SALT)['\"],[ ]{0,9}['\"]([^\n'\"]{20,80})['\"]", example="define('AUTH_KEY', ...)"),
-    _form("API key", "sk-", r"(?<![A-Za-z0-9]{2})sk-[\w-]{20,200}+", is_random, example="sk-...", whole=0),
+    _form("API key", "sk-", r"(?<![A-Za-z0-9]{2})sk-[\w-]{20,200}+", is_random, example="sk-...", full_length=0),
 )  # fmt: skip
 
 KINDS: tuple[Kind, ...] = (*_TOKENS, *_SECRETS)

@@ -13,8 +13,8 @@ from functools import cache
 import polars as pl
 
 from memlab.privacy._disguises import SPELLED, joined_lines, without_disguise
+from memlab.privacy._secret_names import TELLING
 from memlab.privacy._seed import LEAST, maybe_seed, seed_phrases
-from memlab.privacy._telling_names import TELLING
 
 __all__ = ["LONG", "is_ordinary", "which_are_ordinary"]
 
@@ -80,7 +80,7 @@ def _odd() -> str:
 
 
 def which_are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """``is_ordinary`` of each, where that can be told of many at once; False where it has to be asked."""
+    """``is_ordinary`` of each, where that can be decided for many at once; False where it has to be asked."""
     column = pl.Series(texts, dtype=pl.String)
     odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(_odd())
     if personal:

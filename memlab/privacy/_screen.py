@@ -14,8 +14,8 @@ from memlab.privacy._kinds import KINDS, Kind
 from memlab.privacy._ordinary import is_ordinary, which_are_ordinary
 from memlab.privacy._personal import personal
 from memlab.privacy._private_keys import private_keys
+from memlab.privacy._secret_names import secrets_by_name
 from memlab.privacy._seed import seed_phrases
-from memlab.privacy._telling_names import told
 
 __all__ = ["Finding", "Screened", "Screening", "refuse", "screen", "screen_many"]
 
@@ -126,13 +126,13 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
 def _found(text: str, wanted: Collection[str]) -> list[Finding]:
     """Every finding, of every way to read the text, where it stands in the text itself."""
     found: list[Finding] = []
-    whole: dict[int, int] = {}
+    full_length: dict[int, int] = {}
     for view, way in views(text):
-        for kind, start, end, is_whole in _found_in(view.text, wanted, compact=way == "backwards"):
+        for kind, start, end, is_full in _found_in(view.text, wanted, compact=way == "backwards"):
             begin, stop = view.origin(start, end)
-            if way == "as it is" and is_whole:
-                whole[begin] = stop
-            if way != "joined" or begin not in whole:  # what is whole does not go on in the next line
+            if way == "as it is" and is_full:
+                full_length[begin] = stop
+            if way != "joined" or begin not in full_length:  # what is whole does not go on in the next line
                 found.append(Finding(kind, begin, stop))
     return found
 
@@ -146,12 +146,12 @@ def _found_in(text: str, wanted: Collection[str], *, compact: bool) -> Iterator[
         kind = KINDS[number]
         if kind.compact or not compact:
             for start, end in _matches(kind, text):
-                yield kind.name, start, end, 0 < kind.whole <= end - start
+                yield kind.name, start, end, 0 < kind.full_length <= end - start
     if "private key" in low or "PuTTY-User-Key" in text:
         yield from (("private key", start, end, True) for start, end in private_keys(text))
     if compact:
         return
-    yield from ((*found, False) for found in told(text, low))
+    yield from ((*found, False) for found in secrets_by_name(text, low))
     yield from ((*found, True) for found in seed_phrases(low))
     if wanted:
         yield from ((*found, True) for found in personal(text, wanted))

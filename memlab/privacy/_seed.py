@@ -43,7 +43,7 @@ def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
     for match in _WORD.finditer(low):
         word = match[0]
         if run and _BETWEEN.fullmatch(low, stop, match.start()) is None:
-            yield from _whole(run, start, stop)
+            yield from _complete(run, start, stop)
             run, broken = [], ""
         if broken and broken + word in known:
             word, broken = broken + word, ""
@@ -56,12 +56,12 @@ def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
             broken, stop = word, match.end()
             continue
         elif run:
-            yield from _whole(run, start, stop)
+            yield from _complete(run, start, stop)
             run = []
         broken = ""
-    yield from _whole(run, start, stop)
+    yield from _complete(run, start, stop)
 
 
-def _whole(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
+def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
     if len(run) >= LEAST and len(set(run)) >= _PROSE * len(run):
         yield "seed phrase", start, stop

@@ -74,7 +74,7 @@ class Recaller:
         pool = _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
         scores = _scores(pack, "recall-score", pool)
         # what others do in private moves no probe
-        happened = len(state.told) if isinstance(state, Seen) else state.seq
+        happened = len(state.visible) if isinstance(state, Seen) else state.seq
         chance = None if seed is None else generator(seed, happened)
         depth = limit + int(pack.settings["probe-depth"])
         line = line_up(

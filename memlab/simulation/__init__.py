@@ -10,7 +10,7 @@ see texts, times, metadata and logged feedback.
 """
 
 from memlab.simulation._conversations import Transcript, from_conversations
-from memlab.simulation._events import Asked, Event, Reactions, Said, Script, User
+from memlab.simulation._events import Event, MessageEvent, QuestionEvent, Reactions, Script, User
 from memlab.simulation._life import Life, live
 from memlab.simulation._world import Phase, World
 from memlab.simulation._worlds import FRESH, HABIT, PROBING, SPARSE, SURE, WORLDS
@@ -22,12 +22,12 @@ __all__ = [
     "SPARSE",
     "SURE",
     "WORLDS",
-    "Asked",
     "Event",
     "Life",
+    "MessageEvent",
     "Phase",
+    "QuestionEvent",
     "Reactions",
-    "Said",
     "Script",
     "Transcript",
     "User",

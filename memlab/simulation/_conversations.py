@@ -9,7 +9,7 @@ from typing import Any
 from memlab.arguments import Seed, checked
 from memlab.clock import HOUR, Micros, to_micros
 from memlab.errors import DatasetError, did_you_mean
-from memlab.simulation._events import Asked, Event, Said, User
+from memlab.simulation._events import Event, MessageEvent, QuestionEvent, User
 
 __all__ = ["Transcript", "from_conversations"]
 
@@ -42,7 +42,7 @@ def from_conversations(
     name: str = "conversations",
     seed: Seed = 0,
     fractional: bool = False,
-    asked_after_days: float = 1.0,
+    days_until_questions: float = 1.0,
     every_hours: float = 1.0,
     user: User | None = None,
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),),
@@ -51,24 +51,24 @@ def from_conversations(
 
     A turn has ``text``, ``at``, ``ref`` and what else ``lab.remember_many`` takes of kind, speaker, session and
     importance: the rows of ``memlab.ingest.Conversation``. A question has ``text``, ``evidence`` (refs of turns) and
-    perhaps ``at``; without one, questions come ``every_hours`` from ``asked_after_days`` after the last turn on. Each
-    turn of evidence is worth 1; with ``fractional`` its share, so that a value is the fractional recall of its limit.
+    perhaps ``at``; without one, questions come ``every_hours`` from ``days_until_questions`` after the last turn on.
+    Each turn of evidence is worth 1; with ``fractional`` its share, so that a value is the fractional recall.
 
     Raises DatasetError where evidence names a turn that is not there.
 
     >>> turns = {"talk": [{"ref": "D1:1", "text": "I moved to Graz.", "speaker": "Ida", "at": "2026-01-01"}]}
-    >>> asked = {"talk": [{"text": "Where does Ida live?", "evidence": ["D1:1"]}]}
-    >>> len(from_conversations(turns, asked).events())
+    >>> questions = {"talk": [{"text": "Where does Ida live?", "evidence": ["D1:1"]}]}
+    >>> len(from_conversations(turns, questions).events())
     2
     """
-    said: list[Said] = []
-    asked: list[tuple[Micros, str, str, dict[str, float]]] = []
+    messages: list[MessageEvent] = []
+    found: list[tuple[Micros, str, str, dict[str, float]]] = []
     unjudged = 0
     for talk, rows in turns.items():
         mine = [_turn(talk, row) for row in rows]
         known = {one.ref for one in mine}
-        said += mine
-        next_at = max((one.at for one in mine), default=0) + round(asked_after_days * 24 * HOUR)
+        messages += mine
+        next_at = max((one.at for one in mine), default=0) + round(days_until_questions * 24 * HOUR)
         for number, question in enumerate(questions.get(talk, ())):
             evidence = dict.fromkeys(question["evidence"])
             if not evidence:
@@ -81,21 +81,21 @@ def from_conversations(
             at = to_micros(question["at"]) if question.get("at") is not None else next_at
             next_at = at + round(every_hours * HOUR)
             worth = 1.0 / len(evidence) if fractional else 1.0
-            asked.append((at, question["text"], talk, {f"{talk}/{ref}": worth for ref in evidence}))
+            found.append((at, question["text"], talk, {f"{talk}/{ref}": worth for ref in evidence}))
     for talk in questions:
         if talk not in turns:
             raise DatasetError(f'Questions are asked about "{talk}", which has no turns. {did_you_mean(talk, turns)}')
-    asked.sort(key=lambda item: item[0])
+    found.sort(key=lambda item: item[0])
     events: list[Event] = [
-        *said,
-        *(Asked(at, number, text, talk, useful) for number, (at, text, talk, useful) in enumerate(asked, 1)),
+        *messages,
+        *(QuestionEvent(at, number, text, talk, useful) for number, (at, text, talk, useful) in enumerate(found, 1)),
     ]
     events.sort(key=lambda event: event.at)
     return Transcript(name, tuple(events), unjudged, seed, user or User(), packs)
 
 
-def _turn(talk: str, row: Mapping[str, Any]) -> Said:
-    return Said(
+def _turn(talk: str, row: Mapping[str, Any]) -> MessageEvent:
+    return MessageEvent(
         at=to_micros(row["at"]),
         ref=f"{talk}/{row['ref']}",
         text=row["text"],

@@ -14,12 +14,12 @@ from memlab.arguments import checked
 from memlab.clock import HOUR, Micros
 from memlab.errors import InputError
 
-__all__ = ["Asked", "Event", "Reactions", "Said", "Script", "User", "generator", "utilities"]
+__all__ = ["Event", "MessageEvent", "QuestionEvent", "Reactions", "Script", "User", "generator", "utilities"]
 
 
 @checked
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageEvent:
     """Something to remember. ``ref`` names it in the truth and tells a policy nothing."""
 
     at: Micros
@@ -49,7 +49,7 @@ class Said:
 
 @checked
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionEvent:
     """A question, and the truth about it: the utility (0..1) of each memory by ``ref``; ``otherwise`` of all others."""
 
     at: Micros
@@ -60,7 +60,7 @@ class Asked:
     otherwise: float = 0.0
 
 
-Event = Said | Asked
+Event = MessageEvent | QuestionEvent
 
 
 @checked
@@ -139,9 +139,9 @@ def generator(seed: int, concern: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(source))
 
 
-def utilities(asked: Asked, place: Mapping[str, int], count: int) -> NDArray[np.float64]:
+def utilities(question: QuestionEvent, place: Mapping[str, int], count: int) -> NDArray[np.float64]:
     """The utility of each of ``count`` memories for a question; ``place`` is the index of each ref."""
-    values = np.full(count, asked.otherwise)
-    for ref, utility in asked.useful.items():
+    values = np.full(count, question.otherwise)
+    for ref, utility in question.useful.items():
         values[place[ref]] = utility
     return values

@@ -23,7 +23,7 @@ from memlab.policies import FEATURES, Pack, load_pack
 from memlab.printable import printable
 from memlab.progress import bar
 from memlab.recall import Hit, Recaller
-from memlab.simulation._events import Asked, Said, Script, generator, utilities
+from memlab.simulation._events import MessageEvent, QuestionEvent, Script, generator, utilities
 from memlab.slates import Slates
 from memlab.subjects.recalling.past import Past
 
@@ -36,13 +36,13 @@ Floats = NDArray[np.float64]
 class Life:
     """A world that was lived: its lab (still open), its slates, and what every candidate was truly worth.
 
-    ``asked`` has the question of each logged decision. Close it, or use it in a ``with``.
+    ``questions`` has the question of each logged decision. Close it, or use it in a ``with``.
     """
 
     world: Script
     lab: Lab
     slates: Slates
-    asked: dict[int, Asked]
+    questions: dict[int, QuestionEvent]
     _utilities: Floats
 
     @cached_property
@@ -64,7 +64,7 @@ class Life:
 
         It is the mean over the logged decisions of what the ``limit`` memories that the policy puts first are worth
         together: their expected rewards, each as if feedback came for certain, or their utilities. "rescore" orders
-        the logged pool anew; "recall" asks again on the state before each decision; "auto" rescores where all features
+        the logged pool again; "recall" asks again on the state before each decision; "auto" rescores where all features
         that the pack's recall-score reads are those that were logged. Packs that showed fewer are worth less.
 
         >>> life.truth("memlab"), life.truth(pl.col("similarity"))       # doctest: +SKIP
@@ -78,19 +78,19 @@ class Life:
             tops = self._rescored(policy)
         else:
             pack = load_pack(policy)
-            anew = how == "rescore" or (how == "auto" and self._rescorable(pack))
-            tops = self._rescored(pack) if anew else self._recalled(pack)
+            rescore = how == "rescore" or (how == "auto" and self._rescorable(pack))
+            tops = self._rescored(pack) if rescore else self._recalled(pack)
         utility = self._utility(tops["decision"].to_numpy(), tops["memory_id"].to_numpy())
         values = utility if of == "utility" else self.world.user.reward(utility)
-        return float(values.sum() / len(self.asked))
+        return float(values.sum() / len(self.questions))
 
     def logged(self) -> pl.DataFrame:
         """The naive report: ``pack``, ``decisions``, and ``value``, the mean reward of the head times its size.
 
         It compares packs by what each earned while it was live, whatever it was asked then.
         """
-        asked = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
-        shown = asked.join(self.slates.exposures, on="decision", how="inner", maintain_order="left")
+        questions = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
+        shown = questions.join(self.slates.exposures, on="decision", how="inner", maintain_order="left")
         head = shown.filter(pl.col("position") <= pl.col("limit"))
         rewards = self.slates.feedback.select("decision", "memory_id", reward=_success())
         return (
@@ -116,12 +116,12 @@ class Life:
         self.close()
 
     def __repr__(self) -> str:
-        return printable(f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.asked):,} recalls>")
+        return printable(f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.questions):,} recalls>")
 
     # -- within -----------------------------------------------------------------------------------------------
 
     def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
-        known = np.array(list(self.asked), dtype=np.int64)
+        known = np.array(list(self.questions), dtype=np.int64)
         return np.asarray(self._utilities[np.searchsorted(known, decisions), memories - 1])
 
     @cached_property
@@ -197,8 +197,8 @@ def live(
     ...     life.slates.decisions.collect()
     """
     events = world.events()
-    said = [event for event in events if isinstance(event, Said)]
-    if not said or not any(isinstance(event, Asked) for event in events):
+    messages = [event for event in events if isinstance(event, MessageEvent)]
+    if not messages or not any(isinstance(event, QuestionEvent) for event in events):
         raise InputError(f"In the world {world.name} nothing is said or nothing is asked: there is no life to live.")
     clock = ManualClock(events[0].at)
     lab = open_lab(path, embedder=embedder, clock=clock, seed=world.seed)
@@ -206,8 +206,8 @@ def live(
         if len(lab):
             raise InputError(f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab.")
         packs = [(0, load_pack(pack))] if pack is not None else [(day, load_pack(one)) for day, one in world.packs]
-        asked, worth = _lived(lab, clock, world, packs, progress)
-        return Life(world, lab, lab.slates(), asked, worth)
+        questions, worth = _lived(lab, clock, world, packs, progress)
+        return Life(world, lab, lab.slates(), questions, worth)
     except BaseException:
         lab.close()
         raise
@@ -215,15 +215,17 @@ def live(
 
 def _lived(
     lab: Lab, clock: ManualClock, world: Script, packs: Sequence[tuple[int, Pack]], progress: bool
-) -> tuple[dict[int, Asked], Floats]:
+) -> tuple[dict[int, QuestionEvent], Floats]:
     """Live through the events; the question of each decision, and the utility of every memory for it."""
     events = world.events()
-    place = {event.ref: index for index, event in enumerate(event for event in events if isinstance(event, Said))}
+    place = {
+        event.ref: index for index, event in enumerate(event for event in events if isinstance(event, MessageEvent))
+    }
     begin = events[0].at // DAY
     ahead = sorted(packs, key=lambda item: item[0], reverse=True)
-    waiting: list[Said] = []
+    waiting: list[MessageEvent] = []
     due = _Due(lab, clock)
-    asked: dict[int, Asked] = {}
+    questions: dict[int, QuestionEvent] = {}
     worth: list[Floats] = []
     with bar(progress, len(events), unit="event", desc="living") as step:
         for event in events:
@@ -232,7 +234,7 @@ def _lived(
                 lab.use(ahead.pop()[1], reason=f"live from day {event.at // DAY - begin}")
             due.give(event.at)
             clock.set(event.at)
-            if isinstance(event, Said):
+            if isinstance(event, MessageEvent):
                 waiting.append(event)
             else:
                 if waiting:
@@ -246,12 +248,12 @@ def _lived(
                     if reactions.answered[row]:
                         due.add(event.at + int(reactions.delay[row]), hit, success=bool(reactions.success[row]))
                 if hits.decision is not None:
-                    asked[hits.decision] = event
+                    questions[hits.decision] = event
                     worth.append(utility)
             step(1)
         if waiting:
             lab.remember_many([one.row() for one in waiting], chain=True)
-    return asked, np.array(worth)
+    return questions, np.array(worth)
 
 
 class _Due:

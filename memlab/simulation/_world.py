@@ -16,8 +16,8 @@ import numpy as np
 from memlab.arguments import Seed, checked
 from memlab.clock import DAY, HOUR, Micros, to_micros
 from memlab.errors import InputError
-from memlab.simulation import _words as words
-from memlab.simulation._events import Asked, Event, Said, User, generator
+from memlab.simulation import _vocabulary as words
+from memlab.simulation._events import Event, MessageEvent, QuestionEvent, User, generator
 
 __all__ = ["Phase", "World"]
 
@@ -32,14 +32,14 @@ class Phase:
     """A stretch of the world's days, up to the share ``until`` of them.
 
     ``change_days`` is the mean life of a value, ``repeats`` how often a value is said again within thirty days;
-    ``noise`` and ``asked`` weigh this phase's share of the talk beside the point, and of the questions.
+    ``noise`` and ``questions`` weigh this phase's share of the talk beside the point, and of the questions.
     """
 
     until: float = 1.0
     change_days: float = 40.0
     repeats: float = 0.8
     noise: float = 1.0
-    asked: float = 1.0
+    questions: float = 1.0
 
 
 @checked
@@ -66,8 +66,8 @@ class World:
     people: int = 3
     aspects: int = 10
     tastes: int = 8
-    said_per_day: float = 17.0
-    asked_per_day: float = 6.7
+    messages_per_day: float = 17.0
+    questions_per_day: float = 6.7
     phases: tuple[Phase, ...] = (Phase(),)
     replies: float = 0.3
     reasons: float = 0.35
@@ -80,7 +80,7 @@ class World:
     start: str = "2026-01-05"
 
     def __post_init__(self) -> None:
-        if self.days < 1 or self.said_per_day < 0 or self.asked_per_day < 0:
+        if self.days < 1 or self.messages_per_day < 0 or self.questions_per_day < 0:
             raise InputError("A world lasts at least one day, and its rates are not negative.")
         if not 1 <= self.aspects <= len(words.ASPECTS) or not 0 <= self.tastes <= len(words.TASTES):
             raise InputError(
@@ -103,7 +103,7 @@ class World:
     @cached_property
     def _events(self) -> tuple[Event, ...]:
         script = _Composer(self)
-        return tuple(sorted([*script.said, *script.asked()], key=lambda event: event.at))
+        return tuple(sorted([*script.messages, *script.questions()], key=lambda event: event.at))
 
     @checked
     def phase(self, day: int) -> Phase:
@@ -161,7 +161,7 @@ class _Composer:
         self._noise()
         order = sorted(range(len(self.drafts)), key=lambda index: self.drafts[index].at)
         self.ref = {draft: f"u{place}" for place, draft in enumerate(order, 1)}
-        self.said = [self._said(index) for index in order]
+        self.messages = [self._message(index) for index in order]
 
     # -- what is true -----------------------------------------------------------------------------------------
 
@@ -207,8 +207,8 @@ class _Composer:
                     self._utter(fact, version, at, forms["asked-back"], rng, speaker=_AGENT)
                     stated = self._utter(fact, version, at + 20 * _SECOND, forms["answers"], rng, speaker=fact.person)
                 else:
-                    said_first = version.old is None or rng.random() < 0.3
-                    stating = words.FORMS[fact.sort]["plain" if said_first else "updates"]
+                    stated_first = version.old is None or rng.random() < 0.3
+                    stating = words.FORMS[fact.sort]["plain" if stated_first else "updates"]
                     stated = self._utter(fact, version, at, stating, rng, speaker=fact.person)
                 version.statements.append(stated)
                 if fact.sort != "duty" and rng.random() < world.reasons:
@@ -264,7 +264,7 @@ class _Composer:
     def _noise(self) -> None:
         """Talk that answers nothing: mentions without a value, open questions, and life around the work."""
         world, rng = self.world, generator(self.world.seed, "noise")
-        count = max(0, round(world.said_per_day * world.days) - len(self.drafts))
+        count = max(0, round(world.messages_per_day * world.days) - len(self.drafts))
         share = np.array([world.phase(day).noise for day in range(world.days)], dtype=np.float64)
         if not count or not share.sum():
             return
@@ -284,9 +284,9 @@ class _Composer:
             moment = self._moment(int(day), rng)
             self.drafts.append(_Draft(moment, text, kind, fact.project, False, _USER, (), weight))
 
-    def _said(self, index: int) -> Said:
+    def _message(self, index: int) -> MessageEvent:
         draft = self.drafts[index]
-        return Said(
+        return MessageEvent(
             at=draft.at,
             ref=self.ref[index],
             text=draft.text,
@@ -303,7 +303,7 @@ class _Composer:
 
     # -- what is asked ----------------------------------------------------------------------------------------
 
-    def asked(self) -> list[Asked]:
+    def questions(self) -> list[QuestionEvent]:
         """The questions, by time."""
         world, rng = self.world, generator(self.world.seed, "questions")
         by_project: dict[str, list[_Fact]] = {name: [] for name in self.projects}
@@ -311,20 +311,20 @@ class _Composer:
         for fact in self.facts:
             if fact.sort != "taste":
                 by_project[fact.project].append(fact)
-        share = np.array([world.phase(day).asked for day in range(world.days)], dtype=np.float64)
-        count = round(world.asked_per_day * world.days)
+        share = np.array([world.phase(day).questions for day in range(world.days)], dtype=np.float64)
+        count = round(world.questions_per_day * world.days)
         if not share.sum():
             return []
         days = rng.choice(world.days, size=count, p=share / share.sum())
         moments = sorted(self._moment(int(day), rng) for day in days)
         mood = generator(world.seed, "mood")
         level = dict(zip(self.projects, mood.uniform(0.15, 0.45, len(self.projects)), strict=True))
-        questions: list[Asked] = []
+        questions: list[QuestionEvent] = []
         for at in moments:
             project = self.projects[int(rng.integers(len(self.projects)))]
             facts = tastes if tastes and rng.random() < 0.2 else by_project[project]
             # What is asked most is asked far more than the rest; which facts those are differs by project.
-            known = [rank for rank, fact in enumerate(facts, 1) if self._heard(fact.versions[0], at)]
+            known = [rank for rank, fact in enumerate(facts, 1) if self._is_known(fact.versions[0], at)]
             if not known:
                 continue
             need = 1.0 / np.array(known)
@@ -334,10 +334,10 @@ class _Composer:
             otherwise = 0.0
             if world.grading == "alike":
                 useful, otherwise = {}, float(np.clip(level[project] + mood.uniform(-0.15, 0.15), 0, 1))
-            questions.append(Asked(at, len(questions) + 1, text, project, useful, otherwise))
+            questions.append(QuestionEvent(at, len(questions) + 1, text, project, useful, otherwise))
         return questions
 
-    def _heard(self, version: _Version, at: Micros) -> bool:
+    def _is_known(self, version: _Version, at: Micros) -> bool:
         """Whether a value has been stated before this time."""
         return self.drafts[version.statements[0]].at < at
 
@@ -345,7 +345,7 @@ class _Composer:
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
         """The words of a question about a fact that is known, and what is useful for it."""
-        known = [version for version in fact.versions if self._heard(version, at)]
+        known = [version for version in fact.versions if self._is_known(version, at)]
         if (about == "before" and len(known) < 2) or (about == "why" and not known[-1].reasons):
             about = "now"
         name = fact.aspect.names[0]
@@ -361,9 +361,9 @@ class _Composer:
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
-            heard = sorted((index for index in drafts if self.drafts[index].at < at), key=lambda i: self.drafts[i].at)
-            for index in heard:
-                grades[self.ref[index]] = newest if index == heard[-1] else others
+            earlier = sorted((index for index in drafts if self.drafts[index].at < at), key=lambda i: self.drafts[i].at)
+            for index in earlier:
+                grades[self.ref[index]] = newest if index == earlier[-1] else others
 
         if about == "before":
             grade(known[-2].statements, 1.0, 0.6)

@@ -55,8 +55,8 @@ _REVERSES = World(
     "all decisions by their propensities does not.",
     seed=23,
     phases=(
-        Phase(0.5, change_days=400.0, repeats=4.0, noise=0.5, asked=1.0),
-        Phase(1.0, change_days=6.0, repeats=0.4, noise=1.5, asked=1.5),
+        Phase(0.5, change_days=400.0, repeats=4.0, noise=0.5, questions=1.0),
+        Phase(1.0, change_days=6.0, repeats=0.4, noise=1.5, questions=1.5),
     ),
     replies=0.15,
     synonyms=0.2,

@@ -5,7 +5,7 @@ from memlab.state.columns import gather, words_at, words_of
 from memlab.state.compact import compact, redactions, refuse_names
 from memlab.state.entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.state.fields import MAX_TEXT_BYTES, checked_columns, checked_text, columns_of
-from memlab.state.projections import Happened, Projection
+from memlab.state.projections import Projection
 from memlab.state.snapshot import (
     Decided,
     OldSnapshot,
@@ -15,7 +15,7 @@ from memlab.state.snapshot import (
     remove_snapshot,
     save_snapshot,
 )
-from memlab.state.state import Contents, State, as_said, stamps
+from memlab.state.state import Contents, State, stamps, with_speaker
 from memlab.state.tombstones import PLACEHOLDER, Tombstones, plain
 from memlab.state.view import EVERYONE, Asker, Seen, hidden_from, same_edges, seen_rows
 
@@ -29,7 +29,6 @@ __all__ = [
     "Contents",
     "Decided",
     "Entities",
-    "Happened",
     "Listed",
     "OldSnapshot",
     "Projection",
@@ -37,7 +36,6 @@ __all__ = [
     "Snapshot",
     "State",
     "Tombstones",
-    "as_said",
     "checked_columns",
     "checked_text",
     "columns_of",
@@ -59,6 +57,7 @@ __all__ = [
     "seen_rows",
     "stamps",
     "values_of",
+    "with_speaker",
     "words_at",
     "words_of",
 ]

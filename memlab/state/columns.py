@@ -179,7 +179,7 @@ class Names:
         self._code: dict[str, int] = {name: code for code, name in enumerate(self.vocabulary)}
         self._codes = Numbers(np.int32, default=self._interned(default))
         self._table: NDArray[Any] = np.array([None], dtype=object)
-        """The vocabulary and null, made anew where it has grown."""
+        """The vocabulary and null, rebuilt where it has grown."""
 
     def __len__(self) -> int:
         return len(self._codes)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.journal import Event
 from memlab.schema import NEVER
-from memlab.state.projections import Happened, Projection
+from memlab.state.projections import Projection
 from memlab.state.tombstones import PLACEHOLDER
 
 __all__ = ["ENTITY_TYPES", "MOVED", "Entities", "Entry", "Listed", "entity_key", "entity_name"]
@@ -104,7 +105,7 @@ class Entities(Projection):
         self.owners: list[int] = []
         """The entity that each of ``names`` belongs to, by number from 0, merged or not."""
         self.version = 0
-        """Changes where names that were known come to stand for another entity."""
+        """Changes where names that were known come to name another entity."""
         self._known: dict[str, int] = {}
         self._merged: set[int] = set()
 
@@ -119,7 +120,7 @@ class Entities(Projection):
         return None if place is None else self.owners[place]
 
     def number(self, name: str) -> int | None:
-        """The entity that this name stands for now."""
+        """The entity that this name denotes now."""
         owner = self.owner(name)
         return None if owner is None else self.root(owner)
 
@@ -180,7 +181,7 @@ class Entities(Projection):
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         body = event.body
         if event.kind == "entity":
             self._declare(body["name"], body.get("type"), body.get("aliases", ()))
@@ -230,7 +231,7 @@ class Entities(Projection):
         for alias in aliases:
             self._give(alias, number)
 
-    def _mention(self, ids: Sequence[int], names: Sequence[str], event: Happened) -> None:
+    def _mention(self, ids: Sequence[int], names: Sequence[str], event: Event) -> None:
         created = event.body.get("columns", {}).get("created", event.at)
         first = event.body.get("first", 0)
         for id, name in zip(ids, names, strict=True):

@@ -95,8 +95,8 @@ def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
         words = [str.__str__(value) if isinstance(value, str) else value for value in values]
         for row, value in enumerate(words):
             if value is not None and (not isinstance(value, str) or value not in column.words):
-                told = value if isinstance(value, str) else shown(value)
-                raise InputError(f"Row {row}: {UnknownName(name, told, column.words)}")
+                text = value if isinstance(value, str) else shown(value)
+                raise InputError(f"Row {row}: {UnknownName(name, text, column.words)}")
         return [default if value is None else value for value in words]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]

@@ -1,4 +1,4 @@
-"""What came from another lab, folded as it stood there: nothing of it is derived anew.
+"""What came from another lab, folded as it stood there: nothing of it is derived again.
 
 Body of an ``import`` event: ``first``, ``count`` and ``columns`` as those of ``remember``, with any column of MEMORY;
 ``uses`` (each row's latest uses, newest first); ``graph`` (edges between nodes of any kind); ``registers`` (dumps).
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from memlab.errors import NewerLab
 from memlab.graph import Edges, Nodes
+from memlab.journal import Event
 from memlab.schema import RELATIONS
-from memlab.state.projections import Happened, Projection
+from memlab.state.projections import Projection
 
 __all__ = ["fold_graph", "fold_registers"]
 
 
-def fold_graph(nodes: Nodes, edges: Edges, event: Happened) -> None:
+def fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     """Edges between nodes of any kind, if the import has some.
 
     ``nodes`` are pairs of kind and name; an end is a memory by id, or the place of a node, from 1, below zero.
@@ -45,7 +46,7 @@ def fold_graph(nodes: Nodes, edges: Edges, event: Happened) -> None:
     )
 
 
-def fold_registers(projections: Mapping[str, Projection], event: Happened) -> None:
+def fold_registers(projections: Mapping[str, Projection], event: Event) -> None:
     """The tables beside memories that came along."""
     for name, dumped in event.body.get("registers", {}).items():
         if name not in projections:

@@ -6,22 +6,11 @@ A subject declares its own, and a state is made with those that it is given; a s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-__all__ = ["Happened", "Projection"]
+from memlab.journal import Event
 
-
-class Happened(Protocol):
-    """What the fold reads of an event."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def body(self) -> dict[str, Any]: ...
+__all__ = ["Projection"]
 
 
 class Projection(ABC):
@@ -34,7 +23,7 @@ class Projection(ABC):
     """The kinds of events that it folds."""
 
     @abstractmethod
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         """Apply one event of its ``kinds``."""
 
     @abstractmethod

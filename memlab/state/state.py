@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
+from memlab.journal import Event
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
 from memlab.state.imported import fold_graph, fold_registers
-from memlab.state.projections import Happened, Projection
+from memlab.state.projections import Projection
 from memlab.state.tombstones import Tombstones
 
-__all__ = ["Contents", "State", "as_said", "stamps"]
+__all__ = ["Contents", "State", "stamps", "with_speaker"]
 
 _BLOCK = 1 << 14
 """Texts that are posted at a time where all of them are."""
@@ -85,7 +86,7 @@ class State:
         self.generation = 0
         """Changes whenever a row is added, or one changes in what is no number."""
         self.changes = 0
-        """Changes whenever a row that was there changes in what is no number: a kept filter has to be asked anew."""
+        """Changes whenever a row that was there changes in what is no number: a kept filter has to be asked again."""
         self._last, self._followed = np.zeros(0, dtype=np.int64), 0
         self._frame: tuple[int, pl.DataFrame] | None = None
 
@@ -110,7 +111,7 @@ class State:
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
-    def fold(self, events: Iterable[Happened], contents: Contents) -> None:
+    def fold(self, events: Iterable[Event], contents: Contents) -> None:
         """Apply events in order, then read the texts and vectors of the memories that they added."""
         for event in events:
             apply = _APPLY.get(event.kind)
@@ -146,7 +147,7 @@ class State:
                 found.setdefault(kind, []).append(projection)
         return found
 
-    def _change(self, event: Happened) -> None:
+    def _change(self, event: Event) -> None:
         """The parts that any event may carry: see ``Change``."""
         body = event.body
         if "edges" in body and event.kind not in _ADDING:
@@ -160,7 +161,7 @@ class State:
         for part in body.get("set", ()):
             self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
 
-    def _join(self, event: Happened, part: dict[str, Any]) -> None:
+    def _join(self, event: Event, part: dict[str, Any]) -> None:
         """Edges from memories to nodes of another kind, which are known by name."""
         source = np.asarray(part["source"], dtype=np.int64) - 1
         target = self.nodes.intern(part["kind"], part["target"])
@@ -168,7 +169,7 @@ class State:
         weight = np.asarray(part["weight"], dtype=np.float64)
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
-    def _set(self, event: Happened, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
+    def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
         """Other values for some rows: one for all of them, or a list with one for each."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
@@ -189,7 +190,7 @@ class State:
                 self.generation += 1
                 self.changes += 1
 
-    def _set_list(self, event: Happened, rows: NDArray[np.int64], name: str, values: Any) -> None:
+    def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
         """Lists are given row by row. A changed tag moves the edge to its node."""
         lists = self.lists[name]
         if name == "tags":
@@ -214,7 +215,7 @@ class State:
                         "Open the lab with the version that wrote it."
                     )
 
-    def _remember(self, event: Happened) -> None:
+    def _remember(self, event: Event) -> None:
         body = event.body
         count, columns = body["count"], body["columns"]
         self._add_rows(columns, count, at=event.at, seq=event.seq)
@@ -252,7 +253,7 @@ class State:
         self.rows += count
         self.nodes.grow(self.rows)
 
-    def _import(self, event: Happened) -> None:
+    def _import(self, event: Event) -> None:
         if event.body.get("count"):
             self._remember(event)
         if "uses" in event.body:
@@ -270,7 +271,7 @@ class State:
             nodes = self.nodes.intern("tag", names)
             self.edges.append(rows, nodes, RELATIONS.index("has-tag"), 1.0, created=at, nodes=self.nodes)
 
-    def _link(self, event: Happened) -> None:
+    def _link(self, event: Event) -> None:
         edges = event.body["edges"]
         count = len(edges["source"])
 
@@ -284,7 +285,7 @@ class State:
         weight = np.asarray(column("weight"), dtype=np.float64)
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes, most=edges.get("most"))
 
-    def _relations(self, event: Happened, names: Sequence[str]) -> NDArray[np.int64]:
+    def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
         unknown = next((name for name in names if name not in RELATIONS), None)
         if unknown is not None:
             raise NewerLab(
@@ -293,29 +294,29 @@ class State:
             )
         return np.array([RELATIONS.index(name) for name in names], dtype=np.int64)
 
-    def _verify(self, event: Happened) -> None:
+    def _verify(self, event: Event) -> None:
         """What a verifier let pass gains an access and a use; it fades from the recall on, not from the verdict."""
         rows = np.asarray(event.body["verified"], dtype=np.int64) - 1
         self.numbers["access"].add(rows, 1)
         self.uses.add(rows, event.at)
 
-    def _recall(self, event: Happened) -> None:
+    def _recall(self, event: Event) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
         self.numbers["access"].add(rows, 1)
         self.numbers["accessed"].raise_to(rows, event.at)
         self.uses.add(rows, event.at)
 
-    def _feedback(self, event: Happened) -> None:
+    def _feedback(self, event: Event) -> None:
         outcome = event.body.get("outcome")
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
-    def _embedder(self, event: Happened) -> None:
+    def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors = Vectors(event.body["dim"])
         self.generation += 1
 
-    def _nothing(self, event: Happened) -> None:
+    def _nothing(self, event: Event) -> None:
         """What the version log folds, and what changes memories by its parts alone."""
 
     def _read_contents(self, contents: Contents) -> None:
@@ -332,7 +333,7 @@ class State:
         """The texts of the rows that have none yet."""
         known, speakers = len(self.texts), self.names["speaker"]
         self.texts.append(texts)
-        said = [as_said(text, speakers.at(known + row)) for row, text in enumerate(texts)]
+        said = [with_speaker(text, speakers.at(known + row)) for row, text in enumerate(texts)]
         for words in (self.words, *self.other_words.values()):
             words.append(said)
         self.asks.append(["?" in text for text in texts])
@@ -349,7 +350,7 @@ class State:
             for start in range(0, len(self.texts), _BLOCK):
                 rows = np.arange(start, min(start + _BLOCK, len(self.texts)))
                 texts = self.texts.take(rows)
-                words.append([as_said(text or "", speakers.at(row)) for row, text in enumerate(texts, start)])
+                words.append([with_speaker(text or "", speakers.at(row)) for row, text in enumerate(texts, start)])
             self.other_words[language] = words
         return words
 
@@ -365,7 +366,7 @@ class State:
         self._followed = len(self.contexts)
         return int(self._last[code]) or None if code >= 0 else None
 
-    # -- what the rooms above read ----------------------------------------------------------------------------
+    # -- what the packages above read ----------------------------------------------------------------------------
 
     def memories(self) -> pl.DataFrame:
         """Every memory as a row: a copy, in the order of their ids."""
@@ -424,7 +425,7 @@ def stamps(name: str, instants: NDArray[np.int64]) -> pl.Series:
     return series.set(series == NEVER, None).cast(_STAMP)
 
 
-def as_said(text: str, speaker: str | None) -> str:
+def with_speaker(text: str, speaker: str | None) -> str:
     """What is embedded and posted: who said it belongs to what was said.
 
     Measured on real conversations: recall@10 of the dense search alone .47 without the name and .56 with it.
@@ -466,7 +467,7 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
 
 
-_APPLY: dict[str, Callable[[State, Happened], None]] = {
+_APPLY: dict[str, Callable[[State, Event], None]] = {
     "embedder": State._embedder,
     "remember": State._remember,
     "consolidate": State._remember,

@@ -12,7 +12,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from memlab.state.projections import Happened, Projection
+from memlab.journal import Event
+from memlab.state.projections import Projection
 
 __all__ = ["PLACEHOLDER", "Tombstones", "plain"]
 
@@ -62,10 +63,10 @@ class Tombstones(Projection):
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
         return {"key": key, "hashes": sorted({_hash(key, text) for text in texts}), "origins": sorted(set(origins))}
 
-    def fold(self, event: Happened) -> None:
-        told = event.body["tombstones"]
-        self._hashes.setdefault(told["key"], set()).update(told["hashes"])
-        self._origins.update(told["origins"])
+    def fold(self, event: Event) -> None:
+        given = event.body["tombstones"]
+        self._hashes.setdefault(given["key"], set()).update(given["hashes"])
+        self._origins.update(given["origins"])
 
     def dump(self) -> Any:
         return {

@@ -1,4 +1,4 @@
-"""What one viewer sees of a state: the fold of the journal as if what is private to others had never been told.
+"""What one viewer sees of a state: the fold of the journal as if what is private to others had never been remembered.
 
 A memory with the visibility "private" is seen by its creator alone. Its row stays, empty and purged, so that ids are
 those of the lab; nothing else of it is there: no text, tag, entity, edge, use, cluster, event. Whatever is computed of
@@ -10,7 +10,6 @@ Texts, vectors and postings are those of the whole state, which search only wher
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 
 from memlab.graph import NODE_KINDS, kind_of
 from memlab.index import Words
+from memlab.journal import Event
 from memlab.state.columns import Texts
-from memlab.state.projections import Happened
 from memlab.state.state import Contents, State
 from memlab.state.visible import VisibleBody
 
@@ -84,67 +83,57 @@ def _same_nodes(nodes: Ints, one: State, other: State) -> Ints:
     return found
 
 
-@dataclass(frozen=True)
-class _Told:
-    """An event as a viewer is told of it."""
-
-    seq: int
-    at: int
-    kind: str
-    body: dict[str, Any]
-
-
 class _SeenTexts(Texts):
     """The texts of another column, without those of some rows."""
 
-    def __init__(self, whole: Texts, hidden: Flags) -> None:
-        self._whole, self._hidden = whole, hidden
+    def __init__(self, full: Texts, hidden: Flags) -> None:
+        self._full, self._hidden = full, hidden
 
     def __len__(self) -> int:
-        return len(self._whole)
+        return len(self._full)
 
     def series(self, name: str) -> pl.Series:
-        return self._whole.series(name).set(pl.Series(self._hidden), None)
+        return self._full.series(name).set(pl.Series(self._hidden), None)
 
     def at(self, row: int) -> str | None:
-        return None if self._hidden[row] else self._whole.at(row)
+        return None if self._hidden[row] else self._full.at(row)
 
     def take(self, rows: NDArray[np.int64]) -> list[str | None]:
-        texts = self._whole.take(rows)
+        texts = self._full.take(rows)
         for place in np.flatnonzero(self._hidden[rows]).tolist():
             texts[place] = None
         return texts
 
 
 class Seen(State):
-    """What ``viewer`` sees of ``whole``, kept up by ``follow``. ``hidden`` says which rows are not there."""
+    """What ``viewer`` sees of ``full``, kept up by ``follow``. ``hidden`` says which rows are not there."""
 
-    def __init__(self, whole: State, viewer: str) -> None:
-        super().__init__(whole.declared)
-        self.whole, self.viewer = whole, viewer
+    def __init__(self, full: State, viewer: str) -> None:
+        super().__init__(full.declared)
+        self.full, self.viewer = full, viewer
         self.hidden: Flags = np.zeros(0, dtype=np.bool_)
-        self.told: dict[int, None] = {}
-        """The events that the viewer is told of, by number, in order."""
+        self.visible: dict[int, None] = {}
+        """The events that the viewer sees, by number, in order."""
         self._after = 0
 
     @property
     def upto(self) -> int:
-        """The last event that was read, whether the viewer was told of it or not."""
+        """The last event that was read, whether the viewer sees it or not."""
         return self._after
 
-    def follow(self, events: Iterable[Happened], contents: Contents, hidden: Flags, asker: Asker) -> None:
+    def follow(self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker) -> None:
         """Take in what has happened since. ``asker`` says as whom a logged recall was asked."""
         self.hidden = hidden
         self.fold(self._visible_events(events, asker), contents)
-        self.seq, self._after = next(reversed(self.told), 0), self.whole.seq
+        self.seq, self._after = next(reversed(self.visible), 0), self.full.seq
 
     def _read_contents(self, contents: Contents) -> None:
-        whole = self.whole
-        self.texts, self.asks = _SeenTexts(whole.texts, self.hidden), whole.asks
-        self.vectors, self.words, self.other_words = whole.vectors, whole.words, whole.other_words
+        full = self.full
+        self.texts, self.asks = _SeenTexts(full.texts, self.hidden), full.asks
+        self.vectors, self.words, self.other_words = full.vectors, full.words, full.other_words
 
     def words_in(self, language: str) -> Words:
-        return self.whole.words_in(language)
+        return self.full.words_in(language)
 
     def memories(self) -> pl.DataFrame:
         return super().memories().filter(~self.hidden)
@@ -152,28 +141,28 @@ class Seen(State):
     def edge_frame(self) -> pl.DataFrame:
         """``edge`` is the number that the lab gave it."""
         frame = super().edge_frame()
-        numbers = pl.Series("edge", same_edges(frame["edge"].to_numpy(), self, self.whole))
+        numbers = pl.Series("edge", same_edges(frame["edge"].to_numpy(), self, self.full))
         return frame.with_columns(numbers.replace(-1, None))
 
-    # -- events as they are told ------------------------------------------------------------------------------
+    # -- events as they are seen -----------------------------------------------------------------------------
 
-    def _visible_events(self, events: Iterable[Happened], asker: Asker) -> Iterator[_Told]:
+    def _visible_events(self, events: Iterable[Event], asker: Asker) -> Iterator[Event]:
         for event in events:
             body, known = self._body(event, asker)
             if known:
-                self.told[event.seq] = None
+                self.visible[event.seq] = None
             if known or "count" in body:
                 if known:
                     body = self._numbered(body)
-                yield _Told(event.seq, event.at, event.kind, body)
+                yield Event(event.seq, event.at, event.kind, body)
 
-    def visible_body(self, event: Happened) -> dict[str, Any]:
-        """The body of an event of which the viewer is told, without what is hidden; edges have their own numbers."""
-        return VisibleBody(event.body, self.hidden, self.whole).body
+    def visible_body(self, event: Event) -> dict[str, Any]:
+        """The body of an event that the viewer sees, without what is hidden; edges have their own numbers."""
+        return VisibleBody(event.body, self.hidden, self.full).body
 
-    def _body(self, event: Happened, asker: Asker) -> tuple[dict[str, Any], bool]:
-        """The body without what is hidden, and whether the viewer is told of the event."""
-        found = VisibleBody(event.body, self.hidden, self.whole)
+    def _body(self, event: Event, asker: Asker) -> tuple[dict[str, Any], bool]:
+        """The body without what is hidden, and whether the viewer sees the event."""
+        found = VisibleBody(event.body, self.hidden, self.full)
         body, known = found.body, bool(found.seen or not found.unseen)
         if event.kind == "recall" and not event.body["ids"]:
             known = asker(event.seq) in (None, self.viewer)
@@ -188,12 +177,12 @@ class Seen(State):
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body with the numbers that its edges have here."""
         if "unlink" in body:
-            here = same_edges(np.asarray(body["unlink"], dtype=np.int64), self.whole, self)
+            here = same_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
         if "strengthen" in body:
-            told = body["strengthen"]
-            here = same_edges(np.asarray(told["edges"], dtype=np.int64), self.whole, self)
+            given = body["strengthen"]
+            here = same_edges(np.asarray(given["edges"], dtype=np.int64), self.full, self)
             kept = np.flatnonzero(here >= 0)
-            weight = [told["weight"][place] for place in kept.tolist()]
+            weight = [given["weight"][place] for place in kept.tolist()]
             body = body | {"strengthen": {"edges": here[kept].tolist(), "weight": weight}}
         return body

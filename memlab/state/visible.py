@@ -1,4 +1,4 @@
-"""An event without some memories: what another viewer is told of it.
+"""An event without some memories: what another viewer sees of it.
 
 Rows stay, so that ids do: a memory that is left out has the status "purged", its numbers and words, and no content.
 Whatever else speaks of it goes: its edges, the values that were set, its place in a list.
@@ -28,17 +28,17 @@ _SINGLE = ("memory", "summary", "edit")
 
 class VisibleBody:
     """The ``body`` of an event without the memories that are ``hidden``; ``seen`` and ``unseen`` count what it spoke
-    of. Edges are numbered as in ``whole``, the state that has seen every event.
+    of. Edges are numbered as in ``full``, the state that has seen every event.
     """
 
-    def __init__(self, body: Mapping[str, Any], hidden: Flags, whole: State) -> None:
-        self._hidden, self._whole = hidden, whole
+    def __init__(self, body: Mapping[str, Any], hidden: Flags, full: State) -> None:
+        self._hidden, self._full = hidden, full
         self.seen = self.unseen = 0
         self.body: dict[str, Any] = {}
         for name, value in body.items():
-            told = self._part(name, value, body)
-            if told is not None or value is None:
-                self.body[name] = told
+            visible = self._part(name, value, body)
+            if visible is not None or value is None:
+                self.body[name] = visible
 
     def _part(self, name: str, value: Any, body: Mapping[str, Any]) -> Any:
         if name == "columns" and "first" in body:
@@ -57,7 +57,7 @@ class VisibleBody:
             return value if not self._hidden[body["first"] - 1 : body["first"] - 1 + body["count"]].all() else None
         if name in ("mentions", "last") and "from" in body:
             ids = [id for part in self._join(body.get("join", ())) or () for id in part["source"]]
-            created = self._whole.numbers["created"].values[np.array(ids, dtype=np.int64) - 1]
+            created = self._full.numbers["created"].values[np.array(ids, dtype=np.int64) - 1]
             return len(ids) if name == "mentions" else int(created.max()) if ids else NEVER
         return value
 
@@ -94,17 +94,19 @@ class VisibleBody:
         return self._rows_of(edges, self._counted(~self._hidden[ends[0]] & ~self._hidden[ends[1]]))
 
     def _join(self, parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-        return [told for part in parts if (told := self._rows_of(part, self._sees(part["source"]))) is not None] or None
+        return [
+            visible for part in parts if (visible := self._rows_of(part, self._sees(part["source"]))) is not None
+        ] or None
 
     def _set(self, parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
         found = []
         for part in parts:
             flags = self._sees(part["ids"])
-            columns = {name: _kept(values, flags) for name, values in part["columns"].items()}
+            columns = {name: _selected(values, flags) for name, values in part["columns"].items()}
             if "superseded_by" in columns:
                 columns["superseded_by"] = self._successors(columns["superseded_by"])
             if any(flags):
-                found.append({"ids": _kept(part["ids"], flags), "columns": columns})
+                found.append({"ids": _selected(part["ids"], flags), "columns": columns})
         return found or None
 
     def _successors(self, given: Any) -> Any:
@@ -113,15 +115,15 @@ class VisibleBody:
         return None if given is None or self._hidden[int(given) - 1] else given
 
     def _unlink(self, numbers: Sequence[int]) -> list[int] | None:
-        return _kept(numbers, self._joins(numbers)) or None
+        return _selected(numbers, self._joins(numbers)) or None
 
-    def _strengthen(self, told: Mapping[str, Any]) -> dict[str, Any] | None:
-        return self._rows_of(told, self._joins(told["edges"]))
+    def _strengthen(self, strengthened: Mapping[str, Any]) -> dict[str, Any] | None:
+        return self._rows_of(strengthened, self._joins(strengthened["edges"]))
 
     def _joins(self, numbers: Sequence[int]) -> list[bool]:
         """Which of these edges join nothing that is hidden."""
         flags = np.ones(len(numbers), dtype=np.bool_)
-        for ends in self._whole.edges.ends(np.asarray(numbers, dtype=np.int64)):
+        for ends in self._full.edges.ends(np.asarray(numbers, dtype=np.int64)):
             memory = ends < len(self._hidden)
             flags &= ~memory | ~self._hidden[np.where(memory, ends, 0)]
         return self._counted(flags)
@@ -130,18 +132,18 @@ class VisibleBody:
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
         flags = (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
         keep: list[bool] = (flags[0] & flags[1]).tolist()
-        told = {name: _kept(values, keep) if name != "nodes" else values for name, values in graph.items()}
+        visible = {name: _selected(values, keep) if name != "nodes" else values for name, values in graph.items()}
         # a node that only what is hidden was joined to is not known
-        used = sorted({-end for name in ("source", "target") for end in told[name] if end < 0})
+        used = sorted({-end for name in ("source", "target") for end in visible[name] if end < 0})
         place = {old: new for new, old in enumerate(used, 1)}
         for name in ("source", "target"):
-            told[name] = [-place[-end] if end < 0 else end for end in told[name]]
-        return told | {"nodes": [graph["nodes"][old - 1] for old in used]}
+            visible[name] = [-place[-end] if end < 0 else end for end in visible[name]]
+        return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
-    def _summaries(self, told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def _summaries(self, summaries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return [
             {**one, "was": {status: self._among(ids) for status, ids in one["was"].items()}}
-            for one in told
+            for one in summaries
             if self._sees([one["summary"]])[0]
         ]
 
@@ -153,9 +155,9 @@ class VisibleBody:
         return {} if self._hidden.any() else dict(dumped)
 
     def _rows_of(self, columns: Mapping[str, Any], flags: list[bool]) -> dict[str, Any] | None:
-        return {name: _kept(values, flags) for name, values in columns.items()} if any(flags) else None
+        return {name: _selected(values, flags) for name, values in columns.items()} if any(flags) else None
 
 
-def _kept(values: Any, flags: Sequence[bool]) -> Any:
+def _selected(values: Any, flags: Sequence[bool]) -> Any:
     """Those of a column that are kept; one value for all of them stays."""
     return [value for value, keep in zip(values, flags, strict=True) if keep] if isinstance(values, list) else values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from memlab.journal import Journal, Until
+from memlab.journal import Journal, JournalView
 from memlab.storage.purging import PURGE_TIMEOUT, last_purge
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class Copy(NamedTuple):
     purge: int
 
 
-def copies(journal: Journal | Until) -> list[Copy]:
+def copies(journal: Journal | JournalView) -> list[Copy]:
     """Every copy that was noted, in the order in which they were first written."""
-    told = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
-    return [Copy(kind, Path(path), purge) for kind, path, purge in told]
+    rows = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
+    return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 
 
-def note_copy(journal: Journal | Until, kind: Kind, path: Path, *, begun: bool = False) -> None:
+def note_copy(journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False) -> None:
     """List a copy as one that is in step, or is only ``begun``. A lab that is read only lists nothing."""
     if journal.read_only or not isinstance(journal, Journal):
         return
@@ -53,14 +53,14 @@ def note_copy(journal: Journal | Until, kind: Kind, path: Path, *, begun: bool =
         _put(journal, [noted if one.path == path else one for one in known])
 
 
-def forget_copy(journal: Journal | Until, path: Path) -> None:
+def forget_copy(journal: Journal | JournalView, path: Path) -> None:
     """Take a copy that is there no more off the list."""
     left = [one for one in copies(journal) if one.path != path.absolute()]
     if isinstance(journal, Journal) and not journal.read_only and len(left) < len(copies(journal)):
         _put(journal, left)
 
 
-def unreached(journal: Journal | Until) -> list[Copy]:
+def unreached(journal: Journal | JournalView) -> list[Copy]:
     """The mirrors that are not in step with the last purge."""
     purge = last_purge(journal)
     return [one for one in copies(journal) if one.kind == "mirror" and one.purge < purge] if purge else []
@@ -69,7 +69,7 @@ def unreached(journal: Journal | Until) -> list[Copy]:
 def written(store: Store, made: Callable[[], Made], write: Callable[[Made], Given]) -> Given:
     """What ``write`` gives for what was ``made`` of the lab, so that no purge comes between the two.
 
-    Made anew if one did. A lab that is read only has no lock to hold: others may purge meanwhile.
+    Rebuilt if one did. A lab that is read only has no lock to hold: others may purge meanwhile.
     """
     while True:
         purge = last_purge(store.journal)
@@ -82,5 +82,5 @@ def written(store: Store, made: Callable[[], Made], write: Callable[[Made], Give
 
 def _put(journal: Journal, known: list[Copy]) -> None:
     with journal.write() as tx:
-        told = [(one.kind, str(one.path), one.purge) for one in known]
-        tx.meta(COPIES, msgspec.json.encode(told).decode())
+        rows = [(one.kind, str(one.path), one.purge) for one in known]
+        tx.meta(COPIES, msgspec.json.encode(rows).decode())

@@ -12,8 +12,8 @@ from memlab.clock import Micros
 from memlab.disk import sync, writing
 from memlab.errors import LabError
 from memlab.index import sweep
-from memlab.journal import Journal, Until
-from memlab.storage.backups import backups_in, places, remove_folder, write_backup
+from memlab.journal import Journal, JournalView
+from memlab.storage.backup_folders import backups_in, places, remove_folder, write_backup
 
 __all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_purge", "last_purge"]
 
@@ -34,13 +34,13 @@ _COPIES = "copies"
 """The value of ``PURGING`` once the lab's own files are done, and copies elsewhere are not."""
 
 
-def last_purge(journal: Journal | Until) -> int:
+def last_purge(journal: Journal | JournalView) -> int:
     """The event of the last purge; 0 if there was none. A state from before it holds what is gone."""
     return int(journal.meta(PURGED) or 0)
 
 
 def end_purge(journal: Journal, *, now: Micros) -> None:
-    """Remove snapshots, sealed slates, indexes and backups, and write the database anew; all but backups come again.
+    """Remove snapshots, sealed slates, indexes and backups, and rewrite the database; all but backups come again.
 
     Needs ``DERIVED`` held. In place of the backups in each folder comes one, of the lab as it is now. Raises LabBusy
     where another process is in the way, LabError where a disk refuses; then the next opening goes on with it.
@@ -70,7 +70,7 @@ def _renew(journal: Journal, place: Path, now: Micros) -> None:
             return
         raise LabError(
             f"The backups in {place} cannot be reached, and hold what was purged. Make the folder reachable, or "
-            "make it anew and empty if it is gone for good, and open the lab again."
+            "create it empty if it is gone for good, and open the lab again."
         )
     if backups_in(place):
         write_backup(journal, place, now=now, keep=1)

@@ -28,7 +28,7 @@ from memlab.errors import (
 )
 from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.interrupts import watch_interrupts
-from memlab.journal import RESTORE, Event, Journal, Mend, Transaction, Until, WriterLock
+from memlab.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
 from memlab.state import (
@@ -37,13 +37,13 @@ from memlab.state import (
     Projection,
     Snapshot,
     State,
-    as_said,
     latest_snapshot,
     load_snapshot,
     remove_snapshot,
     save_snapshot,
+    with_speaker,
 )
-from memlab.storage.backups import BACKUPS
+from memlab.storage.backup_folders import BACKUPS
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
 
 __all__ = ["Store"]
@@ -103,7 +103,7 @@ class _Contents(Contents, Protocol):
 class _Written:
     """What a write has just stored, so that it need not be read back; anything else is the journal's."""
 
-    def __init__(self, tx: Transaction, journal: Journal | Until) -> None:
+    def __init__(self, tx: Transaction, journal: Journal | JournalView) -> None:
         self._tx, self._journal = tx, journal
 
     def texts(self, ids: Sequence[int]) -> list[str]:
@@ -127,7 +127,7 @@ class Store:
 
     A write is applied to the state before it is committed, so what cannot be applied is never in the journal. While
     state and journal may differ, a mark is set; it is cleared once they are known to agree. Whoever finds it set folds
-    anew from the last point that can be trusted. So it does not matter where an interrupt or an error strikes, and a
+    again from the last point that can be trusted. So it does not matter where an interrupt or an error strikes, and a
     commit of which nobody knows whether it took place is settled by reading the journal.
     """
 
@@ -142,17 +142,19 @@ class Store:
         index: str = "annoy",
         projections: Sequence[type[Projection]] = (),
         mend: Mend | None = None,
-        until: Until | None = None,
+        view: JournalView | None = None,
     ) -> None:
         """``projections`` are kept with the state, and ``mend`` repairs events of the first format of the journal.
 
-        With ``until``, a journal of the past, nothing is opened or kept beside it.
+        With ``view``, a journal of the past, nothing is opened or kept beside it.
         """
         self.projections = tuple(projections)
         self.folder, self.embedder, self.clock = folder, embedder, clock
         self.mutex = threading.RLock()
         watch_interrupts(self)
-        self.journal: Journal | Until = Journal.open(folder, read_only=read_only, mend=mend) if until is None else until
+        self.journal: Journal | JournalView = (
+            Journal.open(folder, read_only=read_only, mend=mend) if view is None else view
+        )
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
         """State and journal may differ: a fold or a write has begun."""
@@ -177,25 +179,25 @@ class Store:
             self.journal.close()
             raise
 
-    def as_of(self, until: Until, clock: Clock) -> Store:
+    def as_of(self, view: JournalView, clock: Clock) -> Store:
         """A store of the past, on the same journal and with the same embedder."""
-        return Store(None, self.embedder, clock, projections=self.projections, until=until)
+        return Store(None, self.embedder, clock, projections=self.projections, view=view)
 
     @property
     def where(self) -> str:
-        if isinstance(self.journal, Until):
+        if isinstance(self.journal, JournalView):
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
 
     def free(self) -> None:
-        """Release the mutex if an interrupted call of this thread has left it held; the state is folded anew then."""
+        """Release the mutex if an interrupted call of this thread has left it held; the state is folded again then."""
         while self.mutex._is_owned():  # type: ignore[attr-defined]
             self._marked = True
             self.mutex.release()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded anew."""
+        """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded again."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex._is_owned()  # type: ignore[attr-defined]
         with self.mutex:
@@ -222,7 +224,7 @@ class Store:
             self._follow()
 
     def _follow(self) -> None:
-        rewritten = isinstance(self.journal, Until) and last_purge(self.journal) != self._purged
+        rewritten = isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
         if self._marked or rewritten:  # of a purge no event tells the past
             self._refold()
         if self.journal.head != self.state.seq:
@@ -251,7 +253,7 @@ class Store:
 
     def _end_purge(self) -> None:
         """Go on with a purge that another process did not live to end."""
-        if self.journal.read_only or isinstance(self.journal, Until) or not self.journal.meta(PURGING):
+        if self.journal.read_only or isinstance(self.journal, JournalView) or not self.journal.meta(PURGING):
             return
         try:
             with self.derived.held(PURGE_TIMEOUT):
@@ -272,7 +274,7 @@ class Store:
         """The writer's lock and a transaction on a state that has seen every event.
 
         What is written is applied to the state before it is committed: what cannot be applied raises, and nothing is
-        written. Where the write changes what earlier ones stored, the journal as it will be is folded anew, and
+        written. Where the write changes what earlier ones stored, the journal as it will be is folded again, and
         ``verify`` asked of the states before and after.
         """
         with self.alone():
@@ -318,7 +320,7 @@ class Store:
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
-        """What was remembered stands whether or not this can be written: a disk that refuses is told, not raised."""
+        """What was remembered is durable also if this cannot be written: an error of the disk is a DamageWarning."""
         if self.folder is not None and self.state.rows - self._snapshot_at >= after:
             try:
                 self.snapshot(timeout=0.0)
@@ -393,7 +395,7 @@ class Store:
 
     def slates(self, *, lab: Any = None) -> Slates:
         """The log of all recalls: sealed segments, and from the journal what came after them."""
-        # counted first, as others log meanwhile; what a viewer or a past is told of is less than there is
+        # counted first, as others log meanwhile; what a viewer or a past sees is less than there is
         logged = self.journal.count("recall") if isinstance(self.journal, Journal) else 0
         log = self._sealed_slates()
         if log is not None and log.faults and not self.journal.read_only:
@@ -414,7 +416,7 @@ class Store:
         return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)
 
     def _sealed_slates(self) -> SlateLog | None:
-        if self.folder is None or isinstance(self.journal, Until):
+        if self.folder is None or isinstance(self.journal, JournalView):
             return None
         return SlateLog(self.folder / "slates", lab=self.journal.identity, chain=self.journal.chain)
 
@@ -433,15 +435,15 @@ class Store:
             raise EmbedderMismatch(
                 f"{self.where} holds vectors of {self.state.embedder_name} [{self.state.fingerprint[:12]}], and was "
                 f"opened with {self.embedder.name} [{self.embedder.fingerprint[:12]}]. Open it with the embedder "
-                "that wrote it, or embed every memory anew with memlab.open(path, embedder=..., reembed=True)."
+                "that wrote it, or embed every memory again with memlab.open(path, embedder=..., reembed=True)."
             )
         with self.writing() as tx:
             count, speakers = len(self.state), self.state.names["speaker"]
             for first in range(1, count + 1, _SNAPSHOT_EVERY):
                 ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
                 texts = self.journal.texts(ids)
-                said = [as_said(text, speakers.at(id - 1)) for id, text in zip(ids, texts, strict=True)]
-                tx.vectors(first, self.embedder.fingerprint, self.embedder.encode(said))
+                texts_to_embed = [with_speaker(text, speakers.at(id - 1)) for id, text in zip(ids, texts, strict=True)]
+                tx.vectors(first, self.embedder.fingerprint, self.embedder.encode(texts_to_embed))
             tx.event("embedder", self._embedder_body(), at=self.clock())
 
     def _embedder_body(self) -> dict[str, Any]:

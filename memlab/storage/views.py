@@ -1,7 +1,7 @@
 """A lab as one viewer sees it: states without what is private to others, and a store of such, to read and not to write.
 
 One mechanism for every reader: ``seen`` gives the state that a reader reads. It is the state itself where no memory
-is hidden, and else one that is folded from the same events as the viewer is told of them, kept up from then on.
+is hidden, and else one that is folded from the same events as the viewer sees them, kept up from then on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from memlab.clock import Clock
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.index import Neighbours
-from memlab.journal import Event, Journal, Transaction, Until
+from memlab.journal import Event, Journal, JournalView, Transaction
 from memlab.slates import decode
 from memlab.state import Seen, State, hidden_from
 from memlab.storage.store import Store
@@ -29,7 +29,7 @@ _KEPT = 8
 _views: WeakKeyDictionary[State, OrderedDict[str, Seen]] = WeakKeyDictionary()
 
 
-def seen(journal: Journal | Until, state: State, viewer: str | None, *, always: bool = False) -> State:
+def seen(journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False) -> State:
     """What ``viewer`` sees of ``state``, which was folded from ``journal``; None sees all.
 
     Where no memory is hidden that is the state itself, unless ``always`` a view is made: what others asked, and found
@@ -64,7 +64,7 @@ def seen(journal: Journal | Until, state: State, viewer: str | None, *, always: 
 class _Askers:
     """As whom a logged recall was asked; None for nobody in particular."""
 
-    def __init__(self, journal: Journal | Until) -> None:
+    def __init__(self, journal: Journal | JournalView) -> None:
         self._journal = journal
 
     def __call__(self, decision: int) -> str | None:
@@ -74,12 +74,12 @@ class _Askers:
         return None
 
 
-class SeenJournal(Until):
-    """The events that a viewer is told of, and the recalls that were asked as that viewer."""
+class SeenJournal(JournalView):
+    """The events that a viewer sees, and the recalls that were asked as that viewer."""
 
     def __init__(self, store: Store, viewer: str) -> None:
         self._store, self._viewer = store, viewer
-        self._journal = store.journal._journal if isinstance(store.journal, Until) else store.journal
+        self._journal = store.journal._journal if isinstance(store.journal, JournalView) else store.journal
         self._closed = False
 
     @property
@@ -87,35 +87,35 @@ class SeenJournal(Until):
         return self._store.journal.head
 
     @property
-    def whole(self) -> Journal | Until:
+    def full(self) -> Journal | JournalView:
         """The journal with all that it holds."""
         return self._store.journal
 
     def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
-        found = self.whole.events(after, upto=upto, kinds=kinds)
+        found = self.full.events(after, upto=upto, kinds=kinds)
         state = self._state()
         if not isinstance(state, Seen):
             return found
         return (
             Event(event.seq, event.at, event.kind, state.visible_body(event))
             for event in found
-            if event.seq in state.told
+            if event.seq in state.visible
         )
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        for decision, blob in self.whole.slates(after, upto=upto):
+        for decision, blob in self.full.slates(after, upto=upto):
             if decode(blob, decision=decision).filters.get("viewer") == self._viewer:
                 yield decision, blob
 
     def texts(self, ids: Sequence[int]) -> list[str]:
-        state, texts = self._state(), self.whole.texts(ids)
+        state, texts = self._state(), self.full.texts(ids)
         hidden = isinstance(state, Seen) and state.hidden
         return (
             texts if hidden is False else ["" if hidden[id - 1] else text for id, text in zip(ids, texts, strict=True)]
         )
 
     def last_at(self, instant: int) -> int:
-        return self.whole.last_at(instant)
+        return self.full.last_at(instant)
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
@@ -156,8 +156,8 @@ class SeenStore(Store):
         with self.reading():
             pass
 
-    def as_of(self, until: Until, clock: Clock) -> Store:
-        return SeenStore(self._of.as_of(until, clock), self.viewer)
+    def as_of(self, view: JournalView, clock: Clock) -> Store:
+        return SeenStore(self._of.as_of(view, clock), self.viewer)
 
     def refresh_index(self) -> None:
         self._of.refresh_index()

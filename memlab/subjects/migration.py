@@ -14,7 +14,7 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.schema import MEMORY
 from memlab.state import PLACEHOLDER, entity_key
-from memlab.subjects.purge.decisions import BY_HAND
+from memlab.subjects.purge.planning import BY_HAND
 
 __all__ = ["mended", "mending"]
 
@@ -64,11 +64,11 @@ def mended(event: Event) -> dict[str, Any] | None:
         body |= _declared(event, body)
     if "clusters" in body:
         body["clusters"] = [
-            {**told, "name": _called(told["name"], event, told["id"])} if "name" in told else told
-            for told in body["clusters"]
+            {**cluster, "name": _called(cluster["name"], event, cluster["id"])} if "name" in cluster else cluster
+            for cluster in body["clusters"]
         ]
     if "registers" in body:
-        body["registers"] = {name: _MEND.get(name, _whole)(one, event) for name, one in body["registers"].items()}
+        body["registers"] = {name: _MEND.get(name, _unchanged)(one, event) for name, one in body["registers"].items()}
     return None if body == event.body else body
 
 
@@ -78,7 +78,7 @@ def _declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
     for place, field in enumerate(field for field in BY_HAND[event.kind] if field in body and field != "aliases"):
         if not _is_name(body[field]):
-            body[field] = _told(event, field, body) or _called("", event, place)
+            body[field] = _name_in_event(event, field, body) or _called("", event, place)
     if event.kind == "merge-entity" and entity_key(body["entity"]) == entity_key(body["into"]):
         body["entity"] = _called("", event, 2)  # both were cut to the same rest
     return body
@@ -98,14 +98,14 @@ def _centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
     return {**dumped, "clusters": [[id, _called(name, event, id), *rest] for id, name, *rest in dumped["clusters"]]}
 
 
-def _whole(dumped: Any, event: Event) -> Any:
+def _unchanged(dumped: Any, event: Event) -> Any:
     return dumped
 
 
 _MEND: dict[str, Callable[[Any, Event], Any]] = {"entities": _entities, "clusters": _centroids}
 
 
-def _told(event: Event, field: str, body: dict[str, Any]) -> str | None:
+def _name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None:
     """The name as other parts of its event have it: who gained the facts, else the first of the other names."""
     if event.kind == "entity" and body["aliases"]:
         return str(body["aliases"].pop(0))

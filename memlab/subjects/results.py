@@ -74,10 +74,10 @@ class Memory:
         return printable(f"<Memory {self.id}, {self.kind}, {self.status}: {clip(self.text, 80)!r}>")
 
     def _repr_html_(self) -> str:
-        told = {name: value for name, value in vars(self).items() if value is not None and value != ()}
-        del told["id"], told["text"]
-        told |= {"tags": ", ".join(self.tags)} if self.tags else {}
-        rows = [(name, f"{value:%Y-%m-%d %H:%M} UTC" if name == "created" else value) for name, value in told.items()]
+        fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
+        del fields["id"], fields["text"]
+        fields |= {"tags": ", ".join(self.tags)} if self.tags else {}
+        rows = [(name, f"{value:%Y-%m-%d %H:%M} UTC" if name == "created" else value) for name, value in fields.items()]
         return table(f"Memory {self.id}: {self.text}", ("", ""), rows)
 
     @property
@@ -89,8 +89,8 @@ class Memory:
         """
         from memlab.language import write_call
 
-        told = {name: value for name, value in vars(self).items() if value is not None and value != ()}
-        return write_call("memory", told | {"created": self.created.isoformat()})
+        fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
+        return write_call("memory", fields | {"created": self.created.isoformat()})
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class Feedback:
     agent: str | None = None
 
     def __repr__(self) -> str:
-        told = {"reward": self.reward, "rating": self.rating, "agent": self.agent}
-        more = "".join(f", {name} {value}" for name, value in told.items() if value is not None)
+        fields = {"reward": self.reward, "rating": self.rating, "agent": self.agent}
+        more = "".join(f", {name} {value}" for name, value in fields.items() if value is not None)
         place = "no recall" if self.decision is None else f"recall {self.decision}"
         outcome = "judged" if self.outcome is None else self.outcome
         return printable(f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>")
@@ -136,12 +136,12 @@ class Remembered(Sequence[Memory]):
         waits: bool = False,
     ) -> None:
         self._get, self._frame, self._linked, self._waits = get, frame, linked, waits
-        self._stands: Sequence[int] = ids if linked is None else linked.stands
+        self._standing: Sequence[int] = ids if linked is None else linked.standing
         self.ids = ids
         self.redacted = redacted
 
     def __len__(self) -> int:
-        return len(self._stands)
+        return len(self._standing)
 
     @overload
     def __getitem__(self, index: int) -> Memory: ...
@@ -150,11 +150,11 @@ class Remembered(Sequence[Memory]):
     @checked
     def __getitem__(self, index: int | slice) -> Memory | list[Memory]:
         if isinstance(index, slice):
-            return [self._get(id) for id in self._stands[index]]
-        return self._get(item(self._stands, index, "memory of this call"))
+            return [self._get(id) for id in self._standing[index]]
+        return self._get(item(self._standing, index, "memory of this call"))
 
     def __iter__(self) -> Iterator[Memory]:
-        return (self._get(id) for id in self._stands)
+        return (self._get(id) for id in self._standing)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -164,7 +164,7 @@ class Remembered(Sequence[Memory]):
     @property
     def standing(self) -> tuple[int, ...]:
         """For each memory that was given the id of what stands for it: its own, or an older one's."""
-        return tuple(self._stands)
+        return tuple(self._standing)
 
     @property
     def outcomes(self) -> pl.DataFrame:
@@ -182,11 +182,11 @@ class Remembered(Sequence[Memory]):
 
     def __repr__(self) -> str:
         span = f" (ids {self.ids.start}-{self.ids.stop - 1})" if self.ids else ""
-        told = f"<Remembered {len(self):,} memories{span}"
+        text = f"<Remembered {len(self):,} memories{span}"
         for word, count in self._counts().items():
-            told += f", {count:,} {word}"
-        told += f", {len(self.redacted)} secrets redacted" if self.redacted else ""
-        return f"{told}{', to be linked' if self._waits else ''}>"
+            text += f", {count:,} {word}"
+        text += f", {len(self.redacted)} secrets redacted" if self.redacted else ""
+        return f"{text}{', to be linked' if self._waits else ''}>"
 
     def _counts(self) -> dict[str, int]:
         if self._linked is None:

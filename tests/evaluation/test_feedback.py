@@ -22,7 +22,7 @@ DECISIONS = pl.DataFrame({"decision": [1, 2, 3], "at": [day(0), day(5), day(9)]}
 EXPOSURES = pl.DataFrame({"decision": [1, 1, 2, 3], "memory_id": [7, 8, 7, 9]})
 
 
-def told(*rows):
+def judgements(*rows):
     return pl.DataFrame(
         rows,
         schema={
@@ -37,7 +37,7 @@ def told(*rows):
 
 
 def answers(*rows, horizon=None, reward_range=(0.0, 1.0)):
-    return read_answers(told(*rows), EXPOSURES, DECISIONS, horizon=horizon, reward_range=reward_range)
+    return read_answers(judgements(*rows), EXPOSURES, DECISIONS, horizon=horizon, reward_range=reward_range)
 
 
 def rewards(found):
@@ -65,7 +65,7 @@ def test_other_horizons_are_refused(span):
 
 @given(st.integers(1, 20))
 def test_a_window_is_closed_when_the_log_has_outlived_it(days):
-    feedback = told((1, 7, 1.0, None, day(12)))
+    feedback = judgements((1, 7, 1.0, None, day(12)))
     horizon = horizon_micros(f"{days}d")
     expected = [number + days <= 12 for number in (0, 5, 9)]
     if any(expected):
@@ -76,15 +76,15 @@ def test_a_window_is_closed_when_the_log_has_outlived_it(days):
 
 
 def test_the_last_recall_ends_a_log_without_feedback():
-    assert closed(DECISIONS, told(), horizon_micros("4d")).to_list() == [True, True, False]
+    assert closed(DECISIONS, judgements(), horizon_micros("4d")).to_list() == [True, True, False]
 
 
 def test_a_horizon_needs_times():
     gaps = DECISIONS.with_columns(at=pl.when(pl.col("decision") > 1).then("at"))
     with pytest.raises(InputError, match="column at of decisions has gaps"):
-        closed(gaps, told(), 1)
+        closed(gaps, judgements(), 1)
     with pytest.raises(InputError, match="column at of feedback has gaps"):
-        closed(DECISIONS, told((1, 7, 1.0, None, None)), 1)
+        closed(DECISIONS, judgements((1, 7, 1.0, None, None)), 1)
 
 
 def test_what_came_after_the_horizon_is_left_out_and_said():
@@ -114,7 +114,7 @@ def test_a_repeat_counts_once_and_a_change_of_mind_counts_last():
     assert rewards(found) == {(1, 7): 1.0, (1, 8): 0.5}
     assert found.notes == (
         "2 feedbacks repeat one about the same item of the same recall: counted once; "
-        "1 items were told otherwise later: the last counts.",
+        "1 items were judged otherwise later: the last counts.",
     )
 
 

@@ -150,6 +150,21 @@ def test_a_reason_that_policies_share_is_told_once():
     assert "60 recalls in 1 cluster;" in repr(ev)
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_line_is_wider_than_the_terminal(width):
+    relevance = pl.Series((WORLD.truth.ravel() > 0.7).astype(int))
+    labels = WORLD.frames()["candidates"].select("decision", "memory_id").with_columns(relevance=relevance)
+    for given in ({"baseline": "good"}, {"labels": labels}):
+        found = evaluate(WORLD.slates(), ["good", "noise", "far"], **given)
+        lines = found.text(width).splitlines()
+        assert max(map(len, lines)) <= width
+        head = next(line.split() for line in lines if line.startswith("policy"))
+        assert head[:2] == ["policy", "value"]
+        assert head[-1] == "verdict"
+        full = next(line.split() for line in repr(found).splitlines() if line.startswith("policy"))
+        assert set(head) < set(full)
+
+
 def test_stars_mark_what_is_significant():
     ev = evaluate(World(clusters=40, recalls=50).slates(), ["good"])
     assert "**" in repr(ev).splitlines()[4]

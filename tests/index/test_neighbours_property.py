@@ -124,7 +124,7 @@ class World:
             assert found.tolist() == best.tolist()
         else:
             assert set(best[best >= len(base)].tolist()) <= set(found.tolist())
-            assert self.vectors.digest(len(base), anew=True) == base.header.vectors
+            assert self.vectors.digest(len(base), rehash=True) == base.header.vectors
 
 
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])

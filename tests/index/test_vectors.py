@@ -177,7 +177,7 @@ class TestPrefixes:
         assert stored(matrix.reshape(-1, 2)).digest(8192) != one.digest(4096)
         one.save(tmp_path / "vectors")
         loaded = Vectors.load(tmp_path / "vectors")
-        assert loaded.digest(12288) == loaded.digest(12288, anew=True) == one.digest(12288)
+        assert loaded.digest(12288) == loaded.digest(12288, rehash=True) == one.digest(12288)
         for rows in (1, -4096, 16384):
             with pytest.raises(InputError, match="whole blocks"):
                 one.digest(rows)
@@ -195,7 +195,7 @@ class TestPrefixes:
         assert (first.take() == np.concatenate([matrix[:8_192], -matrix[:5_000]])).all()
         assert (vectors.take() == np.concatenate([matrix, matrix[:100]])).all()
         assert first.digest(12_288) != vectors.prefix(8_192).digest(8_192)
-        assert vectors.digest(8_192) == vectors.digest(8_192, anew=True)
+        assert vectors.digest(8_192) == vectors.digest(8_192, rehash=True)
 
     @pytest.mark.parametrize("late", [0, 10])
     def test_a_spooled_copy_holds_at_least_these_rows_and_outlives_the_file(self, tmp_path, late):
@@ -206,9 +206,9 @@ class TestPrefixes:
         vectors.prefix(4_096 if not late else 5_000 + late).spool(tmp_path / "spool")
         assert (tmp_path / "spool").samefile(tmp_path / "vectors") == (not late)
         (tmp_path / "vectors").unlink()
-        assert Vectors.load(tmp_path / "spool").digest(4_096, anew=True) == vectors.digest(4_096)
+        assert Vectors.load(tmp_path / "spool").digest(4_096, rehash=True) == vectors.digest(4_096)
         vectors.prefix(4_096).spool(tmp_path / "again")  # the mapped file has no name any more
-        assert Vectors.load(tmp_path / "again").digest(4_096, anew=True) == vectors.digest(4_096)
+        assert Vectors.load(tmp_path / "again").digest(4_096, rehash=True) == vectors.digest(4_096)
 
 
 @pytest.mark.parametrize("dim", [256, 1040, 1041, 3072])

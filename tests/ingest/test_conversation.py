@@ -22,7 +22,7 @@ TALK = Conversation(
 
 
 def test_a_picture_is_remembered_by_what_it_shows():
-    assert [turn.said for turn in TALK.turns] == [
+    assert [turn.content for turn in TALK.turns] == [
         "The ferry leaves at noon.",
         "[image: a harbour at dawn]",
         "",

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 import memlab
 from memlab.errors import DamagedLab
-from memlab.journal import Journal, whole
+from memlab.journal import Journal, is_complete
 from tests.journal.formats import as_format_1
 
 
@@ -65,7 +65,7 @@ def test_it_is_done_once_and_by_one_process(folder):
     with Journal.open(folder) as one, Journal.open(folder) as other:
         assert one.identity == other.identity
         assert one.chain(one.head) == other.chain(other.head)
-    assert whole(folder)
+    assert is_complete(folder)
 
 
 def test_a_format_that_the_tables_do_not_have_is_damage(folder):

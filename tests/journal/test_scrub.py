@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, ReadOnlyLab
-from memlab.journal import Journal, Scrub, copied, whole
+from memlab.journal import Journal, Scrub, copied, is_complete
 from memlab.privacy import Screened
 
 SECRET = "quokkas in the shed"
@@ -59,7 +59,7 @@ def test_bytes_stay_until_they_are_expunged(path: Path) -> None:
         assert holds(path) == []
         assert (path / "journal.db-wal").stat().st_size == 0
     assert holds(path) == []
-    assert whole(path)
+    assert is_complete(path)
 
 
 def test_vectors_of_every_embedder_go_and_blocks_stay_whole(path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_copy_holds_what_the_journal_did_at_one_moment(path: Path, tmp_path: P
             assert (copy.meta("kept"), copy.meta("own")) == ("1", None)
             with copy.write() as tx:
                 tx.event("its own way", {}, at=3)
-    assert whole(tmp_path / "copy")
+    assert is_complete(tmp_path / "copy")
 
 
 def test_a_journal_in_memory_is_copied_to_disk(tmp_path: Path) -> None:
@@ -138,6 +138,6 @@ def test_damage_is_noticed_by_copying(path: Path, tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[40960:45056] = b"\x07" * 4096
     file.write_bytes(data)
-    assert not whole(path)
+    assert not is_complete(path)
     with Journal.open(path) as journal, pytest.raises(DamagedLab):
         copied(journal, tmp_path / "copy")

@@ -32,7 +32,7 @@ def marked(found: PolicyError) -> str:
 
 
 NAMES = [
-    ("(fn [similarty] similarty)", "similarty is no input of recall-score. Did you mean similarity?", "similarty"),
+    ("(fn [similarty] similarty)", "Unknown input similarty of recall-score. Did you mean similarity?", "similarty"),
     ("(fn [similarity] recency)", "recency is a feature, but no argument", "recency"),
     ("(fn [similarity] (+ similarity recensy))", 'Nothing is called "recensy" here. Did you mean recency?', "recensy"),
     ("(fn [similarity] (squrt similarity))", 'no function "squrt". Did you mean sqrt', "squrt"),

@@ -140,7 +140,7 @@ def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
     with disk() as lab:
         lab.remember("one")
         with lab.io.mirror(tmp_path / "copy", every=0.01) as mirror:
-            assert mirror.running
+            assert mirror.active
             lab.remember("two")
             for _ in range(500):
                 if len(mirror) == 2:
@@ -148,14 +148,14 @@ def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
                 time.sleep(0.01)
             assert len(mirror) == 2
             assert mirror.problem is None
-        assert not mirror.running
+        assert not mirror.active
         kept = lab.io.mirror(tmp_path / "copy", every=0.01)
     # The lab is closed, and the thread has nothing to read any more.
     for _ in range(500):
-        if not kept.running:
+        if not kept.active:
             break
         time.sleep(0.01)
-    assert not kept.running
+    assert not kept.active
     assert kept.update() == 0
     with disk() as lab, pytest.raises(memlab.InputError, match="every is a number above 0"):
         lab.io.mirror(tmp_path / "x", every=0)

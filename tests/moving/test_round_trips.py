@@ -55,7 +55,7 @@ def test_a_bundle_is_what_was_written(kind, trigrams, life):
             told = bundle_of(state, lab=lab_id(lab.store.journal), now=clock())
         assert read.memories.equals(told.memories)
         assert read.edges.equals(told.edges)
-        assert (read.lab, read.whole, read.exported) == (told.lab, True, clock())
+        assert (read.lab, read.complete, read.exported) == (told.lab, True, clock())
 
 
 @given(life=lives())

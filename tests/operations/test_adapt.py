@@ -39,7 +39,7 @@ def test_a_log_that_is_too_small_changes_nothing_and_says_so(agent, clock):
     before = agent.pack.hash
     adapted = adapt(agent)
     assert (adapted.action, adapted.judged) == ("kept", 0)
-    assert "0 recalls were judged, and 20 are the least" in adapted.reason
+    assert "0 recalls were judged, and 20 is the minimum" in adapted.reason
     live(agent, clock, 10)
     assert adapt(agent).action == "kept"
     assert agent.pack.hash == before

@@ -81,7 +81,7 @@ MISTAKES = [
     ("(set-policy-fn recal-score (fn [] 1))", PolicyNameError, 1, 16, "Did you mean recall-score"),
     ("(set-policy-fn decay (fn [sucess] 1))", PolicyNameError, 1, 22, "Did you mean success"),
     ('(set-policy-fn decay "(fn [success] \\"a\\")")', PolicyTypeError, 1, 22, "The policy half-life does not hold"),
-    ("(set-policy-fn decay (defpolicy explore [access] access))", PolicyNameError, 1, 22, "is no input|explore"),
+    ("(set-policy-fn decay (defpolicy explore [access] access))", PolicyNameError, 1, 22, "Unknown input|explore"),
     ("(set-policy-fn decay 7)", PolicyTypeError, 1, 22, "a policy such as"),
     ("(trace 1 11)", PolicyTypeError, 1, 10, "depth lies in 1..10"),
     ("(activate [])", PolicyTypeError, 1, 11, "an id or a list"),

@@ -52,7 +52,7 @@ def test_a_day_in_operations(agent):
     assert joined.select("source", "target", "relation", "weight").row(0) == (1, 2, "contradicts", 0.5)
     assert ran[3].value.ids == (1, 2)
     assert ran[3].rows[0]["text"] == first["text"]
-    assert ran[9].said.startswith("2 memories")
+    assert ran[9].result.startswith("2 memories")
     # A[2] = 1 * .5 * .5, and A[1] = 1 + .25 * .5 * .5 one step later, the tag aside.
     received = {(row["kind"], row["id"]): row["activation"] for row in ran[11].rows}
     assert received["memory", 2] > 0.25
@@ -115,7 +115,7 @@ def test_consolidation_counts_what_it_takes_in(agent, clock):
         agent.operations.run("(consolidate)", fuel=Fuel(memories=1))
     ran = agent.operations.run("(consolidate)")
     assert ran.touched == agent.memories.filter(agent.memories["status"] == "consolidated").height > 1
-    assert ran[0].said == f"{ran.touched} memories became {len(ran[0].value)} summaries"
+    assert ran[0].result == f"{ran.touched} memories became {len(ran[0].value)} summaries"
 
 
 class TestDecay:

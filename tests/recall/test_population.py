@@ -55,7 +55,7 @@ def happen(lab, kind, what):
             getattr(lab, kind)(memory)
 
 
-def told(state, population):
+def content_of(state, population):
     lengths = population.lengths(state, state.words)
     return {
         "mask": None if population.mask is None else population.mask.tolist(),
@@ -82,7 +82,7 @@ def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
         state = lab.store.state
         for kind, what in [*story, *(("ask", number) for number in range(len(FILTERS)))]:
             if kind == "ask":
-                assert told(state, asked(kept, state, **FILTERS[what])) == told(
+                assert content_of(state, asked(kept, state, **FILTERS[what])) == content_of(
                     state, asked(Populations(), state, **FILTERS[what])
                 )
             else:

@@ -3,7 +3,7 @@
 import pytest
 
 from memlab.errors import DatasetError
-from memlab.simulation import Asked, Said, User, from_conversations, live
+from memlab.simulation import MessageEvent, QuestionEvent, User, from_conversations, live
 
 TURNS = {
     "talk": [
@@ -31,7 +31,7 @@ QUESTIONS = {
 
 def test_evidence_becomes_utility():
     script = from_conversations(TURNS, QUESTIONS)
-    asked = [event for event in script.events() if isinstance(event, Asked)]
+    asked = [event for event in script.events() if isinstance(event, QuestionEvent)]
     assert [one.text for one in asked] == [
         QUESTIONS["talk"][1]["text"],
         QUESTIONS["talk"][0]["text"],
@@ -44,11 +44,11 @@ def test_evidence_becomes_utility():
 
 def test_fractional_utilities_make_a_value_the_recall():
     script = from_conversations(TURNS, QUESTIONS, fractional=True)
-    assert all(sum(one.useful.values()) == 1 for one in script.events() if isinstance(one, Asked))
+    assert all(sum(one.useful.values()) == 1 for one in script.events() if isinstance(one, QuestionEvent))
 
 
 def test_refs_of_two_conversations_do_not_mix():
-    said = [event for event in from_conversations(TURNS, QUESTIONS).events() if isinstance(event, Said)]
+    said = [event for event in from_conversations(TURNS, QUESTIONS).events() if isinstance(event, MessageEvent)]
     assert len({one.ref for one in said}) == 4
 
 

@@ -12,7 +12,7 @@ from lives import SINGLE, small
 
 import memlab
 from memlab.errors import InputError, UnknownName
-from memlab.simulation import FRESH, HABIT, WORLDS, Phase, Said, World, live
+from memlab.simulation import FRESH, HABIT, WORLDS, MessageEvent, Phase, World, live
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
@@ -28,9 +28,9 @@ def other():
         yield life
 
 
-def told(life):
+def feedback_of(life):
     """Every feedback by question and memory."""
-    number = {decision: asked.number for decision, asked in life.asked.items()}
+    number = {decision: asked.number for decision, asked in life.questions.items()}
     frame = life.slates.feedback.collect()
     rows = frame.select("decision", "memory_id", "outcome", "at").iter_rows()
     return {(number[decision], memory): (outcome, at) for decision, memory, outcome, at in rows}
@@ -40,20 +40,20 @@ def told(life):
 def test_every_world_can_be_lived(name):
     world = small(name, days=6)
     with live(world) as life:
-        said = [event for event in world.events() if isinstance(event, Said)]
+        said = [event for event in world.events() if isinstance(event, MessageEvent)]
         assert len(life.lab) == len(said)
-        assert len(life.asked) == life.slates.decisions.collect().height == len(world.events()) - len(said)
+        assert len(life.questions) == life.slates.decisions.collect().height == len(world.events()) - len(said)
         assert life.worth.height == life.slates.candidates.collect().height
         assert life.worth["utility"].is_between(0, 1).all()
         assert np.isfinite(life.truth("memlab"))
 
 
 def test_the_truth_does_not_depend_on_the_pack(fortnight, other):
-    one, two = ([(a.at, a.number, a.text, a.useful) for a in life.asked.values()] for life in (fortnight, other))
+    one, two = ([(a.at, a.number, a.text, a.useful) for a in life.questions.values()] for life in (fortnight, other))
     assert one == two
 
     def worth(life):
-        number = {decision: asked.number for decision, asked in life.asked.items()}
+        number = {decision: asked.number for decision, asked in life.questions.items()}
         frame = life.worth.with_columns(pl.col("decision").replace_strict(number))
         return {(row[0], row[1]): row[2] for row in frame.select("decision", "memory_id", "utility").iter_rows()}
 
@@ -67,7 +67,7 @@ def test_the_truth_does_not_depend_on_the_pack(fortnight, other):
 
 def test_an_item_gets_the_same_feedback_whoever_shows_it(fortnight, other):
     """Feedback depends on the question and the memory: neither on rank nor on pack."""
-    one, two = told(fortnight), told(other)
+    one, two = feedback_of(fortnight), feedback_of(other)
     both = one.keys() & two.keys()
     assert len(both) > 20
     assert all(one[key] == two[key] for key in both)
@@ -93,10 +93,12 @@ def test_the_truth_of_the_pack_that_logged_is_what_its_head_was_worth(fortnight)
     head = fortnight.slates.exposures.filter(pl.col("position") <= 5).select("decision", "memory_id").collect()
     worth = head.join(fortnight.worth, on=["decision", "memory_id"])
     for of in ("reward", "utility"):
-        expected = worth[of].sum() / len(fortnight.asked)
+        expected = worth[of].sum() / len(fortnight.questions)
         for how in ("auto", "rescore", "recall"):
             assert fortnight.truth(SINGLE, of=of, how=how) == pytest.approx(expected, abs=1e-12)
-    assert fortnight.truth(pl.col("score")) == pytest.approx(worth["reward"].sum() / len(fortnight.asked), abs=1e-12)
+    assert fortnight.truth(pl.col("score")) == pytest.approx(
+        worth["reward"].sum() / len(fortnight.questions), abs=1e-12
+    )
 
 
 def test_a_pack_whose_features_were_not_logged_is_recalled_again(fortnight):
@@ -161,7 +163,7 @@ def test_the_refused_log_leaves_nothing_to_chance():
 
 def test_a_life_on_disk_is_the_same_life(tmp_path, fortnight):
     with live(small("differs"), pack=SINGLE, path=tmp_path / "agent.memlab") as life:
-        assert told(life) == told(fortnight)
+        assert feedback_of(life) == feedback_of(fortnight)
         assert life.truth("companion") == fortnight.truth("companion")
     with pytest.raises(InputError, match="already holds"):
         live(small("differs"), pack=SINGLE, path=tmp_path / "agent.memlab")
@@ -169,9 +171,9 @@ def test_a_life_on_disk_is_the_same_life(tmp_path, fortnight):
 
 def test_a_world_without_questions_is_no_life():
     with pytest.raises(InputError, match="nothing is asked"):
-        live(World("mute", days=2, projects=1, asked_per_day=0))
+        live(World("mute", days=2, projects=1, questions_per_day=0))
     with pytest.raises(InputError, match="nothing is asked"):
-        live(World("mute", days=2, projects=1, phases=(Phase(asked=0),)))
+        live(World("mute", days=2, projects=1, phases=(Phase(questions=0),)))
 
 
 def test_wrong_choices_are_named(fortnight):

@@ -70,7 +70,7 @@ def test_the_logged_probabilities_are_kept_unless_others_are_given(fortnight):
     redrawn = pools.redraw(3).candidates.select(*key, "propensity").collect()
     assert redrawn.sort(key).equals(logged.sort(key))
     shown = pools.redraw(3).exposures.collect()
-    assert shown.filter("probe").height == pytest.approx(0.9 * len(fortnight.asked), rel=0.1)
+    assert shown.filter("probe").height == pytest.approx(0.9 * len(fortnight.questions), rel=0.1)
 
 
 def test_several_probes_have_no_probabilities_of_their_own():

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lives import small
 
 from memlab.errors import InputError
-from memlab.simulation import HABIT, WORLDS, Asked, Phase, Said, User, World
-from memlab.simulation._words import ASPECTS, named
+from memlab.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
+from memlab.simulation._vocabulary import ASPECTS, named
 
 
 def bytes_of(world):
@@ -23,7 +23,9 @@ def bytes_of(world):
 
 def split(world):
     events = world.events()
-    return [one for one in events if isinstance(one, Said)], [one for one in events if isinstance(one, Asked)]
+    return [one for one in events if isinstance(one, MessageEvent)], [
+        one for one in events if isinstance(one, QuestionEvent)
+    ]
 
 
 tiny = st.builds(
@@ -35,8 +37,8 @@ tiny = st.builds(
     people=st.integers(0, 3),
     aspects=st.integers(1, 6),
     tastes=st.integers(0, 4),
-    said_per_day=st.floats(1, 15),
-    asked_per_day=st.floats(1, 8),
+    messages_per_day=st.floats(1, 15),
+    questions_per_day=st.floats(1, 8),
     phases=st.builds(lambda days: (Phase(0.5, change_days=days), Phase(1.0)), st.floats(1.5, 60)),
     grading=st.sampled_from(["facts", "alike"]),
 )
@@ -74,7 +76,7 @@ def test_neither_the_pack_nor_the_feedback_changes_what_happens(change):
 
 def test_each_concern_has_its_own_chance():
     """More talk beside the point leaves the questions, their times and what they mean as they are."""
-    quiet, loud = (split(small("differs", said_per_day=said)) for said in (12, 40))
+    quiet, loud = (split(small("differs", messages_per_day=said)) for said in (12, 40))
     assert len(loud[0]) > 2 * len(quiet[0])
     assert [(one.at, one.text, one.project) for one in quiet[1]] == [(one.at, one.text, one.project) for one in loud[1]]
     for said_quiet, said_loud, question, same in zip([quiet[0]], [loud[0]], quiet[1], loud[1], strict=False):
@@ -103,7 +105,7 @@ def test_the_truth_is_made_of_what_was_said_before(world):
 
 def test_what_is_useful_agrees_on_the_value_and_what_is_stale_is_worth_nothing():
     """With plain statements alone, all that is useful for a question states one value of the same thing."""
-    world = small("differs", people=0, tastes=0, replies=0.0, reasons=0.0, about=(1, 0, 0), said_per_day=0, days=60)
+    world = small("differs", people=0, tastes=0, replies=0.0, reasons=0.0, about=(1, 0, 0), messages_per_day=0, days=60)
     said, asked = split(world)
     text = {one.ref: one.text.lower() for one in said}
     values = {value.lower() for aspect in ASPECTS for value in aspect.values}
@@ -133,7 +135,7 @@ def test_later_statements_are_worth_more_than_their_repetitions():
 
 def test_projects_start_in_their_own_time_and_never_share_a_name():
     assert len(set(named(("Ida", "Bo"), 7, "person"))) == 7
-    said, _ = split(World("many", days=3, projects=70, aspects=1, tastes=0, people=0, said_per_day=100))
+    said, _ = split(World("many", days=3, projects=70, aspects=1, tastes=0, people=0, messages_per_day=100))
     assert len({one.project for one in said}) == 70
 
 

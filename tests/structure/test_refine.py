@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError
 from memlab.subjects.clusters.directions import directions
+from memlab.subjects.clusters.finding import assign, clusters
 from memlab.subjects.clusters.refining import refine
-from memlab.subjects.clusters.searching import assign, clusters
 
 
 @pytest.fixture(scope="module")

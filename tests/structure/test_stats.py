@@ -8,7 +8,7 @@ import pytest
 
 import memlab
 from memlab.policies import load_pack
-from memlab.subjects.clusters.searching import assign
+from memlab.subjects.clusters.finding import assign
 from memlab.subjects.structure import Stats, stats
 
 STATS = importlib.import_module("memlab.subjects.structure._stats")  # the package has a function of this name

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from memlab.errors import DamagedLab, InputError
 from memlab.subjects.clusters.directions import directions
-from memlab.subjects.clusters.searching import Clusters, assign, by_size, clusters, natural_size
+from memlab.subjects.clusters.finding import Clusters, assign, by_size, clusters, natural_size
 
 
 def brute(found, vectors):

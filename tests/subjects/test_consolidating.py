@@ -13,8 +13,8 @@ import memlab
 from memlab.errors import InputError
 from memlab.policies import load_pack
 from memlab.state import latest_snapshot, load_snapshot, save_snapshot
-from memlab.subjects.consolidation.decisions import candidates, groups, summaries_of
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
+from memlab.subjects.consolidation.grouping import candidates, groups, summaries_of
 from memlab.subjects.projections import PROJECTIONS, new_state
 
 DAY = 86_400_000_000
@@ -49,7 +49,7 @@ def rows(count=10, **fields):
     ]
 
 
-def told(lab):
+def content_of(lab):
     """The memories but for the instant of their last change, and the edges."""
     return lab.memories.drop("changed"), lab.edges
 
@@ -245,11 +245,11 @@ class TestASummary:
 
 class TestTheWayBack:
     def test_is_what_was_before(self, old):
-        before = told(old)
+        before = content_of(old)
         made = old.consolidation.run()
         for id in made.ids:
             old.consolidation.undo(id)
-        after = told(old)
+        after = content_of(old)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
         assert {old[id].status for id in made.ids} == {"forgotten"}
@@ -259,11 +259,11 @@ class TestTheWayBack:
         lab.use('(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")')
         clock.advance(days=100)
         lab.clusters.find()
-        before = told(lab)
+        before = content_of(lab)
         made = lab.consolidation.run()
         for id in reversed(made.ids):
             lab.consolidation.undo(id)
-        after = told(lab)
+        after = content_of(lab)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
 
@@ -337,12 +337,12 @@ class TestOnceAndWhole:
                 raise RuntimeError("no model")
             return "fine"
 
-        before, head = told(old), old.store.journal.head
+        before, head = content_of(old), old.store.journal.head
         with pytest.raises(memlab.InputError, match="raised RuntimeError: no model") as raised:
             old.consolidation.run(summarise=fails)
         assert isinstance(raised.value.__cause__, RuntimeError)
         assert old.store.journal.head == head
-        assert told(old)[0].equals(before[0])
+        assert content_of(old)[0].equals(before[0])
 
     def test_what_happens_while_a_summary_is_written_counts(self, old):
         """Another process forgets a member while the caller's model thinks."""
@@ -424,14 +424,14 @@ class TestCommunities:
         return lab
 
     def test_each_becomes_one_and_is_found_again(self, linked):
-        before = told(linked)
+        before = content_of(linked)
         made = linked.consolidation.run(by="communities")
         assert made.frame["members"].to_list() == [list(range(1, 8)), list(range(8, 15))]
         assert made.frame["of"].str.starts_with("community ").all()
         assert not linked.consolidation.run(by="communities")
         for id in made.ids:
             linked.consolidation.undo(id)
-        after = told(linked)
+        after = content_of(linked)
         assert after[0].head(14).equals(before[0])
         assert after[1].equals(before[1])
 
@@ -541,7 +541,7 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
         for id in data.draw(st.lists(st.integers(1, len(kinds)), unique=True, max_size=5)):
             lab.forget(id)
         lab.clusters.find(min_size=2)
-        before = told(lab)
+        before = content_of(lab)
         made = lab.consolidation.run(keep=data.draw(st.integers(0, 2)))
         status = dict(lab.memories.select("id", "status").iter_rows())
         was = dict(before[0].select("id", "status").iter_rows())
@@ -552,6 +552,6 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
         assert not lab.consolidation.run(keep=2), "what is left is too few of a kind"
         for id in data.draw(st.permutations(made.ids)):
             lab.consolidation.undo(id)
-        after = told(lab)
+        after = content_of(lab)
         assert after[0].head(len(kinds)).equals(before[0])
         assert after[1].equals(before[1])

@@ -8,9 +8,9 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.schema import RECALLABLE, STATUSES
-from memlab.subjects.corrections.decisions import in_place_of, joined_by_succession, restored, statuses_of, without_use
+from memlab.subjects.corrections.editing import in_place_of, joined_by_succession, restored, statuses_of, without_use
 from memlab.subjects.projections import new_state
-from memlab.subjects.purge.decisions import Cut, PurgePlan, plan_purge, purging
+from memlab.subjects.purge.planning import Cut, PurgePlan, plan_purge, purging
 from memlab.subjects.purge.rewriting import redact_event
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from memlab.journal import Event
 from memlab.state import PLACEHOLDER, join_of, values_of
-from memlab.subjects.entities.decisions import entities_of
+from memlab.subjects.entities.merging import entities_of
 from memlab.subjects.migration import mended
 from memlab.subjects.projections import new_state
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlab.subjects.linking.negation import Said, difference
+from memlab.subjects.linking.negation import Statement, difference
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def test_what_changed_keeps_what_denies(old, new, told):
     ],
 )
 def test_things_told_apart_by_a_name_of_one_letter_a_number_or_a_day(one, other):
-    assert Said(one).numbers != Said(other).numbers
-    assert Said(one).numbers == Said(one.lower().capitalize() if one[0].islower() else one).numbers
+    assert Statement(one).numbers != Statement(other).numbers
+    assert Statement(one).numbers == Statement(one.lower().capitalize() if one[0].islower() else one).numbers
 
 
 def test_i_and_a_are_words_where_a_sentence_begins():
-    assert Said("A token is needed").numbers == Said("The token is needed").numbers
+    assert Statement("A token is needed").numbers == Statement("The token is needed").numbers
 
 
 def test_the_same_words_in_another_order_say_something_else():
-    assert not Said("Alice owes Bob money").same_order(Said("Bob owes Alice money"))
-    assert Said("Alice owes Bob money").same_order(Said("Alice owes the money to Bob soon"))
-    assert Said("tabs please").same_order(Said("please, tabs!")) is False
+    assert not Statement("Alice owes Bob money").same_order(Statement("Bob owes Alice money"))
+    assert Statement("Alice owes Bob money").same_order(Statement("Alice owes the money to Bob soon"))
+    assert Statement("tabs please").same_order(Statement("please, tabs!")) is False

@@ -19,7 +19,7 @@ from memlab.state import State
 from memlab.subjects.core import Core
 from memlab.subjects.linking.candidates import Candidates, Places, candidates
 from memlab.subjects.linking.comparing import Comparing
-from memlab.subjects.linking.negation import Said
+from memlab.subjects.linking.negation import Statement
 from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.pairs import Pairs
 
@@ -205,7 +205,7 @@ class TestFeatures:
     def test_said_by_pairs_is_said_by_texts(self, old: str, new: str) -> None:
         with memlab.open(embedder=TRIGRAMS) as lab:
             pairs = self.pairs(lab, [{"text": old}, {"text": new}], [{"text": new}])
-        one, two = Said(old), Said(new)
+        one, two = Statement(old), Statement(new)
         assert pairs.negates.tolist() == [two.denies(one) or one.denies(two), two.denies(two)]
         assert pairs.update_words.tolist() == [two.updates(one), False]
 

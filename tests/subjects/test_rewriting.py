@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.state import PLACEHOLDER
-from memlab.subjects.purge.decisions import plan_purge
+from memlab.subjects.purge.planning import plan_purge
 from memlab.subjects.purge.rewriting import redact_event
 from memlab.subjects.purge.verifying import differences
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.subjects.linking.negation import Said, difference
+from memlab.subjects.linking.negation import Statement, difference
 from memlab.subjects.phrases import clauses, words_of
 from memlab.subjects.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
 
@@ -132,7 +132,7 @@ def test_any_text_has_features_and_case_does_not_matter(text: str) -> None:
     found = utterance(text)
     assert found.length >= 0
     assert found.fired <= set(DETECTORS)
-    Said(text).denies(Said(text[::-1]))
+    Statement(text).denies(Statement(text[::-1]))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_hostile_text_takes_time_in_proportion(unit: str, small: int) -> None:
         text = unit * (size // len(unit))
         started = time.process_time()
         utterance(text)
-        said = Said(text)
+        said = Statement(text)
         assert not said.denies(said) or said.denied
         assert said.changes in (True, False)
         return time.process_time() - started
@@ -195,8 +195,8 @@ class TestNegation:
         ],
     )
     def test_one_denies_what_the_other_says(self, old: str, new: str) -> None:
-        assert Said(new).denies(Said(old))
-        assert not Said(old).denies(Said(new))
+        assert Statement(new).denies(Statement(old))
+        assert not Statement(old).denies(Statement(new))
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -208,14 +208,14 @@ class TestNegation:
         ],
     )
     def test_what_agrees_or_speaks_of_something_else_denies_nothing(self, old: str, new: str) -> None:
-        assert not Said(new).denies(Said(old))
-        assert not Said(old).denies(Said(new))
+        assert not Statement(new).denies(Statement(old))
+        assert not Statement(old).denies(Statement(new))
 
     def test_the_same_said_again_is_no_update(self) -> None:
-        assert Said("We now use spaces").updates(Said("We use tabs"))
-        assert Said("We now use spaces").updates(Said("We now use tabs"))
-        assert not Said("We now use spaces").updates(Said("We use spaces now"))
-        assert not Said("Every now and then it rains").updates(Said("It snows"))
+        assert Statement("We now use spaces").updates(Statement("We use tabs"))
+        assert Statement("We now use spaces").updates(Statement("We now use tabs"))
+        assert not Statement("We now use spaces").updates(Statement("We use spaces now"))
+        assert not Statement("Every now and then it rains").updates(Statement("It snows"))
 
     @pytest.mark.parametrize(
         ("old", "new", "said"),

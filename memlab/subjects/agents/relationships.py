@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import polars as pl
 
 from memlab.errors import InputError
+from memlab.journal import Event
 from memlab.policies import Pack
 from memlab.privacy import refuse
-from memlab.state import Happened, Projection, State, checked_text
+from memlab.state import Projection, State, checked_text
 
 __all__ = ["Relationship", "Relationships", "check_agent", "in_event", "relationship_of", "talked", "trusted"]
 
-_WHOLE = 100.0
+_MAX = 100.0
 
 _STAMP = pl.Datetime("us", "UTC")
 _SCHEMA: dict[str, Any] = {
@@ -56,7 +57,7 @@ class Relationships(Projection):
         """The relationship of this agent, if it has begun."""
         return self._known.get(agent)
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         now = event.body.get("relationship")
         if now is None:
             return
@@ -97,7 +98,7 @@ def relationship_of(state: State, pack: Pack, agent: str) -> Relationship:
 
 def talked(known: Relationship, pack: Pack) -> Relationship:
     """After one more conversation: a share ``familiarity-gain`` of what is missing to 100 is added."""
-    gained = (_WHOLE - known.familiarity) * pack.number("familiarity-gain")
+    gained = (_MAX - known.familiarity) * pack.number("familiarity-gain")
     return replace(known, familiarity=_bounded(known.familiarity + gained))
 
 
@@ -108,7 +109,7 @@ def trusted(known: Relationship, pack: Pack, *, helpful: bool) -> Relationship:
 
 
 def _bounded(value: float) -> float:
-    return min(_WHOLE, max(0.0, value))
+    return min(_MAX, max(0.0, value))
 
 
 def in_event(known: Relationship) -> dict[str, object]:

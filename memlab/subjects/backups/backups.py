@@ -12,7 +12,7 @@ from memlab.clock import DAY, from_micros
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.journal import Journal
 from memlab.privacy import refuse
-from memlab.storage.backups import BACKUPS, Kept, backups_in, write_backup
+from memlab.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
 from memlab.storage.purging import PURGE_TIMEOUT
 from memlab.storage.store import Store
 from memlab.subjects.backups.checking import Checked, check, check_in_memory
@@ -62,7 +62,7 @@ def check_open(store: Store, *, repair: bool) -> Checked:
     return check(journal.path, repair=repair and not journal.read_only)
 
 
-def _write(store: Store, folder: str | Path | None, keep: int) -> Kept:
+def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
     journal = store.journal
     refuse(str(folder or ""), "folder for backups")  # the journal notes where they are
     if not isinstance(journal, Journal):
@@ -79,7 +79,7 @@ def _write(store: Store, folder: str | Path | None, keep: int) -> Kept:
         return write_backup(journal, place.absolute(), now=store.clock(), keep=keep)
 
 
-def _result(made: Kept) -> Backup:
+def _result(made: BackupFolder) -> Backup:
     kept = backups_in(made.path.parent)
     sizes = [sum(file.stat().st_size for file in one.path.iterdir()) for one in kept]
     frame = pl.DataFrame(

@@ -42,7 +42,7 @@ from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.printable import printable
 from memlab.slates import SlateLog
 from memlab.state import State, latest_snapshot, load_snapshot
-from memlab.storage.backups import BACKUPS, backups_in, places
+from memlab.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.subjects.projections import PROJECTIONS, new_state
 
@@ -69,8 +69,8 @@ class Checked:
 
     def __repr__(self) -> str:
         counts = self.frame.group_by("state").len().sort("state")
-        told = ", ".join(f"{count:,} {state}" for state, count in counts.iter_rows())
-        return printable(f"<Checked {self.path.name if self.path else 'in memory'}: {told}>")
+        summary = ", ".join(f"{count:,} {state}" for state, count in counts.iter_rows())
+        return printable(f"<Checked {self.path.name if self.path else 'in memory'}: {summary}>")
 
     def _repr_html_(self) -> str:
         return f"{paragraph(self)}{self.frame._repr_html_()}"
@@ -82,7 +82,7 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
 
     Every row of the journal, every event applied to an empty state, snapshots, sealed slates, indexes, backups, and
     whether the journal is as long as it was. With ``repair`` damaged rows come from a sound backup or snapshot, and
-    derived files that are not believed are removed; they are made anew when they are needed. Others may read and write
+    derived files that are not believed are removed; they are rebuilt when they are needed. Others may read and write
     meanwhile. It reads all of the lab: about a second for 100,000 memories.
 
     Raises NotALab, NewerLab, and LabBusy where another process is in the way for a minute.
@@ -93,7 +93,7 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise NotALab(f"There is no lab at {folder}. Check the path.")
-    with contextlib.suppress(DamagedLab):  # that is told below
+    with contextlib.suppress(DamagedLab):  # reported below
         if not present(folder):
             raise NotALab(f"There is no lab at {folder}. Check the path.")
     checking = _Checking(folder, repair)
@@ -135,18 +135,18 @@ class _Checking:
         self.rows.append((file, part, state, detail))
 
     def _opened(self) -> Journal | None:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DamageWarning)
             try:
                 journal = Journal.open(self.folder, create=False, read_only=not self.repair)
             except DamagedLab as error:
                 self._tell(FILE, "database", "damaged", str(error))
                 return None
-        for warning in told:
+        for warning in caught:
             self._tell(HEAD, "record", "repaired" if self.repair else "damaged", str(warning.message))
         if journal.lost:
             self._tell(HEAD, "events", "lost", f"{journal.lost}; `memlab restore` settles it")
-        elif not told:
+        elif not caught:
             self._tell(HEAD, "record", "sound")
         return journal
 
@@ -182,7 +182,7 @@ class _Checking:
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     left = still if better else left
                 except (MemlabError, sqlite3.Error):
-                    continue  # this source does not help; what is left is told
+                    continue  # this source does not help; what is left is reported
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
@@ -191,7 +191,7 @@ class _Checking:
         return left
 
     def _sources(self, journal: Journal) -> Iterator[_Mend]:
-        """Ways of mending rows: SQLite's indexes made anew, the snapshot, backups, the newest first."""
+        """Ways of mending rows: SQLite's indexes rebuilt, the snapshot, backups, the newest first."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):
@@ -242,7 +242,7 @@ class _Checking:
         if not (self.folder / "slates").is_dir():
             return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DamageWarning)  # told as a row
+            warnings.simplefilter("ignore", DamageWarning)  # reported as a row
             log = SlateLog(self.folder / "slates", lab=journal.identity, chain=journal.chain)
         if log.faults:
             if self.repair:
@@ -263,7 +263,7 @@ class _Checking:
                 self._tell(name, "index", "sound")
 
     def _remove(self, path: Path, name: str, part: str, reason: str) -> None:
-        """What is made of the journal goes; it is made anew when it is needed."""
+        """What is made of the journal goes; it is rebuilt when it is needed."""
         if self.repair:
             with writing(name):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

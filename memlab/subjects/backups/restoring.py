@@ -19,7 +19,7 @@ from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabErr
 from memlab.index import sweep
 from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, connected, head_of, present, stamp
 from memlab.printable import printable
-from memlab.storage.backups import BACKUPS, UNCOPIED, Kept, backups_in, places
+from memlab.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 from memlab.subjects.migration import mending
 
@@ -62,12 +62,12 @@ class Restored:
 
 @checked
 def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
-    """Make the lab at ``path`` whole again: with ``backup``, or with what holds the most of it.
+    """Make the lab at ``path`` complete again: with ``backup``, or with what holds the most of it.
 
     Without ``backup`` that is the lab's own journal if it is sound, else the sound backup with the latest event, and
-    what was missing is no longer told. What was in the place of a backup is kept in the folder ``replaced``, until a
-    purge. Whoever has the lab open must open it again. A backup from before a purge is refused: it holds what was
-    purged.
+    what was missing is no longer reported. What was in the place of a backup is moved to the folder ``replaced``,
+    until a purge. Whoever has the lab open must open it again. A backup from before a purge is refused: it
+    holds what was purged.
 
     Raises NotALab; InputError for a backup of another lab; DamagedLab if nothing sound is left; LabBusy.
 
@@ -81,21 +81,21 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
             raise NotALab(f"There is no lab at {folder}. Check the path.")
     with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT):
         with WriterLock(folder / LOCK).held(PURGE_TIMEOUT):  # nobody writes what is being judged
-            own, told = _sound_head(folder), _told(folder)
+            own, recorded = _sound_head(folder), _recorded_head(folder)
             chosen: Path | None
             if backup is not None:
-                chosen = _of_this_lab(Path(backup).expanduser().absolute(), _newest(own, told))
+                chosen = _of_this_lab(Path(backup).expanduser().absolute(), _newest(own, recorded))
             else:
-                chosen = _best(folder, own, told)
+                chosen = _best(folder, own, recorded)
             replaced = None if chosen is None else _put_in_place(folder, chosen, sound=own is not None)
         with Journal.open(folder, create=False, mend=mending()) as journal:
             journal.settle()
             return Restored(folder, chosen, journal.head, replaced)
 
 
-def _newest(own: Head | None, told: Head | None) -> Head | None:
+def _newest(own: Head | None, recorded: Head | None) -> Head | None:
     """Whose generation a backup must have: a copy from before a purge hides what the head file knows."""
-    return max((head for head in (own, told) if head is not None), key=lambda head: head.generation, default=None)
+    return max((head for head in (own, recorded) if head is not None), key=lambda head: head.generation, default=None)
 
 
 def _sound_head(folder: Path) -> Head | None:
@@ -106,7 +106,7 @@ def _sound_head(folder: Path) -> Head | None:
         return None
 
 
-def _told(folder: Path) -> Head | None:
+def _recorded_head(folder: Path) -> Head | None:
     try:
         return HeadFile(folder / HEAD).read()
     except DamagedLab:
@@ -124,13 +124,13 @@ def _of_this_lab(backup: Path, known: Head | None) -> Path:
     return backup
 
 
-def _best(folder: Path, own: Head | None, told: Head | None) -> Path | None:
+def _best(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
     """The backup that holds more than the journal; None if the journal is sound and holds the most."""
-    known = _newest(own, told)
+    known = _newest(own, recorded)
     if own is not None and known is not None and own.generation < known.generation:
         own = None  # from before a purge
     ranked: list[tuple[int, int, Path | None]] = [] if own is None else [(own.generation, own.seq, None)]
-    for kept in _kept(folder):
+    for kept in _backups_of(folder):
         head = _sound_head(kept.path)
         if head is None:
             continue
@@ -147,7 +147,7 @@ def _best(folder: Path, own: Head | None, told: Head | None) -> Path | None:
     return max((one for one in ranked if one[2] is not None), key=lambda one: one[:2])[2]
 
 
-def _kept(folder: Path) -> list[Kept]:
+def _backups_of(folder: Path) -> list[BackupFolder]:
     """Every backup of the lab that can be found: the folders besides its own are listed in the journal."""
     found = [folder / BACKUPS]
     with warnings.catch_warnings():
@@ -171,7 +171,7 @@ def _put_in_place(folder: Path, backup: Path, *, sound: bool) -> Path:
 
     The new database takes the place of the old by one renaming, so there is a journal at any instant. The old log must
     be gone by then, as it would be taken for the new one's: what it holds is moved into the old database first. The
-    head file stays, so that what a process that dies here leaves is told.
+    head file stays, so that what a process that dies here leaves is reported.
     """
     draft = folder / f"{FILE}.new"
     with writing(f"The journal of {folder.name}"):

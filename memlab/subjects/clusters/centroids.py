@@ -1,8 +1,8 @@
 """Clusters as they stand: names that stay, centroids that move, and which memories were looked at.
 
-Who belongs to a cluster is told by edges ``in-cluster`` to the node of its name. A centroid is a direction among the
+Who belongs to a cluster is given by edges ``in-cluster`` to the node of its name. A centroid is a direction among the
 vectors of one embedder: where the lab has another by now, see ``Centroids.fingerprint``, the clusters gain nobody and
-are not refined; making them anew gives each its old name where its members stay together.
+are not refined; finding them again gives each its old name where its members stay together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from memlab.state import Happened, Projection
+from memlab.journal import Event
+from memlab.state import Projection
 
 __all__ = ["Centroids", "Cluster"]
 
@@ -47,7 +48,7 @@ class Centroids(Projection):
         self.method = ""
         self.settings: dict[str, int | float] = {}
         self.upto = 0
-        """Clusters were sought among the memories up to this id."""
+        """Clusters were searched for among the memories up to this id."""
         self.looked = 0
         """And those up to this id may have joined since."""
         self.all: dict[int, Cluster] = {}
@@ -68,12 +69,12 @@ class Centroids(Projection):
         """Those that are still there."""
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         body = event.body
         part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
 
-    def _fold(self, event: Happened) -> None:
+    def _fold(self, event: Event) -> None:
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -81,14 +82,14 @@ class Centroids(Projection):
         self.settings = dict(body.get("settings", self.settings))
         self.upto = body.get("upto", self.upto)
         self.looked = body.get("looked", body.get("upto", self.looked))
-        for told in body.get("clusters", ()):
-            cluster = self.all.get(told["id"])
+        for row in body.get("clusters", ()):
+            cluster = self.all.get(row["id"])
             if cluster is None:
-                cluster = Cluster(told["name"], b"", 0.0, 0, event.at, event.at)
-                self.all[told["id"]] = cluster
-            if "centroid" in told:
-                cluster.centroid, cluster.radius, cluster.refined = told["centroid"], told["radius"], event.at
-            cluster.size = told["size"]
+                cluster = Cluster(row["name"], b"", 0.0, 0, event.at, event.at)
+                self.all[row["id"]] = cluster
+            if "centroid" in row:
+                cluster.centroid, cluster.radius, cluster.refined = row["centroid"], row["radius"], event.at
+            cluster.size = row["size"]
         for id, into in body.get("gone", ()):
             cluster = self.all[id]
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""

@@ -20,7 +20,9 @@ from memlab.policies import Pack
 from memlab.state import EVERYONE, State
 from memlab.storage.store import Store
 from memlab.storage.views import seen
-from memlab.subjects.clusters.decisions import (
+from memlab.subjects.clusters.due import refine_due
+from memlab.subjects.clusters.finding import Clusters, clusters
+from memlab.subjects.clusters.membership import (
     Clustering,
     audiences,
     centroids_of,
@@ -31,8 +33,6 @@ from memlab.subjects.clusters.decisions import (
     near_clusters,
     refined,
 )
-from memlab.subjects.clusters.due import refine_due
-from memlab.subjects.clusters.searching import Clusters, clusters
 from memlab.subjects.core import Core
 
 if TYPE_CHECKING:
@@ -89,9 +89,11 @@ class Clustered:
 
     def __repr__(self) -> str:
         counts = self.frame["what"].value_counts().sort("what").rows()
-        told = ", ".join(f"{count:,} {what}" for what, count in counts) or "none"
+        counted = ", ".join(f"{count:,} {what}" for what, count in counts) or "none"
         inside = int(self.frame["members"].sum())
-        return f"<Clusters {len(self):,} of {inside:,} memories: {told}{'' if self.event else '; nothing was written'}>"
+        return (
+            f"<Clusters {len(self):,} of {inside:,} memories: {counted}{'' if self.event else '; nothing was written'}>"
+        )
 
     def _repr_html_(self) -> str:
         rows = self.frame.filter(pl.col("members") > 0).head(SHOWN).select("cluster", "name", "members", "what").rows()
@@ -147,7 +149,7 @@ def cluster(
     kind: str = "cluster",
     among: Sequence[str] | None = None,
 ) -> Clustered:
-    """Find clusters anew. It is done in a copy, while others read and write; what came since may join later.
+    """Find clusters. It is done in a copy, while others read and write; what came since may join later.
 
     What everyone sees is clustered by itself, and so is what each creator keeps private, an event each; ``among``
     names some of these audiences.
@@ -166,7 +168,7 @@ def cluster(
 
 
 def refine(store: Store, now: Micros) -> Clustered:
-    """Move centroids to their members and merge what is near; the count of recalls since begins anew."""
+    """Move centroids to their members and merge what is near; the count of recalls since restarts."""
     check_writable(store)
     with store.reading():
         known = audiences(store.state)

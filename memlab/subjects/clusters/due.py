@@ -1,7 +1,7 @@
 """When clusters are due to be refined.
 
 Recalls only count, which costs them nothing, and whoever keeps clusters asks
-``refine_due`` and, once they are refined, writes an event of kind ``refine``, from which the count begins anew.
+``refine_due`` and, once they are refined, writes an event of kind ``refine``, from which the count restarts.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from memlab.journal import Event
 from memlab.policies import Pack
 from memlab.schema import RELATIONS
-from memlab.state import Happened, Projection, State
+from memlab.state import Projection, State
 
 __all__ = ["Recalls", "refine_due", "spanned"]
 
@@ -30,7 +31,7 @@ class Recalls(Projection):
         self.last: tuple[int, ...] = ()
         """The ids that the last recall showed, best first; none once clusters were refined."""
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         if event.kind == "refine":
             self.since_refined, self.last = 0, ()
         else:

@@ -39,9 +39,9 @@ def words(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str,
     texts = [text or "" for text in state.texts.take(rows[drawn])]
     groups = labels[drawn]
     # who speaks sets conversations apart, and says nothing of what they are about
-    spoken = state.names["speaker"]
-    heard = np.unique(spoken.codes[visibility.codes != visibility.code("private")]).tolist()
-    speakers = [word for code in heard if code >= 0 for word in spoken.vocabulary[code].split()]
+    names = state.names["speaker"]
+    public = np.unique(names.codes[visibility.codes != visibility.code("private")]).tolist()
+    speakers = [word for code in public if code >= 0 for word in names.vocabulary[code].split()]
     found = keywords(texts, groups, most=_TRIED, language=state.words.language, without=speakers)
     found += [()] * (count - len(found))
     low: dict[int, list[str]] = {}

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.subjects.clusters.directions import checked_vectors
-from memlab.subjects.clusters.searching import Clusters, by_size, moved
+from memlab.subjects.clusters.finding import Clusters, by_size, moved
 
 __all__ = ["refine"]
 
@@ -25,7 +25,7 @@ def refine(
     ``labels[i]`` (-1..len(found) - 1, as from ``assign``) is the cluster of ``vectors[i]``, and ``rows[i]`` its row;
     unless given these are the rows of ``found``. Two clusters merge if each is the other's nearest and their
     centroids lie closer than ``near`` times the lesser of the two radii: so a call merges pairs, and a chain of
-    clusters does not collapse into one. A cluster without members goes. Groups are numbered by size anew; what is in
+    clusters does not collapse into one. A cluster without members goes. Groups are renumbered by size; what is in
     none stays so. The order of the vectors does not count.
 
     A radius stays what it was: its quantile of members that were chosen by it would be less, and less at every turn. Of

@@ -18,23 +18,23 @@ from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.privacy import Finding, Screened, personal_kinds, screen
-from memlab.state import State, as_said, checked_text, compact, redactions
+from memlab.state import State, checked_text, compact, redactions, with_speaker
 from memlab.storage.store import Store
 from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
-from memlab.subjects.clusters.decisions import audiences, centroids_of, in_use
-from memlab.subjects.clusters.searching import Clusters
-from memlab.subjects.consolidation.decisions import (
+from memlab.subjects.clusters.finding import Clusters
+from memlab.subjects.clusters.membership import audiences, centroids_of, in_use
+from memlab.subjects.consolidation.extracting import chosen, cut, sentences
+from memlab.subjects.consolidation.grouping import (
     Group,
     Grouping,
     candidates,
     consolidated,
     groups,
     labelled,
-    said_of,
+    member_texts,
     summaries_of,
     unconsolidated,
 )
-from memlab.subjects.consolidation.extracting import chosen, cut, sentences
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.results import Memory
 
@@ -174,11 +174,11 @@ def consolidate(
     seed: int,
     dry_run: bool,
 ) -> Consolidated:
-    """Plan, write the summaries' texts beside the lock, and under it plan again: what changed since is said anew."""
+    """Plan, write the summaries' texts beside the lock, and under it plan again: what changed is summarised again."""
     if not dry_run:
         check_writable(store)
     plan = _Plan(store, now, older_than_days, keep, project, by, seed)
-    said: dict[tuple[int, ...], tuple[Screened, str | None, tuple[Finding, ...]]] = {}
+    summary_of: dict[tuple[int, ...], tuple[Screened, str | None, tuple[Finding, ...]]] = {}
     planned: dict[str, Clusters] | None = None
     unseen = plan.unseen() if by == "clusters" else []
     if unseen:
@@ -189,17 +189,19 @@ def consolidate(
     while True:
         with store.reading():
             found = plan.groups(store.state, store.versions.pack, planned)
-            asked = [(group, *said_of(store.state, group)) for group in found if tuple(group.rows) not in said]
+            pending = [
+                (group, *member_texts(store.state, group)) for group in found if tuple(group.rows) not in summary_of
+            ]
             most, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
-        for group, texts, speaker in asked:
+        for group, texts, speaker in pending:
             text = _extracted(store, texts, most) if summarise is None else _summarised(summarise, texts)
             screening = screen(text, personal=personal_kinds(pack.settings))
-            said[tuple(group.rows)] = screening.text, speaker, screening.findings
-        told = [said[tuple(group.rows)] for group in found]
+            summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
+        found_texts = [summary_of[tuple(group.rows)] for group in found]
         if dry_run or not found:
             with store.reading() as state:
-                return _result(state, now, pack, None, dry_run, found, told, [None] * len(found))
-        vectors = store.embedder.encode([as_said(text, speaker) for text, speaker, _ in told])
+                return _result(state, now, pack, None, dry_run, found, found_texts, [None] * len(found))
+        vectors = store.embedder.encode([with_speaker(text, speaker) for text, speaker, _ in found_texts])
         with store.writing() as tx:
             state = store.state
             still = plan.groups(state, store.versions.pack, None)
@@ -208,11 +210,13 @@ def consolidate(
             body, change = consolidated(state, still, by, now)
             body["columns"] = compact(body["columns"])
             ids = list(range(body["first"], body["first"] + body["count"]))
-            body |= redactions([(id, one) for id, (_, _, findings) in zip(ids, told, strict=True) for one in findings])
-            tx.payloads(ids, [text for text, _, _ in told])
+            body |= redactions(
+                [(id, one) for id, (_, _, findings) in zip(ids, found_texts, strict=True) for one in findings]
+            )
+            tx.payloads(ids, [text for text, _, _ in found_texts])
             tx.vectors(ids[0], store.embedder.fingerprint, vectors)
             event = tx.event("consolidate", {"pack": store.versions.pack.hash, **body, **change.body()}, at=now)
-            result = _result(state, now, store.versions.pack, event, False, still, told, ids)
+            result = _result(state, now, store.versions.pack, event, False, still, found_texts, ids)
         store.snapshot_if_due()
         return result
 
@@ -263,16 +267,16 @@ class _Plan:
 
 def _extracted(store: Store, texts: Sequence[str], most: int) -> str:
     """The sentences that stand for the others, within ``most`` tokens."""
-    said = [one for text in texts for one in sentences(text)] or [" ".join(text.split()) for text in texts]
-    vectors = store.embedder.encode(said)
-    if len(said) > _READ:
+    pieces = [one for text in texts for one in sentences(text)] or [" ".join(text.split()) for text in texts]
+    vectors = store.embedder.encode(pieces)
+    if len(pieces) > _READ:
         mean = vectors.astype(np.int64).sum(axis=0)
         length = np.sqrt((vectors.astype(np.int64) ** 2).sum(axis=1))
         near = np.round((vectors @ mean) / np.maximum(length, 1.0), 6)
-        kept = np.sort(np.lexsort((np.arange(len(said)), -near))[:_READ])
-        said, vectors = [said[place] for place in kept.tolist()], vectors[kept]
-    places = chosen(said, vectors, most)
-    return " ".join(said[place] for place in places) if places else cut(said[0], most)
+        nearest = np.sort(np.lexsort((np.arange(len(pieces)), -near))[:_READ])
+        pieces, vectors = [pieces[place] for place in nearest.tolist()], vectors[nearest]
+    places = chosen(pieces, vectors, most)
+    return " ".join(pieces[place] for place in places) if places else cut(pieces[0], most)
 
 
 def _summarised(summarise: Summarise, texts: list[str]) -> str:
@@ -289,7 +293,7 @@ def _result(
     event: int | None,
     dry_run: bool,
     found: Sequence[Group],
-    told: Sequence[tuple[Screened, str | None, tuple[Finding, ...]]],
+    summaries: Sequence[tuple[Screened, str | None, tuple[Finding, ...]]],
     ids: Sequence[int | None],
 ) -> Consolidated:
     frame = pl.DataFrame(
@@ -300,7 +304,7 @@ def _result(
             "members": [(group.rows + 1).tolist() for group in found],
             "project": [state.names["project"].at(int(group.rows[0])) for group in found],
             "visibility": [state.names["visibility"].at(int(group.rows[0])) for group in found],
-            "text": [text for text, _, _ in told],
+            "text": [text for text, _, _ in summaries],
         },
         schema={
             "summary": pl.Int64,
@@ -313,7 +317,7 @@ def _result(
         },
     )
     return Consolidated(
-        from_micros(now), pack.name, event, dry_run, sum(len(findings) for _, _, findings in told), frame
+        from_micros(now), pack.name, event, dry_run, sum(len(findings) for _, _, findings in summaries), frame
     )
 
 

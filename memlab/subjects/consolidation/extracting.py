@@ -34,29 +34,29 @@ def sentences(text: str) -> list[str]:
     return [one for part in _END.split(text) if any(map(str.isalnum, one := part.strip()))]
 
 
-def chosen(said: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
+def chosen(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
     """The places, ascending, of the sentences that stand for all within ``budget`` tokens; none if none fits.
 
     ``vectors`` (sentences, dim) say what each means. Ties go to the earlier one. What is said twice is said once.
     """
-    costs = [len(one.encode()) + 1 for one in said]  # with a space
+    costs = [len(one.encode()) + 1 for one in texts]  # with a space
     matrix = vectors.astype(np.float64)
     matrix /= np.maximum(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), 1e-9)[:, None]
     likeness = np.round(matrix @ matrix.T, 9)  # a product of matrices may differ in its last bits
-    reached = np.full(len(said), -1.0)
+    reached = np.full(len(texts), -1.0)
     taken: list[int] = []
-    heard: set[str] = set()
+    seen: set[str] = set()
     left = budget * _BYTES_A_TOKEN + 1  # no space follows the last
     while True:
         gain = np.maximum(likeness - reached[:, None], 0.0).sum(axis=0)
         gain = np.round(gain, 6)
-        fits = [cost <= left and one.casefold() not in heard for cost, one in zip(costs, said, strict=True)]
+        fits = [cost <= left and one.casefold() not in seen for cost, one in zip(costs, texts, strict=True)]
         gain[~np.array(fits, dtype=np.bool_)] = -1.0
         best = int(np.argmax(gain)) if len(gain) else -1
         if best < 0 or gain[best] <= 0.0:
             return sorted(taken)
         taken.append(best)
-        heard.add(said[best].casefold())
+        seen.add(texts[best].casefold())
         left -= costs[best]
         reached = np.maximum(reached, likeness[:, best])
 
@@ -71,5 +71,5 @@ def cut(text: str, budget: int) -> str:
         return text
     room = max(budget * _BYTES_A_TOKEN - len("\u2026".encode()), 1)
     begun = text.encode()[:room].decode(errors="ignore")
-    whole = text[len(begun) : len(begun) + 1].isspace() or len(begun.split()) <= 1
-    return f"{begun.rstrip() if whole else begun.rsplit(None, 1)[0]}\u2026"
+    complete = text[len(begun) : len(begun) + 1].isspace() or len(begun.split()) <= 1
+    return f"{begun.rstrip() if complete else begun.rsplit(None, 1)[0]}\u2026"

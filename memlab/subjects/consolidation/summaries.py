@@ -1,18 +1,19 @@
-"""What consolidation made: which memories each summary stands for, and what status they had before."""
+"""What consolidation made: which memories each summary replaces, and what status they had before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from memlab.state import Happened, Projection
+from memlab.journal import Event
+from memlab.state import Projection
 
-__all__ = ["Stands", "Summaries"]
+__all__ = ["Summaries", "Summary"]
 
 
 @dataclass(slots=True)
-class Stands:
-    """What one summary stands for: ``was`` has the members' ids by the status that they had.
+class Summary:
+    """What one summary replaces: ``was`` has the members' ids by the status that they had.
 
     ``by`` says what the members had in common (clusters or communities) and ``of`` which of these it was. ``undone`` is
     the instant at which they were restored.
@@ -37,18 +38,18 @@ class Summaries(Projection):
     kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
 
     def __init__(self) -> None:
-        self.all: dict[int, Stands] = {}
+        self.all: dict[int, Summary] = {}
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         if event.kind == "unconsolidate":
             self.all[event.body["summary"]].undone = event.at
             return
-        for told in event.body.get("summaries", ()):
-            was = {status: list(ids) for status, ids in told["was"].items()}
-            self.all[told["summary"]] = Stands(event.at, event.body["by"], told["of"], was)
+        for row in event.body.get("summaries", ()):
+            was = {status: list(ids) for status, ids in row["was"].items()}
+            self.all[row["summary"]] = Summary(event.at, event.body["by"], row["of"], was)
 
     def dump(self) -> Any:
         return [[id, one.at, one.by, one.of, one.was, one.undone] for id, one in self.all.items()]
 
     def load(self, dumped: Any) -> None:
-        self.all = {id: Stands(*fields) for id, *fields in dumped}
+        self.all = {id: Summary(*fields) for id, *fields in dumped}

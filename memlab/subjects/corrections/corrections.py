@@ -14,19 +14,19 @@ from memlab.errors import InputError, UnknownName
 from memlab.operations import checked_operations
 from memlab.privacy import refuse, screen
 from memlab.schema import FIXED, RECALLABLE
-from memlab.state import Change, State, as_said, checked_columns, checked_text, redactions, refuse_names
+from memlab.state import Change, State, checked_columns, checked_text, redactions, refuse_names, with_speaker
 from memlab.subjects.core import Core, Memories, MemoryLike
-from memlab.subjects.corrections.decisions import (
+from memlab.subjects.corrections.editing import (
+    carried_fields,
     edited,
     in_place_of,
     joined_by_succession,
-    kept_fields,
     restored,
     statuses_of,
     superseding,
     without_use,
 )
-from memlab.subjects.facts.decisions import named
+from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
 from memlab.subjects.remembering.body import remembering
 from memlab.subjects.results import Memory
@@ -74,7 +74,7 @@ class Corrections:
         self._core = core
 
     def edit(self, memory: MemoryLike, *, text: str | None, fields: Mapping[str, Any]) -> Memory:
-        """What stands for ``memory`` once it is corrected; see ``Lab.edit``."""
+        """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``."""
         if text is None and not fields:
             raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
         if "at" in fields:
@@ -88,7 +88,7 @@ class Corrections:
         )
         personal = self._core.personal()
         screening = screen(given.pop("text")[0], personal=personal)
-        said = screening.text
+        screened = screening.text
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
@@ -98,7 +98,7 @@ class Corrections:
             without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
             before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
             before["ref"] = state.refs.at(row)
-            same_text = text is None or said == state.texts.at(row)
+            same_text = text is None or screened == state.texts.at(row)
             if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
                 rest = {name: value for name, value in columns.items() if name not in FIXED}
                 change = edited(state, row, rest, now)
@@ -106,10 +106,15 @@ class Corrections:
                 id = row + 1
             else:
                 id = tx.next_id
-                kept = {"provenance": "user-corrected", "source": "user-edit", **kept_fields(state, row), **columns}
-                listed = named(state, pack, {name: [value] for name, value in kept.items() if value is not None})
-                words = said if text is not None else screen(state.texts.at(row) or "", personal=personal).text
-                vector = store.embedder.encode([as_said(words, kept.get("speaker"))])
+                complete = {
+                    "provenance": "user-corrected",
+                    "source": "user-edit",
+                    **carried_fields(state, row),
+                    **columns,
+                }
+                listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
+                words = screened if text is not None else screen(state.texts.at(row) or "", personal=personal).text
+                vector = store.embedder.encode([with_speaker(words, complete.get("speaker"))])
                 tx.payloads([id], [words])
                 tx.vectors(id, store.embedder.fingerprint, vector)
                 body = remembering(state, listed, id, 1, chain=False)

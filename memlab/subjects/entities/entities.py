@@ -17,7 +17,7 @@ from memlab.privacy import refuse
 from memlab.schema import NEVER
 from memlab.state import ENTITY_TYPES, PLACEHOLDER, Listed, State, checked_text, entity_key, stamps
 from memlab.subjects.core import Core, Memories
-from memlab.subjects.entities.decisions import Decided, declared, entities_of, entity_named, merged, split, undone
+from memlab.subjects.entities.merging import Decided, declared, entities_of, entity_named, merged, split, undone
 
 __all__ = ["Entity", "LabEntities", "check_name"]
 
@@ -49,8 +49,8 @@ class Entity:
     def _repr_html_(self) -> str:
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
         more = f" and {len(self.aliases) - 10:,} more" if len(self.aliases) > 10 else ""
-        told = f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
-        return paragraph(told)
+        sentence = f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
+        return paragraph(sentence)
 
 
 class LabEntities:

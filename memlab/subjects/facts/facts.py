@@ -16,9 +16,9 @@ from memlab.recall import Filters, Hits, Question
 from memlab.schema import STATUSES
 from memlab.state import State, checked_text, entity_key
 from memlab.subjects.core import Core, Memories, MemoryLike
-from memlab.subjects.entities.decisions import entities_of, entity_named
 from memlab.subjects.entities.entities import check_name
-from memlab.subjects.facts.decisions import fact_text, facts_frame, facts_of, held_at, retracted, with_status
+from memlab.subjects.entities.merging import entities_of, entity_named
+from memlab.subjects.facts.fact_rows import fact_text, facts_frame, facts_of, held_at, retracted, with_status
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.remember import Remembering
@@ -28,7 +28,7 @@ __all__ = ["LabFacts"]
 
 
 class LabFacts:
-    """``lab.facts``: what entities are said to be, and both told in words."""
+    """``lab.facts``: facts about entities, as a table and in words."""
 
     def __init__(self, core: Core, remembering: Remembering, questions: Questions) -> None:
         self._core, self._remembering, self._questions = core, remembering, questions
@@ -94,7 +94,7 @@ class LabFacts:
 
         With ``at``, those that held at that instant: ``valid_from <= at < valid_until``, and true at all (not
         retracted, deprecated or deleted; what was superseded held until then). That is the time *in the world*. When
-        something became *known* is another time, ``created`` of ``lab.memories``: what was told in March of January is
+        something became *known* is another time, ``created`` of ``lab.memories``: what was said in March of January is
         among the facts of January.
 
         Columns: ``id``, ``subject``, ``predicate``, ``object``, ``value``, ``confidence``, ``status``, ``source``,
@@ -146,7 +146,7 @@ class LabFacts:
     ) -> Narrative:
         """What is known about a question, or what hits or memories say, as a line an entity, for a prompt.
 
-        "USER CONTEXT: prefers dark (theme); uses Python (staged)." Nothing is made up: a fact is told by its predicate
+        "USER CONTEXT: prefers dark (theme); uses Python (staged)." Nothing is made up: a fact is its predicate
         and value, another memory by its text; the best first, as many as fit. What is superseded, retracted or over is
         left out. A question is recalled, with ``limit``, ``project``, ``session`` and ``log`` as in ``recall``.
         ``budget_tokens`` is the setting ``tier-2-tokens`` unless given.

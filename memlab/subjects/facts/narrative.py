@@ -1,6 +1,6 @@
 """Narratives: what is known, grouped by entity, in the words of the facts themselves, within a budget of tokens.
 
-Nothing is generated: a fact is told by its predicate and value, another memory by its text. The same memories give the
+Nothing is generated: a fact is its predicate and value in words, another memory its text. The same memories give the
 same narrative.
 """
 
@@ -21,7 +21,7 @@ from memlab.recall import Moment
 from memlab.schema import RECALLABLE
 from memlab.state import State, entity_key
 from memlab.subjects.consolidation.extracting import tokens
-from memlab.subjects.facts.decisions import facts_of, held_at, phrase, relevance, with_status
+from memlab.subjects.facts.fact_rows import facts_of, held_at, phrase, relevance, with_status
 from memlab.subjects.facts.third_person import of_oneself, third_person
 
 __all__ = ["USER", "Narrative", "about", "narrative", "profile"]
@@ -39,7 +39,7 @@ _NOUN = re.compile(r"is (?:a|an|the) ")
 
 @dataclass(frozen=True)
 class Narrative:
-    """A text for a prompt. ``frame``: entity, memory_id, told, staged; the best first.
+    """A text for a prompt. ``frame``: entity, memory_id, text, staged; the best first.
 
     ``tokens`` estimates the length of ``text`` at four bytes each; ``left_out`` counts what did not fit the ``budget``.
     """
@@ -63,7 +63,7 @@ class Narrative:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Statement:
     """One memory in words. ``clause``: they go on where the entity's name ended."""
 
     entity: str
@@ -81,23 +81,25 @@ def narrative(state: State, rows: Rows, now: int, *, budget: int) -> Narrative:
     """The memories in these rows, best first, as one line an entity.
 
     What no longer takes part in recall or does not hold now is left out, and what is staged is marked. An entity stands
-    where its best memory does; what is no fact is told last. A memory that does not fit is passed over for the next.
+    where its best memory does; what is no fact comes last. A memory that does not fit is passed over for the next.
     """
     current = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
-    return _fitted([_told(state, row) for row in current.tolist()], _lines, budget)
+    return _fitted([_statement(state, row) for row in current.tolist()], _lines, budget)
 
 
 def profile(state: State, rows: Rows, entity: str, type: str | None, *, budget: int) -> Narrative:
     """One entity in prose: "The user is a software engineer who likes Python and lives in Oslo."
 
-    ``rows`` as ``about`` gives them. Memories that are no facts are told as they were said, unless they begin as one
+    ``rows`` as ``about`` gives them. Memories that are no facts keep their own words, unless they begin as one
     speaks of oneself: "I like Python" becomes "likes Python".
     """
     of_user = entity_key(entity) == USER
     name = "The user" if of_user else entity
     pronoun = "who" if of_user or type == "person" else "that"
     return _fitted(
-        [_told(state, row, of=entity) for row in rows.tolist()], lambda told: _prose(told, name, pronoun), budget
+        [_statement(state, row, of=entity) for row in rows.tolist()],
+        lambda statements: _prose(statements, name, pronoun),
+        budget,
     )
 
 
@@ -105,8 +107,8 @@ def about(state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.
     """The rows that a profile of an entity is made from, best first: its facts that hold now, and for the user also the
     memories of the kinds personal, preference, goal and trait. ``among`` says which rows may take part.
 
-    The order is the pack's: by ``recall-score`` if that needs no question, else by ``retention``; then the surer first,
-    then the newer.
+    The order is the pack's: by ``recall-score`` if that needs no question, else by ``retention``; then the more
+    confident first, then the newer.
     """
     wanted = np.zeros(len(state), dtype=np.bool_)
     wanted[facts_of(state, subject=entity)] = True
@@ -127,27 +129,27 @@ def about(state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.
     ]
 
 
-def _told(state: State, row: int, *, of: str | None = None) -> _Told:
+def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
     """A memory in words: a fact by its predicate, anything else by its text."""
     names = state.names
     subject, predicate = names["subject"].at(row), names["predicate"].at(row)
     value = names["object"].at(row) or names["value"].at(row)
     staged = names["status"].at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
-        verb, said = phrase(predicate, " ".join(value.split()))
-        return _Told(subject, row + 1, said if verb or of is None else f"has {said}", True, staged)
+        verb, words = phrase(predicate, " ".join(value.split()))
+        return _Statement(subject, row + 1, words if verb or of is None else f"has {words}", True, staged)
     text = " ".join((state.texts.at(row) or "").split())
     if of is None:
-        return _Told(subject or "", row + 1, text.rstrip("."), False, staged)
+        return _Statement(subject or "", row + 1, text.rstrip("."), False, staged)
     clause = third_person(text)
-    return _Told(of, row + 1, text if clause is None else clause, clause is not None, staged)
+    return _Statement(of, row + 1, text if clause is None else clause, clause is not None, staged)
 
 
-def _fitted(told: Sequence[_Told], written: Callable[[Sequence[_Told]], str], budget: int) -> Narrative:
+def _fitted(statements: Sequence[_Statement], written: Callable[[Sequence[_Statement]], str], budget: int) -> Narrative:
     """As many as fit, the best first."""
-    kept: list[_Told] = []
+    kept: list[_Statement] = []
     text = ""
-    for one in told:
+    for one in statements:
         if tokens(text + one.words) > budget:
             continue  # the quick answer where there is much to tell
         longer = written([*kept, one])
@@ -157,31 +159,31 @@ def _fitted(told: Sequence[_Told], written: Callable[[Sequence[_Told]], str], bu
         text,
         tokens(text),
         budget,
-        len(told) - len(kept),
+        len(statements) - len(kept),
         pl.DataFrame(
             {
                 "entity": [one.entity or None for one in kept],
                 "memory_id": [one.id for one in kept],
-                "told": [one.marked for one in kept],
+                "text": [one.marked for one in kept],
                 "staged": [one.staged for one in kept],
             },
-            schema={"entity": pl.String, "memory_id": pl.Int64, "told": pl.String, "staged": pl.Boolean},
+            schema={"entity": pl.String, "memory_id": pl.Int64, "text": pl.String, "staged": pl.Boolean},
         ),
     )
 
 
-def _lines(told: Sequence[_Told]) -> str:
+def _lines(statements: Sequence[_Statement]) -> str:
     """ADA CONTEXT: lives in Oslo; works at Initech."""
     groups: dict[str, list[str]] = {}
-    for one in sorted(told, key=lambda one: not one.entity):  # stable: what is of no entity goes last
+    for one in sorted(statements, key=lambda one: not one.entity):  # stable: what is of no entity goes last
         groups.setdefault(one.entity, []).append(one.marked)
     return "\n".join(f"{entity.upper()} CONTEXT: {'; '.join(words)}.".lstrip() for entity, words in groups.items())
 
 
-def _prose(told: Sequence[_Told], name: str, pronoun: str) -> str:
+def _prose(statements: Sequence[_Statement], name: str, pronoun: str) -> str:
     """The user is an engineer who likes Python and lives in Oslo. In their words: "I went to Rome." """
-    clauses = sorted((one.marked for one in told if one.clause), key=lambda clause: not _NOUN.match(clause))
-    sentences = [_sentence(one.marked) for one in told if not one.clause]
+    clauses = sorted((one.marked for one in statements if one.clause), key=lambda clause: not _NOUN.match(clause))
+    sentences = [_sentence(one.marked) for one in statements if not one.clause]
     if clauses and _NOUN.match(clauses[0]) and len(clauses) > 1:
         sentences.insert(0, f"{name} {clauses[0]} {pronoun} {_listed(clauses[1:])}.")
     elif clauses:

@@ -45,9 +45,9 @@ def _openings() -> list[tuple[re.Pattern[str], str | None]]:
     """Openings that can be turned, each with the words that take its place; None for the verb that follows it."""
     table = lexicon()["first-person"]
     found: list[tuple[re.Pattern[str], str | None]] = []
-    for opening, said in table["openings"].items():
+    for opening, replacement in table["openings"].items():
         words = re.escape(opening).replace("'", "['\u2019]")
-        found.append((re.compile(rf"{words}\s+(?P<rest>.+)", re.IGNORECASE), said))
+        found.append((re.compile(rf"{words}\s+(?P<rest>.+)", re.IGNORECASE), replacement))
     for subjects, verbs in (
         (table["own-subjects"], table["verbs"]),
         (table["other-subjects"], table["verbs"].values()),

@@ -22,7 +22,7 @@ from memlab.state import Change, State, checked_text
 from memlab.storage.store import Store
 from memlab.storage.views import seen
 from memlab.subjects.agents.relationships import check_agent, in_event, relationship_of, trusted
-from memlab.subjects.clusters.decisions import audience_of
+from memlab.subjects.clusters.membership import audience_of
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.feedback.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.subjects.feedback.judged import Judged
@@ -59,13 +59,13 @@ class Verified:
         return pl.DataFrame({"memory_id": ids, "passed": passed}, schema={"memory_id": pl.Int64, "passed": pl.Boolean})
 
     def _repr_html_(self) -> str:
-        told = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
-        told += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(self.edges or self.strengthened)
+        parts = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
+        parts += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(self.edges or self.strengthened)
         if self.tag is not None:
-            told.append(f"tag <code>{html.escape(self.tag)}</code> inferred")
+            parts.append(f"tag <code>{html.escape(self.tag)}</code> inferred")
         if self.gap is not None:
-            told.append(f"gap {self.gap} logged")
-        return f"<p>Recall {self.decision}: {'; '.join(told)}.</p>"
+            parts.append(f"gap {self.gap} logged")
+        return f"<p>Recall {self.decision}: {'; '.join(parts)}.</p>"
 
 
 class Judgements:
@@ -100,15 +100,15 @@ class Judgements:
         with self._core.store.writing() as tx:
             state, pack = self._core.store.state, self._core.pack
             row = self._core.row(hit)
-            asked = _asked(hit, self._core.store, row, decision)
-            decision = None if asked is None else asked.decision
+            recall = _judged_recall(hit, self._core.store, row, decision)
+            decision = None if recall is None else recall.decision
             body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
             body |= {"reward": reward, "source": source}
-            if asked is not None:
-                body |= {"pack": asked.pack, "probe": asked.probe}
+            if recall is not None:
+                body |= {"pack": recall.pack, "probe": recall.probe}
             if rating is not None:
                 body["rating"] = rating
-            body |= _of_outcome(state, pack, row, now, asked=asked, outcome=outcome, rating=rating).body()
+            body |= _of_outcome(state, pack, row, now, recall=recall, outcome=outcome, rating=rating).body()
             if agent is not None:
                 # how it did is known to whoever sees the memory, and so is what follows of it
                 known = relationship_of(seen(self._core.store.journal, state, audience_of(state, row)), pack, agent)
@@ -161,7 +161,7 @@ class Judgements:
         )
 
 
-class _Asked(NamedTuple):
+class _JudgedRecall(NamedTuple):
     """The recall that a judgement belongs to; one that was not logged has no ``decision``."""
 
     decision: int | None
@@ -170,12 +170,12 @@ class _Asked(NamedTuple):
     probe: bool
 
 
-def _asked(hit: MemoryLike, store: Store, row: int, decision: int | None) -> _Asked | None:
+def _judged_recall(hit: MemoryLike, store: Store, row: int, decision: int | None) -> _JudgedRecall | None:
     """The recall that showed the memory: the hit's, or the logged one that ``decision`` names."""
     if isinstance(hit, Hit):
         if decision not in (None, hit.decision):
             raise InputError(f"This hit was shown by recall {hit.decision}, not by {decision}.")
-        return _Asked(hit.decision, hit._hits.slate.at, hit._hits.pack.hash, hit.probe)
+        return _JudgedRecall(hit.decision, hit._hits.slate.at, hit._hits.pack.hash, hit.probe)
     if decision is None:
         return None
     blob = next((blob for _, blob in store.journal.slates(decision - 1, upto=decision)), None)
@@ -186,17 +186,24 @@ def _asked(hit: MemoryLike, store: Store, row: int, decision: int | None) -> _As
     slate = decode(blob, decision=decision)
     if row + 1 not in slate.shown:
         raise UnknownName(f"memory that recall {decision} showed", row + 1, map(str, slate.shown))
-    return _Asked(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
+    return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
 
 
 def _of_outcome(
-    state: State, pack: Pack, row: int, now: Micros, *, asked: _Asked | None, outcome: str | None, rating: int | None
+    state: State,
+    pack: Pack,
+    row: int,
+    now: Micros,
+    *,
+    recall: _JudgedRecall | None,
+    outcome: str | None,
+    rating: int | None,
 ) -> Change:
     """What feedback changes: in the memory, and in the edges to what succeeded with it."""
     if outcome is None or not remaining(state, [row + 1]):
         return Change()
     rows = np.array([row])
-    used, decision = (None, None) if asked is None else (asked.at, asked.decision)
+    used, decision = (None, None) if recall is None else (recall.at, recall.decision)
     change = reinforced(
         state,
         pack,

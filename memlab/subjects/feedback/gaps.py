@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.state import Happened, Projection
+from memlab.journal import Event
+from memlab.state import Projection
 
 __all__ = ["SNIPPET", "Gaps"]
 
@@ -38,7 +39,7 @@ class Gaps(Projection):
     def __init__(self) -> None:
         self._rows: dict[int, dict[str, Any]] = {}
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         if event.kind == "close-gap":
             self._rows[event.body["gap"]] |= {"closed": event.at, "reason": event.body["reason"]}
         elif (gap := event.body.get("gap")) is not None:
@@ -74,9 +75,9 @@ class Gaps(Projection):
         ``closed`` is null while it is open. ``vector`` is the context as the embedder of this fingerprint has it.
         """
         rows = list(self._rows.values())
-        told = pl.DataFrame({name: [row[name] for row in rows] for name in _SCHEMA}, schema=_SCHEMA)
+        frame = pl.DataFrame({name: [row[name] for row in rows] for name in _SCHEMA}, schema=_SCHEMA)
         vectors = [np.frombuffer(row["vector"], dtype=np.int8).tolist() for row in rows]
-        return told.with_columns(
+        return frame.with_columns(
             pl.col("at", "closed").cast(_STAMP), pl.Series("vector", vectors, dtype=pl.List(pl.Int8))
         )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from memlab.state import Happened, Projection
+from memlab.journal import Event
+from memlab.state import Projection
 
 __all__ = ["Judged"]
 
-_KEPT = 10_000
-"""Decisions that are remembered: shared success is told of the same recall, soon after it."""
+_MAX_DECISIONS = 10_000
+"""Decisions that are remembered: shared success is reported of the same recall, soon after it."""
 
 
 class Judged(Projection):
@@ -30,7 +31,7 @@ class Judged(Projection):
         """Whether a verifier has judged this decision."""
         return decision in self._verified
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -53,5 +54,5 @@ class Judged(Projection):
 
 
 def _trim(kept: dict[int, Any]) -> None:
-    if len(kept) > _KEPT:
+    if len(kept) > _MAX_DECISIONS:
         del kept[next(iter(kept))]

@@ -72,7 +72,9 @@ def reinforced(
     if not moved.any():
         return Change()
     return Change(
-        set=(values_of((rows[moved] + 1).tolist(), **{name: _told(values[moved]) for name, values in after.items()}),)
+        set=(
+            values_of((rows[moved] + 1).tolist(), **{name: _nullable(values[moved]) for name, values in after.items()}),
+        )
     )
 
 
@@ -109,5 +111,5 @@ def _held(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
     return np.where(nulls, np.nan if declared.nullable else old, bounded)
 
 
-def _told(values: Floats) -> list[float | None]:
+def _nullable(values: Floats) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]

@@ -16,7 +16,7 @@ from memlab.state import Change, edges_of, seen_rows
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.graph.paths import LabTrace, activated, traced
 from memlab.subjects.linking.comparing import waiting_of
-from memlab.subjects.linking.worker import Linker
+from memlab.subjects.linking.linker import Linker
 from memlab.subjects.structure import Stats, stats
 
 __all__ = ["LabGraph"]

@@ -16,7 +16,7 @@ from memlab.state import State
 
 __all__ = ["LabTrace", "activated", "traced"]
 
-_TOLD = 60
+_MAX_TEXT = 60
 """Characters of a memory that name it in a tree."""
 
 
@@ -39,7 +39,7 @@ class LabTrace:
 
 
 def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:
-    """The paths from the memory in ``row``, told by what the nodes are called."""
+    """The paths from the memory in ``row``, by the labels of their nodes."""
     found = trace(state.edges, row, depth, most=most)
     nodes = sorted({node for path in found.paths for node in path.nodes} | {row})
     named = dict(zip(nodes, labels(state, np.array(nodes)), strict=True))
@@ -49,14 +49,14 @@ def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:
 def _paths(found: Trace, named: Mapping[int, str]) -> pl.DataFrame:
     ends = np.array([path.nodes[-1] for path in found.paths], dtype=np.int64)
     kinds = np.array(NODE_KINDS, dtype=object)[kind_of(ends)].tolist() if len(ends) else []
-    told = [[named[node] for node in path.nodes[1:]] for path in found.paths]
+    steps = [[named[node] for node in path.nodes[1:]] for path in found.paths]
     return pl.DataFrame(
         [
             pl.Series("to_kind", kinds, dtype=pl.String),
             pl.Series("to_id", number_of(ends) + 1),
-            pl.Series("to", [path[-1] for path in told], dtype=pl.String),
+            pl.Series("to", [path[-1] for path in steps], dtype=pl.String),
             *found.frame.select("depth", "product", "relations", "weights").iter_columns(),
-            pl.Series("path", told, dtype=pl.List(pl.String)),
+            pl.Series("path", steps, dtype=pl.List(pl.String)),
         ]
     )
 
@@ -88,11 +88,11 @@ def activated(state: State, seeds: Mapping[int, float], *, steps: int, decay: fl
 def labels(state: State, nodes: NDArray[np.int64]) -> list[str]:
     """What people call a node: a memory by its number and the beginning of its text."""
     names = state.nodes.names(nodes)
-    told = []
+    found = []
     for node, kind, name in zip(nodes.tolist(), kind_of(nodes).tolist(), names, strict=True):
         if name is not None:
-            told.append(f"{NODE_KINDS[kind]} {name}")
+            found.append(f"{NODE_KINDS[kind]} {name}")
             continue
         text = " ".join((state.texts.at(node) or "").split())
-        told.append(f"{node + 1}: {text if len(text) <= _TOLD else text[: _TOLD - 3] + '...'}")
-    return told
+        found.append(f"{node + 1}: {text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + '...'}")
+    return found

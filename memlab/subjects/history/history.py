@@ -6,7 +6,7 @@ import sys
 
 from memlab.clock import ManualClock, When, from_micros, to_micros
 from memlab.errors import InputError
-from memlab.journal import Until
+from memlab.journal import JournalView
 from memlab.policies import POLICY_EVENTS
 from memlab.privacy import refuse
 from memlab.progress import bar
@@ -31,10 +31,10 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
         began = "" if first is None else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
         raise InputError(f"There was no lab then.{began}")
     last = next(iter(journal.events(after=event - 1, upto=event)))
-    until = Until(journal, event)
+    view = JournalView(journal, event)
     clock = ManualClock(last.at if when is None else when)
     with bar(progress and event > 20_000 and sys.stderr.isatty(), 1, unit="fold", desc=f"to event {event:,}"):
-        return store.as_of(until, clock)
+        return store.as_of(view, clock)
 
 
 def store_viewed_by(store: Store, viewer: str) -> Store:

@@ -70,13 +70,13 @@ def _edges(body: dict[str, Any]) -> int:
 def _what(event: Event) -> str:
     """A few words: what an event says besides whom it concerned."""
     body = event.body
-    said = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
+    parts = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
     if body.get("reward") is not None:
-        said.append(f"reward {body['reward']:g}")
+        parts.append(f"reward {body['reward']:g}")
     for part in body.get("set", ()):
-        said += [
+        parts += [
             f"{name} -> {value}" if isinstance(value, str) else name
             for name, value in part["columns"].items()
             if name != "changed"
         ]
-    return ", ".join(dict.fromkeys(said))
+    return ", ".join(dict.fromkeys(parts))

@@ -43,12 +43,12 @@ class LabIndex:
         store = self._store
         with store.reading():
             store.neighbours.refresh(store.state.vectors)
-        asked = None if queries is None else store.embedder.encode([checked_text(query) for query in queries])
-        return report(store.neighbours, asked, n=n, sample=sample, seed=seed, verify=verify, progress=progress)
+        vectors = None if queries is None else store.embedder.encode([checked_text(query) for query in queries])
+        return report(store.neighbours, vectors, n=n, sample=sample, seed=seed, verify=verify, progress=progress)
 
     @checked
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Build the index anew over all memories, whatever their number; whether it is in use afterwards."""
+        """Rebuild the index over all memories, whatever their number; whether it is in use afterwards."""
         with self._store.reading():
             self._store.neighbours.refresh(self._store.state.vectors)
         return self._store.neighbours.rebuild(wait=wait)

@@ -189,7 +189,7 @@ def _nearest_old(
     own, local = joint.vectors(rows)
     queries, vectors = own.take(local), joint.state.vectors
     if len(vectors) <= vectors.exact_up_to and 2 * len(known) >= len(vectors):
-        # the matrix of all rows is kept whatever becomes of them; that of a population is made anew when one goes
+        # the matrix of all rows is kept whatever becomes of them; that of a population is rebuilt when one goes
         out = np.ones(len(vectors), dtype=np.bool_)
         out[known if fits is None else known[fits[known]]] = False
         among = np.arange(len(vectors))
@@ -243,8 +243,8 @@ def _block(
     step = 1 if len(rows) <= _FEW else max(1, _BATCH // max(1, len(among)))
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
-        asked = queries[start : start + step]
-        cosines = similarities(asked) if step > 1 else similarities(asked[0])[None, :]
+        batch = queries[start : start + step]
+        cosines = similarities(batch) if step > 1 else similarities(batch[0])[None, :]
         if out is not None:
             cosines[:, out] = -np.inf
         if before:

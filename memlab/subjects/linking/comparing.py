@@ -14,9 +14,9 @@ from memlab.recall import Filters, Population, Question
 from memlab.schema import RECALLABLE
 from memlab.state import State, compact
 from memlab.subjects.core import Core
-from memlab.subjects.linking.decisions import linked
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.paired_state import PairedState
+from memlab.subjects.linking.resolving import linked
 from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["LINKING", "Comparing", "check_linking", "link_waiting", "linking_of", "waiting_of"]

@@ -1,4 +1,4 @@
-"""What became of new memories that were compared with old ones, as a person reads it and as the fold is told."""
+"""What became of new memories that were compared with old ones, as a person reads it and as the fold reads it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Linked:
-    """What became of new memories: ``outcomes[i]`` of the i-th, and ``stands[i]``, the id of what stands for it.
+    """What became of new memories: ``outcomes[i]`` of the i-th, and ``standing[i]``, the id of what represents it.
 
     ``superseded`` are (place of the new one, id of the one that stays, id of the one that goes, why); ``whys`` say why
     something was merged or skipped. ``change`` is what the fold applies once the stored ones are there.
     """
 
     outcomes: tuple[Outcome, ...]
-    stands: tuple[int, ...]
+    standing: tuple[int, ...]
     superseded: tuple[tuple[int, int, int, str], ...]
     whys: dict[int, str]
     change: Change
@@ -45,7 +45,7 @@ class Linked:
     """Of each edge that joins a new memory to another: place, ids of both ends, relation, closeness."""
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def added(self) -> NDArray[np.bool_]:
         """Which of the new ones are stored."""
         return np.array([outcome == "added" for outcome in self.outcomes], dtype=np.bool_)
 
@@ -59,11 +59,13 @@ class Linked:
             {
                 "row": range(len(self.outcomes)),
                 "id": [
-                    stood if came == "added" else None for came, stood in zip(self.outcomes, self.stands, strict=True)
+                    standing_id if came == "added" else None
+                    for came, standing_id in zip(self.outcomes, self.standing, strict=True)
                 ],
                 "outcome": self.outcomes,
                 "of": [
-                    None if came == "added" else stood for came, stood in zip(self.outcomes, self.stands, strict=True)
+                    None if came == "added" else standing_id
+                    for came, standing_id in zip(self.outcomes, self.standing, strict=True)
                 ],
                 "relation": [None] * len(self.outcomes),
                 "why": [self.whys.get(place, "new") for place in range(len(self.outcomes))],

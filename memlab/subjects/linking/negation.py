@@ -15,7 +15,7 @@ from functools import cached_property, partial
 
 from memlab.subjects.phrases import clauses, lexicon, padded, phrases, vocabulary, words_of
 
-__all__ = ["Said", "difference"]
+__all__ = ["Statement", "difference"]
 
 _phrases, _words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
@@ -25,12 +25,12 @@ _MOST_SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Said:
+class Statement:
     """One text as the detectors see it; each property is computed when it is first asked for.
 
-    >>> Said("We use spaces, not tabs").denies(Said("We use tabs"))
+    >>> Statement("We use spaces, not tabs").denies(Statement("We use tabs"))
     True
-    >>> Said("We use spaces, not tabs").denies(Said("We use spaces"))
+    >>> Statement("We use spaces, not tabs").denies(Statement("We use spaces"))
     False
     """
 
@@ -82,7 +82,7 @@ class Said:
         """The stems of its content, in the order in which they stand."""
         return tuple(stem for stem in map(_stem, self.words) if stem in self.content)
 
-    def same_order(self, other: Said) -> bool:
+    def same_order(self, other: Statement) -> bool:
         """Whether the other says the same words in another order: "A owes B" is not "B owes A"."""
         return self.content != other.content or self.order == other.order
 
@@ -94,16 +94,16 @@ class Said:
             text = text.replace(phrase, " ")
         return any(phrase in text for phrase in _phrases("changes"))
 
-    def denies(self, other: Said) -> bool:
+    def denies(self, other: Statement) -> bool:
         """Whether a word that it denies stands undenied in the other."""
         return not self.denied.isdisjoint(other.content - other.denied)
 
-    def overlap(self, other: Said) -> float:
+    def overlap(self, other: Statement) -> float:
         """The share of the content of either that both have: Jaccard's index, 0 where neither has any."""
         either = len(self.content | other.content)
         return len(self.content & other.content) / either if either else 0.0
 
-    def updates(self, old: Said) -> bool:
+    def updates(self, old: Statement) -> bool:
         """Whether it says that something changed, beside an older text that says something else."""
         return self.changes and self.content != old.content
 
@@ -124,7 +124,7 @@ def difference(old: str, new: str) -> str:
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
     """
-    before, after = _kept_words(old), _kept_words(new)
+    before, after = _content_words(old), _content_words(new)
     first, second = [_stem(word.lower()) for word in before], [_stem(word.lower()) for word in after]
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
@@ -138,7 +138,7 @@ def difference(old: str, new: str) -> str:
     return f"{_short(' '.join(gone))} -> {_short(' '.join(come))}"
 
 
-def _kept_words(text: str) -> list[str]:
+def _content_words(text: str) -> list[str]:
     """Its words without those that only say that something changed, and without marks around them."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     kept: list[str] = []

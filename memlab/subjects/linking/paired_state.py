@@ -12,7 +12,7 @@ from memlab.index import Vectors
 from memlab.policies import Pack
 from memlab.recall import Moment
 from memlab.state import State
-from memlab.subjects.linking.negation import Said
+from memlab.subjects.linking.negation import Statement
 
 __all__ = ["PairedState", "RowView"]
 
@@ -71,25 +71,25 @@ class RowView:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Values:
-        return _whole([moment[name] for moment in self._moments])
+        return _joined([moment[name] for moment in self._moments])
 
     def word(self, column: str) -> Values:
         """A column of names as an object array, null as None."""
-        return _whole([moment.word(column) for moment in self._moments])
+        return _joined([moment.word(column) for moment in self._moments])
 
     def number(self, column: str) -> Values:
-        return _whole([moment.number(column) for moment in self._moments])
+        return _joined([moment.number(column) for moment in self._moments])
 
     @cached_property
-    def said(self) -> Values:
-        """Each text as the detectors of negation see it: an object array of ``Said``."""
+    def statements(self) -> Values:
+        """Each text as the detectors of negation see it: an object array of ``Statement``."""
         texts = [text for moment in self._moments for text in moment.state.texts.take(moment.rows)]
         found = np.empty(len(texts), dtype=object)
-        found[:] = [Said(text or "") for text in texts]
+        found[:] = [Statement(text or "") for text in texts]
         return found
 
 
-def _whole(parts: list[Values]) -> Values:
+def _joined(parts: list[Values]) -> Values:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

@@ -120,10 +120,12 @@ class Pairs:
     @cached_property
     def negates(self) -> Flags:
         """Only pairs of which one holds a denial at all are compared word by word."""
-        denials = [np.array([bool(one.denied) for one in side.said], dtype=np.bool_) for side in (self.new, self.old)]
+        denials = [
+            np.array([bool(one.denied) for one in side.statements], dtype=np.bool_) for side in (self.new, self.old)
+        ]
         found = np.zeros(len(self), dtype=np.bool_)
         places = np.flatnonzero(denials[0][self.first] | denials[1][self.second])
-        pairs = zip(self.new.said[self.first[places]], self.old.said[self.second[places]], strict=True)
+        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
         found[places] = [new.denies(old) or old.denies(new) for new, old in pairs]
         return found
 
@@ -141,28 +143,28 @@ class Pairs:
 
     @cached_property
     def update_words(self) -> Flags:
-        changes = np.array([one.changes for one in self.new.said], dtype=np.bool_)
+        changes = np.array([one.changes for one in self.new.statements], dtype=np.bool_)
         found = np.zeros(len(self), dtype=np.bool_)
         places = np.flatnonzero(changes[self.first])
-        pairs = zip(self.new.said[self.first[places]], self.old.said[self.second[places]], strict=True)
+        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
         found[places] = [new.updates(old) for new, old in pairs]
         return found
 
     @cached_property
     def overlap(self) -> Floats:
-        pairs = zip(self.new.said[self.first], self.old.said[self.second], strict=True)
+        pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
 
     @cached_property
     def same_order(self) -> Flags:
-        pairs = zip(self.new.said[self.first], self.old.said[self.second], strict=True)
+        pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([new.same_order(old) for new, old in pairs], dtype=np.bool_)
 
     @cached_property
     def same_numbers(self) -> Flags:
         numbers: dict[frozenset[str], int] = {}
         new, old = (
-            np.array([numbers.setdefault(one.numbers, len(numbers)) for one in side.said], dtype=np.int64)
+            np.array([numbers.setdefault(one.numbers, len(numbers)) for one in side.statements], dtype=np.int64)
             for side in (self.new, self.old)
         )
         return np.asarray(new[self.first] == old[self.second])

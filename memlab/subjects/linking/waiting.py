@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from memlab.state import Happened, Projection
+from memlab.journal import Event
+from memlab.state import Projection
 
 __all__ = ["Waiting"]
 
@@ -40,7 +41,7 @@ class Waiting(Projection):
         first, stop = self._runs[0]
         return range(first, min(stop, first + most))
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         body = event.body
         if event.kind == "remember":
             if body.get("waits"):

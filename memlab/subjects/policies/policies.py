@@ -280,9 +280,9 @@ class LabPolicies:
     def _repr_html_(self) -> str:
         with self.seen() as versions:
             pack, rows = versions.pack, _rows(versions)
-        told = [(r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc) for r in rows]
+        cells = [(r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc) for r in rows]
         heads = ("slot", "version", "hash", "pack", "", "what it says")
-        return table(f"pack {pack.name} [{pack.hash[:12]}]", heads, told)
+        return table(f"pack {pack.name} [{pack.hash[:12]}]", heads, cells)
 
     # -- within -----------------------------------------------------------------------------------------------
 
@@ -382,7 +382,7 @@ def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
     sizes: list[int] = []
     shown: list[int] = []
     flags: list[bool] = []
-    untold: dict[int, int] = {}
+    unlogged: dict[int, int] = {}
     for event in store.journal.events(upto=head, kinds=("recall", "feedback")):
         body = event.body
         if event.kind == "feedback":
@@ -392,17 +392,17 @@ def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
             continue
         ids, probes = body["ids"], body.get("probes")
         if probes is None:
-            untold[event.seq] = len(shown)
+            unlogged[event.seq] = len(shown)
         decisions["decision"].append(event.seq)
         decisions["pack_hash"].append(body.get("pack"))
         sizes.append(len(ids))
         shown += ids
         flags += [memory in probes for memory in ids] if probes else [False] * len(ids)
-    if untold:  # recalls logged before events told of probes; their slates do
-        for seq, blob in store.journal.slates(min(untold) - 1, upto=max(untold)):
-            if seq in untold:
+    if unlogged:  # recalls logged before events had probes; their slates have them
+        for seq, blob in store.journal.slates(min(unlogged) - 1, upto=max(unlogged)):
+            if seq in unlogged:
                 slate = decode(blob, decision=seq)
-                start = untold[seq]
+                start = unlogged[seq]
                 flags[start : start + len(slate.shown)] = [memory in slate.probes for memory in slate.shown]
     exposures = {"decision": np.repeat(np.array(decisions["decision"], dtype=np.int64), sizes)}
     return (

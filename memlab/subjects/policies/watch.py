@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol
 
 import polars as pl
@@ -22,14 +21,14 @@ from memlab.policies import Pack, VersionLog, pack_from_sources, slot_named
 from memlab.printable import printable
 from memlab.progress import in_notebook
 from memlab.storage.store import Store
-from memlab.worker import Worker
+from memlab.worker import Background, Worker
 
 __all__ = ["Change", "OnChange", "Watch", "Watches"]
 
 _MOST_BYTES = 1_000_000
 """A policy's text has 20,000 characters at most, a pack's 200,000."""
 
-_KEPT = 1_000
+_MAX_CHANGES = 1_000
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,10 @@ class Change:
     def __repr__(self) -> str:
         head = f"{self.at:%H:%M:%S} {self.file}"
         if self.error is not None:
-            return printable(f"{head}: what was live stays live\n{self.error}")
-        said = {"live": "is live", "same": "means the same"}[self.outcome]
+            return printable(f"{head}: not installed; what was live remains live\n{self.error}")
+        words = {"live": "is live", "same": "has not changed in meaning; nothing was installed"}[self.outcome]
         return printable(
-            f"{head}: {self.what} [{(self.hash or '')[:12]}] {said}{f'; {self.note}' if self.note else ''}"
+            f"{head}: {self.what} [{(self.hash or '')[:12]}] {words}{f'; {self.note}' if self.note else ''}"
         )
 
     def _repr_html_(self) -> str:
@@ -83,15 +82,15 @@ class _Look(NamedTuple):
     trouble: str = ""
 
 
-class Watch:
+class Watch(Background):
     """A ``.hy`` file whose every save is used at once; made by ``lab.policies.watch``.
 
-    ``stop`` it, or use it in a ``with``. A thread reads the file every ``every`` seconds. A change counts when two
-    readings in a row have found it, so that a half-written file is let finish; then its pack is used, or its policy
-    installed, as an event with the reason "saved FILE". A save that is broken leaves live what is live: the error is
-    shown at once, in a notebook below the cell and elsewhere on standard error, and is ``error`` until a save mends it.
-    A save whose hash is that of the one before (layout, comments and documentation do not count) changes nothing, also
-    if something else has been made live meanwhile.
+    ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A thread
+    reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that a
+    half-written file is let finish; then its pack is used, or its policy installed, as an event with the reason "saved
+    FILE". A save that is broken changes nothing: the error is shown at once, in a notebook below the cell and elsewhere
+    on standard error, and is ``error`` until a save mends it. A save whose hash is that of the one before (layout,
+    comments and documentation do not count) changes nothing, also if something else has been made live meanwhile.
 
     ``changes`` lists every save that was seen, the last thousand.
     """
@@ -123,7 +122,6 @@ class Watch:
         self._changes.append(self._applied(self._settled.content, f"watching {self.path.name}"))
         self._every = float(every)
         self._worker = Worker(f"watches {self.path.name}", self._step, delay=self._every, after_error=self._every)
-        self.stop_soon = self._worker.stop_soon
         self._worker.start()
 
     # -- what has been seen -----------------------------------------------------------------------------------
@@ -159,11 +157,6 @@ class Watch:
             },
         )
 
-    @property
-    def active(self) -> bool:
-        """Whether it still watches."""
-        return self._worker.active
-
     # -- watching ---------------------------------------------------------------------------------------------
 
     def look(self) -> Change | None:
@@ -179,28 +172,16 @@ class Watch:
                 return None
             change = self._taken(found)
             if isinstance(change.error, LabError):
-                # Not the file's fault, as when another process holds the lab: tried again at every look, told once.
+                # Not the file's fault, as when another process holds the lab: tried again at every look, reported once.
                 if type(change.error) is type(self._error):
                     return None
             else:
                 self._settled = found
             self._error = change.error
             self._changes.append(change)
-            del self._changes[:-_KEPT]
+            del self._changes[:-_MAX_CHANGES]
         self._on_change(change)
         return change
-
-    def stop(self) -> None:
-        """Watch no longer; what is live stays so. A swap that has begun is finished first."""
-        self._worker.stop()
-
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         state = "watching" if self.active else "stopped"

@@ -10,8 +10,8 @@ from memlab.privacy import refuse
 from memlab.state import State
 from memlab.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.subjects.core import Core, Memories
-from memlab.subjects.corrections.decisions import joined_by_succession
-from memlab.subjects.purge.decisions import plan_purge, purging, redact_slate
+from memlab.subjects.corrections.editing import joined_by_succession
+from memlab.subjects.purge.planning import plan_purge, purging, redact_slate
 from memlab.subjects.purge.receipt import (
     Chosen,
     Purged,
@@ -76,7 +76,9 @@ def purge(
             scrub = Scrub()
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
-                gone = plan_purge(state, journal.events(), purged, seq=seq, asked=chosen.asked, entity=chosen.entity)
+                gone = plan_purge(
+                    state, journal.events(), purged, seq=seq, filters=chosen.filters, entity=chosen.entity
+                )
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
                 bodies = {e.seq: body for e in journal.events() if (body := redact_event(e, gone)) is not None}
                 slates = {

@@ -64,9 +64,9 @@ def quotes_of(state: State, rows: NDArray[np.int64], names: Iterable[str]) -> Qu
             found = _hashes(_folded(text) for text in state.texts.take(some) if text)
             places = _places(own, found)
             shared[places[own[places] == found]] = True
-    told = {word for word in _names_in(texts) if _only(state, word, stays)}
-    told.update(word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2)
-    return Quotes(own[~shared], frozenset(told))
+    words = {word for word in _names_in(texts) if _only(state, word, stays)}
+    words.update(word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2)
+    return Quotes(own[~shared], frozenset(words))
 
 
 def _folded(text: str) -> str:
@@ -79,11 +79,11 @@ def _hashes(folded: Iterable[str]) -> Hashes:
     if len(codes) < RUN:
         return np.empty(0, dtype=np.uint64)
     count = len(codes) - RUN + 1
-    found, whole = np.zeros(count, dtype=np.uint64), np.ones(count, dtype=np.bool_)
+    found, defined = np.zeros(count, dtype=np.uint64), np.ones(count, dtype=np.bool_)
     for place in range(RUN):
         found = found * _FACTOR + codes[place : place + count]
-        whole &= codes[place : place + count] != 0
-    return found[whole]
+        defined &= codes[place : place + count] != 0
+    return found[defined]
 
 
 def _places(ascending: Hashes, found: Hashes) -> NDArray[np.int64]:

@@ -16,12 +16,12 @@ from memlab.journal import Journal, Scrub
 from memlab.printable import printable
 from memlab.schema import MEMORY
 from memlab.state import Change, State, entity_key
-from memlab.storage.backups import backups_in, places
+from memlab.storage.backup_folders import backups_in, places
 from memlab.storage.copies import copies, forget_copy
 from memlab.storage.store import Store
-from memlab.subjects.entities.decisions import entities_of
-from memlab.subjects.purge.decisions import PurgePlan
-from memlab.subjects.purge.searching import Searched, Sought, searched, sought
+from memlab.subjects.entities.merging import entities_of
+from memlab.subjects.purge.planning import PurgePlan
+from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
 __all__ = ["Chosen", "Purged", "Receipt", "checked_choice", "chosen_by", "held_files", "receipt_of", "search_terms_of"]
 
@@ -70,10 +70,10 @@ class Purged:
         look = f", {self.review.height:,} to review" if self.review.height else ""
         lines = [f"Purged {len(self):,} memories from {self.events:,} events and {self.slates:,} slates{look}"]
         for step in ("removed", "searched", "found"):
-            told = [_line(row) for row in self.frame.filter(step=step).iter_rows(named=True) if row["count"]]
-            more = [f"{len(told) - _SHOWN:,} more: see frame"] if len(told) > _SHOWN else []
-            nothing = ["nothing"] if step == "found" and not told and len(self) else []
-            lines += [f"  {step:<8} {line}" for line in (*told[:_SHOWN], *more, *nothing)]
+            rows = [_line(row) for row in self.frame.filter(step=step).iter_rows(named=True) if row["count"]]
+            more = [f"{len(rows) - _SHOWN:,} more: see frame"] if len(rows) > _SHOWN else []
+            nothing = ["nothing"] if step == "found" and not rows and len(self) else []
+            lines += [f"  {step:<8} {line}" for line in (*rows[:_SHOWN], *more, *nothing)]
         return printable("\n".join(lines))
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Chosen:
     """What goes: the rows, what is asked of questions (project, session or viewer), and the names of an entity."""
 
     rows: list[int]
-    asked: dict[str, str] = field(default_factory=dict)
+    filters: dict[str, str] = field(default_factory=dict)
     entity: tuple[str, ...] = ()
 
 
@@ -133,10 +133,10 @@ def chosen_by(
         if not mine.any():
             raise UnknownName("subject", subject, names.vocabulary)
         kept &= mine
-    asked = {} if subject is not None else {"project": project, "session": session, "viewer": creator}
+    filters = {} if subject is not None else {"project": project, "session": session, "viewer": creator}
     found: list[int] = np.flatnonzero(kept).tolist()
     alone = entity if project is session is creator is None else ()
-    return Chosen(found, {name: one for name, one in asked.items() if one is not None}, alone)
+    return Chosen(found, {name: one for name, one in filters.items() if one is not None}, alone)
 
 
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def checked_choice(memory: object, overdue: object, **names: object) -> None:
 # -- the receipt ------------------------------------------------------------------------------------------------------
 
 
-def search_terms_of(state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]) -> Sought:
+def search_terms_of(state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]) -> SearchTerms:
     """What to search for once it is gone; asked of the state that still has it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
@@ -179,13 +179,13 @@ def search_terms_of(state: State, rows: Sequence[int], gone: PurgePlan, entity: 
         names = state.names[name]
         borne.update(names.vocabulary[code] for code in np.unique(names.codes[stays]).tolist() if code >= 0)
     origins = {origin for row in rows if (origin := state.names["origin"].at(row)) is not None}
-    whole = gone.asked.values() if len(gone.asked) == 1 else ()
-    names_gone = {*gone.names, *gone.clusters, *whole, *entity} - origins
-    return sought(texts, sorted(names_gone), others, borne)
+    alone = gone.filters.values() if len(gone.filters) == 1 else ()
+    names_gone = {*gone.names, *gone.clusters, *alone, *entity} - origins
+    return search_terms(texts, sorted(names_gone), others, borne)
 
 
 def held_files(store: Store) -> list[tuple[str, Path, int]]:
-    """What a lab keeps beside its journal, by kind, folder and count: a purge makes it anew, or removes it."""
+    """What a lab keeps beside its journal, by kind, folder and count: a purge rebuilds it, or removes it."""
     journal, found = store.journal, []
     if store.folder is not None:
         for what, folder, pattern in (
@@ -223,7 +223,7 @@ def receipt_of(
     gone: PurgePlan,
     scrub: Scrub,
     change: Change,
-    wanted: Sought,
+    wanted: SearchTerms,
     held: Iterable[tuple[str, Path, int]],
     *,
     remove_exports: bool,
@@ -232,7 +232,7 @@ def receipt_of(
 
     Needs the lock of files that are made of the journal, after the purge is complete in the lab's own files.
     """
-    told = Receipt()
+    receipt = Receipt()
     journal = "journal.db" if store.folder is not None else "memory"
     for what, count in (
         ("memories", len(gone.ids)),
@@ -243,16 +243,16 @@ def receipt_of(
         ("edges", len(change.unlink)),
         ("names", len({*gone.names, *gone.clusters})),
     ):
-        told.removed(what, count, journal)
+        receipt.removed(what, count, journal)
     for what, path, count in held:
-        told.removed(what, count, path, "one of the lab as it is now in their place" if what == "backups" else "")
-    roots = _copies_reached(store, told)
-    done = searched([path for path, _ in roots], wanted)
-    _search_told(store, told, done, wanted, roots, remove_exports=remove_exports)
-    return told.frame()
+        receipt.removed(what, count, path, "one of the lab as it is now in their place" if what == "backups" else "")
+    roots = _copies_reached(store, receipt)
+    done = search_files([path for path, _ in roots], wanted)
+    _search(store, receipt, done, wanted, roots, remove_exports=remove_exports)
+    return receipt.frame()
 
 
-def _copies_reached(store: Store, told: Receipt) -> list[tuple[Path, str]]:
+def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
     """Every folder and file to search, each with what it is: the mirrors are in step from here on."""
     from memlab.moving import reach_mirrors, sweep_drafts
 
@@ -260,24 +260,24 @@ def _copies_reached(store: Store, told: Receipt) -> list[tuple[Path, str]]:
     if isinstance(store.journal, Journal):
         roots += [(place, "backup") for place in places(store.journal)]
     for path, problem in reach_mirrors(store).items():
-        told.removed("mirrors", int(not problem), path, problem or "brought in step")
+        receipt.removed("mirrors", int(not problem), path, problem or "brought in step")
         if problem:
-            told.found("mirror", path, problem)
+            receipt.found("mirror", path, problem)
         roots.append((path, "mirror"))
     for one in copies(store.journal):
         if one.kind == "export":
             sweep_drafts(one.path)
             if not one.path.exists():
-                told.found("export", one.path, "not there: moved, renamed or removed since it was written")
+                receipt.found("export", one.path, "not there: moved, renamed or removed since it was written")
             roots.append((one.path, "export"))
     return roots
 
 
-def _search_told(
+def _search(
     store: Store,
-    told: Receipt,
-    done: Searched,
-    wanted: Sought,
+    receipt: Receipt,
+    done: SearchReport,
+    wanted: SearchTerms,
     roots: Sequence[tuple[Path, str]],
     *,
     remove_exports: bool,
@@ -285,7 +285,7 @@ def _search_told(
     opaque = f"; {done.opaque:,} only as bytes" if done.opaque else ""
     short = f"; {wanted.short:,} texts or names too short to look for" if wanted.short else ""
     count = len(wanted.patterns) + len(wanted.values)
-    told.rows.append(
+    receipt.rows.append(
         ("searched", "files", "", done.files, done.bytes, f"for {count:,} pieces of texts and names{opaque}{short}")
     )
     exports = {path for path, what in roots if what == "export"}
@@ -297,15 +297,15 @@ def _search_told(
         if not removed.get(root, "kept"):
             continue
         kept = "an export, which is kept" if root in exports else ""
-        told.found(one.what, one.file, "; ".join(filter(None, (one.held, kept, removed.get(root)))), one.count)
+        receipt.found(one.what, one.file, "; ".join(filter(None, (one.held, kept, removed.get(root)))), one.count)
     for path, problem in removed.items():
-        told.removed("exports", int(not problem), path, problem)
+        receipt.removed("exports", int(not problem), path, problem)
     same: dict[str, list[int]] = {}
-    for id, what in wanted.said:
+    for id, what in wanted.stated:
         same.setdefault(what, []).append(id)
     for what, ids in same.items():
         more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
-        told.found(what, f"memory {', '.join(map(str, ids[:3]))}{more}", "says as much, and stays", len(ids))
+        receipt.found(what, f"memory {', '.join(map(str, ids[:3]))}{more}", "says as much, and stays", len(ids))
 
 
 def _removed(store: Store, path: Path) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER
-from memlab.subjects.purge.decisions import BY_HAND, NAMED, PurgePlan
+from memlab.subjects.purge.planning import BY_HAND, NAMED, PurgePlan
 
 __all__ = ["redact_event"]
 
@@ -64,14 +64,14 @@ def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
     if name == "graph":
         return _graph(value, gone)
     if name == "registers":
-        found = {register: _REGISTERS.get(register, _kept)(dumped, gone) for register, dumped in value.items()}
+        found = {register: _REGISTERS.get(register, _unchanged)(dumped, gone) for register, dumped in value.items()}
         if "entities" in value and "graph" in event.body:
             found["entities"]["entries"] = _mentioned(found["entities"]["entries"], value, event.body["graph"], gone)
         return found
     if name == "clusters":
-        return [{**told, "name": gone.node("cluster", told["name"])} if "name" in told else told for told in value]
+        return [{**one, "name": gone.node("cluster", one["name"])} if "name" in one else one for one in value]
     if name == "summaries":
-        return [{**told, "of": gone.node("cluster", told["of"])} for told in value]
+        return [{**one, "of": gone.node("cluster", one["of"])} for one in value]
     return value if name in _PARTS else _walked(value, gone, name)
 
 
@@ -202,7 +202,7 @@ def _rows(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
     return [_walked(row, gone) for row in dumped]
 
 
-def _kept(dumped: Any, gone: PurgePlan) -> Any:
+def _unchanged(dumped: Any, gone: PurgePlan) -> Any:
     """A register of ids, numbers and hashes."""
     return dumped
 

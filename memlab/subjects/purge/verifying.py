@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.schema import MEMORY, RELATIONS
 from memlab.state import PLACEHOLDER, Listed, State
-from memlab.subjects.entities.decisions import entities_of
-from memlab.subjects.purge.decisions import Cut, cut_of
+from memlab.subjects.entities.merging import entities_of
+from memlab.subjects.purge.planning import Cut, cut_of
 
 __all__ = ["differences"]
 
@@ -53,33 +53,33 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
     for name, column in before.numbers.items():
         counted = ~gone if name in _SET else np.ones_like(gone)
         old, new = column.values, after.numbers[name].values
-        yield from _told(name, counted & (old != new) & ~((old != old) & (new != new)))
-    yield from _told("uses", (before.uses.values != after.uses.values).any(axis=1))
+        yield from _differences(name, counted & (old != new) & ~((old != old) & (new != new)))
+    yield from _differences("uses", (before.uses.values != after.uses.values).any(axis=1))
     for name, names in before.names.items():
         words = np.array([after.names[name].code(word) for word in (*names.vocabulary, None)], dtype=np.int64)
         codes = after.names[name].codes
-        yield from _told(name, ~gone & (words[names.codes] != codes))
+        yield from _differences(name, ~gone & (words[names.codes] != codes))
         if name == "status":
-            yield from _told(name, gone & (codes != after.names[name].code("purged")))
+            yield from _differences(name, gone & (codes != after.names[name].code("purged")))
         elif MEMORY[name].storage == "name":
-            yield from _told(f"{name} of a purged memory", gone & (codes >= 0))
+            yield from _differences(f"{name} of a purged memory", gone & (codes >= 0))
     for name, lists in before.lists.items():
         expected = {row: items for row, items in lists.filled() if not gone[row]}
         found = dict(after.lists[name].filled())
         if expected != found:
             rows = [row for row in expected.keys() | found.keys() if expected.get(row) != found.get(row)]
-            yield from _told(name, np.isin(np.arange(len(gone)), rows))
+            yield from _differences(name, np.isin(np.arange(len(gone)), rows))
     for name, notes in before.notes.items():
         if notes.held or after.notes[name].held:
             differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
             wrong = np.zeros_like(gone)
             for row in np.flatnonzero(differ).tolist():
                 wrong[row] = after.notes[name].at(row) != (None if gone[row] else cut.note(name, notes.at(row)))
-            yield from _told(name, wrong)
+            yield from _differences(name, wrong)
     for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
-        yield from _told(name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy())
-        yield from _told(f"{name} of a purged memory", gone & (now.series("").fill_null("") != "").to_numpy())
-    yield from _told("words", ~gone & (before.words.lengths != after.words.lengths))
+        yield from _differences(name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy())
+        yield from _differences(f"{name} of a purged memory", gone & (now.series("").fill_null("") != "").to_numpy())
+    yield from _differences("words", ~gone & (before.words.lengths != after.words.lengths))
     purged = np.flatnonzero(gone)
     if len(after.vectors) != len(before.vectors):
         yield f"There were {len(before.vectors):,} vectors, and there are {len(after.vectors):,}."
@@ -181,7 +181,7 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
 """Registers without what a purge may take out of them: the names of clusters and agents, what was looked for."""
 
 
-def _told(what: str, wrong: Flags) -> Iterator[str]:
+def _differences(what: str, wrong: Flags) -> Iterator[str]:
     count = int(np.count_nonzero(wrong))
     if count:
         yield f"{count:,} memories differ in {what}, the first of them memory {int(np.argmax(wrong)) + 1}."

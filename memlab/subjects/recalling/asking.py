@@ -44,7 +44,7 @@ class Questions:
         at: When | None,
         log: bool,
     ) -> Hits:
-        """One recall, logged unless told otherwise or the lab cannot be written; see ``Lab.recall``."""
+        """One recall, logged unless ``log`` is false or the lab cannot be written; see ``Lab.recall``."""
         checked_text(query)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
@@ -97,7 +97,7 @@ class Questions:
             self._store.refresh_index()
             if self._past is None:
                 journal = self._store.journal
-                self._past = Past(journal.whole if isinstance(journal, SeenJournal) else journal, self._core.recaller)
+                self._past = Past(journal.full if isinstance(journal, SeenJournal) else journal, self._core.recaller)
             seq = decision["decision"]
             return self._past.recall(seq, pack).frame if self._past.repeats(seq) else None
 

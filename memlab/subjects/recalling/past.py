@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from memlab.errors import InputError, UnknownName
-from memlab.journal import Event, Journal, Until
+from memlab.journal import Event, Journal, JournalView
 from memlab.policies import Pack
 from memlab.recall import Filters, Question, Recaller
 from memlab.slates import Slate, decode
@@ -21,9 +21,9 @@ __all__ = ["Past"]
 
 
 class Past:
-    """The states that a lab has been in. Going forward folds what lies between; going back starts anew."""
+    """The states that a lab has been in. Going forward folds what lies between; going back starts again."""
 
-    def __init__(self, journal: Journal | Until, recaller: Recaller) -> None:
+    def __init__(self, journal: Journal | JournalView, recaller: Recaller) -> None:
         self._journal, self._recaller = journal, recaller
         self._state, self._purged = new_state(), last_purge(journal)
 
@@ -85,7 +85,7 @@ class Past:
             yield state
             return
         there, back = (Event(state.seq, 0, "edit", change.body()) for change in instead(state))
-        self._state = new_state()  # whoever is interrupted here begins anew
+        self._state = new_state()  # whoever is interrupted here begins again
         state.fold([there], self._journal)
         yield state
         state.fold([back], self._journal)

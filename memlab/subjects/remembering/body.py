@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from memlab.policies import Pack
 from memlab.schema import MEMORY
 from memlab.state import EVERYONE, State, compact, hidden_from
-from memlab.subjects.clusters.decisions import NOBODY
-from memlab.subjects.facts.decisions import mentioned
+from memlab.subjects.clusters.membership import NOBODY
+from memlab.subjects.facts.fact_rows import mentioned
 from memlab.subjects.remembering.limits import is_agent
 
 __all__ = ["chained", "chosen", "remembering", "with_confidence", "with_visibility", "without"]
@@ -53,12 +53,12 @@ def with_confidence(columns: dict[str, list[Any]], unsure: Sequence[int], pack: 
         values[row] = first
 
 
-def with_visibility(columns: dict[str, list[Any]], unsaid: Sequence[int], pack: Pack) -> None:
+def with_visibility(columns: dict[str, list[Any]], missing: Sequence[int], pack: Pack) -> None:
     """Give those rows of which the creator is known the visibility that the pack says."""
     how, default, creators = str(pack.settings["visibility"]), MEMORY["visibility"].default, columns.get("creator")
     if how == default or creators is None:
         return
-    for row in unsaid:
+    for row in missing:
         if creators[row] is not None:
             agent = how == "by-creator" and is_agent(creators[row])
             values = columns.setdefault("visibility", [default] * len(creators))

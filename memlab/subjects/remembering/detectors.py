@@ -82,17 +82,17 @@ def utterance(text: str) -> Utterance:
     """
     words = words_of(text)
     parts = [(sentence, padded(words_of(sentence))) for sentence in sentences(text)]
-    parts = [(sentence, said) for sentence, said in parts if said.strip()]
-    stated = [said for sentence, said in parts if not _asks(sentence, said)]
-    stated += [said for sentence, said in parts if _asks(sentence, said) for said in _stated_before(sentence)]
+    parts = [(sentence, low) for sentence, low in parts if low.strip()]
+    stated = [low for sentence, low in parts if not _asks(sentence, low)]
+    stated += [low for sentence, low in parts if _asks(sentence, low) for low in _stated_before(sentence)]
     fired = {
         "tells-identity": any(map(_tells_identity, stated)),
         "tells-preference": any(map(_tells_preference, stated)),
-        "tells-goal": any(holds(said, _phrases("goal")) for said in stated),
+        "tells-goal": any(holds(low, _phrases("goal")) for low in stated),
         "tells-event": any(map(_tells_event, stated)),
         "corrects": any(map(_corrects, stated)),
         "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
-        "commands": any(_commands(said) for _, said in parts),
+        "commands": any(_commands(low) for _, low in parts),
         "holds-code": any(_CODE_LINE.match(line) for line in text.splitlines()),
         "asks-plainly": bool(parts) and _asks(*parts[-1]),
     }
@@ -113,58 +113,58 @@ def _stated_before(question: str) -> list[str]:
     """What a question states before it asks: "I am a nurse, how do I ...?". A condition states nothing."""
     *before, _ = _CLAUSE.split(question)
     clauses = [padded(words_of(clause)) for clause in before]
-    stated = [said for said in clauses if said.strip() and not _asks("", said)]
-    return [said for said in stated if not said.startswith(_phrases("conditions"))]
+    stated = [low for low in clauses if low.strip() and not _asks("", low)]
+    return [low for low in stated if not low.startswith(_phrases("conditions"))]
 
 
-def _asks(sentence: str, said: str) -> bool:
-    return sentence.rstrip().endswith("?") or first_of(said, _phrases("questions")) is not None
+def _asks(sentence: str, low: str) -> bool:
+    return sentence.rstrip().endswith("?") or first_of(low, _phrases("questions")) is not None
 
 
-def _tells_identity(said: str) -> bool:
-    if holds(said, _phrases("identity")):
+def _tells_identity(low: str) -> bool:
+    if holds(low, _phrases("identity")):
         return True
     for start in _phrases("i-am"):
-        at = said.find(start)
+        at = low.find(start)
         while at >= 0:
-            following = said[at + len(start) : at + len(start) + 40].split(" ", 1)[0]
+            following = low[at + len(start) : at + len(start) + 40].split(" ", 1)[0]
             activity = following.endswith("ing") and following != "living"
             if following and not activity and following not in _words("not-identity"):
                 return True
-            at = said.find(start, at + 1)
+            at = low.find(start, at + 1)
     return False
 
 
-def _tells_preference(said: str) -> bool:
-    return holds(said, _phrases("preference")) or first_of(said, _phrases("preference-openings")) is not None
+def _tells_preference(low: str) -> bool:
+    return holds(low, _phrases("preference")) or first_of(low, _phrases("preference-openings")) is not None
 
 
-def _tells_event(said: str) -> bool:
-    return holds(said, _phrases("events")) or (holds(said, _phrases("times")) and holds(said, _phrases("speakers")))
+def _tells_event(low: str) -> bool:
+    return holds(low, _phrases("events")) or (holds(low, _phrases("times")) and holds(low, _phrases("speakers")))
 
 
-def _corrects(said: str) -> bool:
-    if holds(said, _phrases("correction")) or first_of(said, _phrases("correction-openings")) is not None:
+def _corrects(low: str) -> bool:
+    if holds(low, _phrases("correction")) or first_of(low, _phrases("correction-openings")) is not None:
         return True
-    return said.startswith(" no ") and len(said) > 4 and first_of(said, _phrases("no-correction")) is None
+    return low.startswith(" no ") and len(low) > 4 and first_of(low, _phrases("no-correction")) is None
 
 
-def _greets(said: str) -> bool:
+def _greets(low: str) -> bool:
     """It begins with a greeting and says hardly more: two words, such as a name."""
     found = False
-    while (greeting := first_of(said, _phrases("greetings"))) is not None:
-        found, said = True, said[len(greeting) - 1 :]
-    return found and len(said.split()) <= _MOST_WITH_GREETING
+    while (greeting := first_of(low, _phrases("greetings"))) is not None:
+        found, low = True, low[len(greeting) - 1 :]
+    return found and len(low.split()) <= _MOST_WITH_GREETING
 
 
-def _commands(said: str) -> bool:
+def _commands(low: str) -> bool:
     """After what is merely polite it begins with the verb of an order."""
     for _ in range(_MOST_POLITE):
-        polite = first_of(said, _phrases("polite"))
+        polite = first_of(low, _phrases("polite"))
         if polite is None:
             break
-        said = said[len(polite) - 1 :]
-    first, _, rest = said.strip().partition(" ")
+        low = low[len(polite) - 1 :]
+    first, _, rest = low.strip().partition(" ")
     return first in _words("orders") or (
         first in _words("doubtful-orders") and rest.partition(" ")[0] in _words("objects")
     )

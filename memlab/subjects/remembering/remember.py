@@ -12,12 +12,12 @@ from memlab.clock import When
 from memlab.errors import InputError
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
-from memlab.state import EVERYONE, as_said, checked_columns, checked_text, columns_of, redactions, refuse_names
+from memlab.state import EVERYONE, checked_columns, checked_text, columns_of, redactions, refuse_names, with_speaker
 from memlab.subjects.core import Core
-from memlab.subjects.facts.decisions import named
+from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.linking.comparing import Comparing, check_linking, linking_of
 from memlab.subjects.linking.linked import Linked
-from memlab.subjects.linking.worker import Linker
+from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
 from memlab.subjects.remembering.body import chained, chosen, remembering, with_confidence, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
@@ -34,7 +34,7 @@ class Remembering:
         self._core, self._linker = core, linker
 
     def one(self, text: str, *, at: When | None, chain: bool, linking: str | None, fields: Mapping[str, Any]) -> Memory:
-        """What stands for one text; see ``Lab.remember``."""
+        """The memory that represents one text; see ``Lab.remember``."""
         row = {"text": text, **fields}
         if at is not None:
             row["at"] = at
@@ -51,7 +51,7 @@ class Remembering:
             return self._remembered(range(0), ())
         store = self._core.store
         now = store.clock()
-        unsure, unsaid = (without(columns, name, count) for name in ("confidence", "visibility"))
+        unsure, without_visibility = (without(columns, name, count) for name in ("confidence", "visibility"))
         columns = checked_columns(columns, now=now)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
@@ -62,26 +62,26 @@ class Remembering:
         if "operations" in columns:
             checked_operations(columns["operations"])
         speakers = columns.get("speaker") or [None] * count
-        vectors = store.embedder.encode([as_said(*said) for said in zip(texts, speakers, strict=True)])
+        vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
         with store.writing() as tx:
             state, pack = store.state, store.versions.pack
             first, how = tx.next_id, linking_of(pack, linking, columns)
             with_confidence(columns, unsure, pack)
             if "creator" in columns:
-                with_visibility(columns, unsaid, pack)
+                with_visibility(columns, without_visibility, pack)
                 check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
-                if not (kept := linked.kept).all():
+                if not (kept := linked.added).all():
                     columns = {name: chosen(values, kept) for name, values in columns.items()}
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
             if "creator" in columns:
                 check_sessions(state, pack, columns, count)
             ids = range(first, first + count)
-            standing: Sequence[int] = ids if linked is None else linked.stands
+            standing: Sequence[int] = ids if linked is None else linked.standing
             findings = tuple(
                 (standing[row], found) for row, screening in enumerate(screenings) for found in screening.findings
             )
@@ -109,10 +109,10 @@ class Remembering:
 
     def admit(self, text: str, *, role: str, project: str | None, viewer: str | None = None) -> Admission:
         """Whether the pack admits an utterance, beside the memories that ``viewer`` sees (None: all)."""
-        said = screen(checked_text(text), personal=self._core.personal()).text
+        screened = screen(checked_text(text), personal=self._core.personal()).text
         with self._core.reading():
             near = partial(Comparing(self._core).nearest, viewer=viewer)
-            return admission(self._core.pack, near, said, utterance(said), role=role, project=project)
+            return admission(self._core.pack, near, screened, utterance(screened), role=role, project=project)
 
     def observe(
         self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]

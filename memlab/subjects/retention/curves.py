@@ -29,7 +29,7 @@ _MOST_SHOWN = 12
 _ACROSS = 3
 _DAY = 86_400.0
 _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
-"""What is told by colour is told by shape too: a line style for each run of colours."""
+"""What colour shows is shown by shape too: a line style for each run of colours."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ def _figure(found: Forecast) -> Figure:
     down = -(-len(panels) // across)
 
     def draw(axes: Axes) -> None:
-        whole = axes.get_figure(root=True)
-        assert whole is not None
+        canvas = axes.get_figure(root=True)
+        assert canvas is not None
         axes.remove()
-        grid = whole.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        grid = canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         for place, panel in enumerate(grid.ravel()):
             if place >= len(panels):
                 panel.axis("off")
@@ -125,7 +125,7 @@ def _word(axes: Axes, at: Floats, left: Floats, words: list[str], colour: str) -
     """The words that hold from each dot on; of several at one instant all."""
     for x in np.unique(at):
         here = np.flatnonzero(at == x)
-        said = axes.annotate(
+        label = axes.annotate(
             ", ".join(words[place] for place in here),
             (float(x), float(left[here[0]])),
             xytext=(5, 4),
@@ -133,19 +133,19 @@ def _word(axes: Axes, at: Floats, left: Floats, words: list[str], colour: str) -
             fontsize=8.2,
             color=colour,
         )
-        said.set_parse_math(False)
+        label.set_parse_math(False)
 
 
 def _explain(axes: Axes, found: Forecast, memories: int, alone: bool) -> None:
     """One legend for all panels, below them: the colours are the same in each."""
-    whole = axes.get_figure(root=True)
-    assert whole is not None
+    canvas = axes.get_figure(root=True)
+    assert canvas is not None
     handles, names = axes.get_legend_handles_labels()
     if len(handles) < 2:
         return
     hidden = (len(found.packs) if alone else memories) - len(handles)
     title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
-    legend = whole.legend(
+    legend = canvas.legend(
         handles,
         names,
         loc="outside lower center",

@@ -29,10 +29,10 @@ _MOST_VALUES = 5_000_000
 """Rows of a frame: some 300 MB."""
 
 _FINEST: Micros = 1_000_000
-"""A transition is told to the second."""
+"""Transitions have a resolution of one second."""
 
 _MOST_MOVES = 16
-"""Transitions of one memory between two points; a policy that gives more of them is told at the second point."""
+"""Transitions of one memory between two points; any more of them stand at the second point."""
 
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 
@@ -72,7 +72,7 @@ def forecast(
 
 
 def _named(packs: Sequence[Pack]) -> list[str]:
-    """The packs' names; those that share one are told apart by their hashes."""
+    """The packs' names; hashes are added to those that share one."""
     names = [pack.name for pack in packs]
     return [f"{pack.name} [{pack.hash[:6]}]" if names.count(pack.name) > 1 else pack.name for pack in packs]
 

@@ -32,7 +32,7 @@ _DEGREES = ("source-degree", "target-degree")
 def may_prune(pack: Pack) -> bool:
     """Whether the policy removes anything: one that reads nothing is asked once, and not of every edge."""
     policy = pack.policies["prune"]
-    return bool(policy.inputs) or bool(_asked(policy, {"weight": lambda: np.zeros(1)})[0])
+    return bool(policy.inputs) or bool(_prunes(policy, {"weight": lambda: np.zeros(1)})[0])
 
 
 def reads_degrees(pack: Pack) -> bool:
@@ -74,7 +74,7 @@ def pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
         "source-degree": lambda: _degree(state, edges, source),
         "target-degree": lambda: _degree(state, edges, target),
     }
-    return edges[_asked(pack.policies["prune"], given)]
+    return edges[_prunes(pack.policies["prune"], given)]
 
 
 def _degree(state: State, edges: Ints, ends: Ints) -> Floats:
@@ -120,7 +120,7 @@ def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
     )
 
 
-def _asked(policy: Policy, given: dict[str, Callable[[], NDArray[Any]]]) -> NDArray[np.bool_]:
+def _prunes(policy: Policy, given: dict[str, Callable[[], NDArray[Any]]]) -> NDArray[np.bool_]:
     columns = {name: given[name]() for name in policy.inputs or ("weight",)}
     values, nulls = policy.arrays(columns)
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)

@@ -7,14 +7,13 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 
 from memlab.clock import from_micros
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.printable import printable
 from memlab.storage.store import Store
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
-from memlab.worker import Worker
+from memlab.worker import Background, Worker
 
 __all__ = ["OnUpkeep", "Schedule", "Scheduler"]
 
@@ -41,12 +40,13 @@ class Pace:
         return seconds - max(wall - self.wall, steady - self.steady)
 
 
-class Schedule:
+class Schedule(Background):
     """Upkeep in the background; made by ``lab.upkeep.schedule``. ``stop`` it, or use it in a ``with``.
 
     One thread makes a pass at once and then one every ``every``; each is as of the lab's clock, and the waiting is by
     real time. Passes that fell into a time when the machine slept are made up for by one. A pass that fails is shown on
-    standard error and kept as ``error`` until one succeeds; the next is made when it is due.
+    standard error and kept as ``error`` until one succeeds; the next is made when it is due. A pass that is stopped
+    writes the block that it is at, and the next pass of anyone does the rest.
     """
 
     def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
@@ -58,7 +58,6 @@ class Schedule:
         self._passes = 0
         self._pace: Pace | None = None
         self._worker = Worker(f"upkeep of {store.where}", self._step)
-        self.stop_soon = self._worker.stop_soon
         self._worker.start()
 
     @property
@@ -91,30 +90,13 @@ class Schedule:
         """How many passes were made, those that failed among them."""
         return self._passes
 
-    @property
-    def active(self) -> bool:
-        """Whether it goes on."""
-        return self._worker.active
-
-    def stop(self) -> None:
-        """End. A pass that has begun writes the block that it is at, and the next pass of anyone does the rest."""
-        self._worker.stop()
-
-    def __enter__(self) -> Schedule:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     def __repr__(self) -> str:
         due = self.next
         state = "stopped" if due is None else f"every {self.every}, next at {due:%Y-%m-%d %H:%M:%S} UTC"
-        told = [f"<Schedule of upkeep: {state}, {self._passes} passes>"]
-        told += [repr(self._last)] if self._last is not None else []
-        told += [f"the last pass failed: {self._error}"] if self._error is not None else []
-        return printable("\n".join(told))
+        lines = [f"<Schedule of upkeep: {state}, {self._passes} passes>"]
+        lines += [repr(self._last)] if self._last is not None else []
+        lines += [f"the last pass failed: {self._error}"] if self._error is not None else []
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         head, *rest = repr(self).split("\n")
@@ -142,7 +124,7 @@ class Schedule:
             if self._store.journal.closed:
                 self._worker.stop_soon()
                 return
-            # the same trouble, as when another process holds the lab for long, is told once
+            # the same trouble, as when another process holds the lab for long, is reported once
             if str(error) != str(self._error):
                 at = from_micros(self._store.clock())
                 print(f"{at:%Y-%m-%d %H:%M:%S} upkeep of {self._store.where} failed: {error}", file=sys.stderr)

@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 _RETRACTED = STATUSES.index("retracted")
 _DELETED = STATUSES.index("deleted")
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
-_ASKED = _IN_RECALL | (np.arange(len(STATUSES)) == _RETRACTED)
+_TO_DECIDE = _IN_RECALL | (np.arange(len(STATUSES)) == _RETRACTED)
 _NO_CODE = -3
 """Of no word, and not of null either."""
 _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
@@ -59,7 +59,7 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     What was retracted is forgotten only at a later instant than that.
     """
     status = status_of(state, rows)
-    wanted, changed = _ASKED[status], state.numbers["changed"]
+    wanted, changed = _TO_DECIDE[status], state.numbers["changed"]
     if changed.held:
         at = changed.values[rows]
         wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
@@ -108,7 +108,7 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
         ("label", named, label, labels.vocabulary, found.label, found.words),
     ):
         ids = rows[at] + 1
-        frames.append(_told(ids, what, spelled(old[at], old_words), spelled(new[at], new_words)))
+        frames.append(_changes(ids, what, spelled(old[at], old_words), spelled(new[at], new_words)))
         # by the word: their order must not tell which memory, maybe of another's, came first
         for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
             chosen = ids[new[at] == code].tolist()
@@ -150,7 +150,7 @@ def _promoted(moment: Moment, before: Codes, now: Micros | Rows) -> tuple[Moment
         moved = new != after
         if not moved.any():
             return moment, after
-        # anew, since other features may follow from the status
+        # again, since other features may follow from the status
         after, moment = new, Moment(moment.state, moment.pack, moment.rows, now)
         moment.give(status=_WORDS[after])
     place = int(np.argmax(moved))
@@ -188,7 +188,7 @@ def spelled(codes: Codes, words: Sequence[str]) -> pl.Series:
     return table.gather(np.where(codes < 0, len(words), codes))
 
 
-def _told(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
+def _changes(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series("id", ids, dtype=pl.Int64),

@@ -75,14 +75,14 @@ class Upkeep:
         return len(self) > 0
 
     def __repr__(self) -> str:
-        told = [f"{count:,} {what} {old or 'none'} -> {new}" for what, old, new, count in self._most()]
-        more = self.counts.height - len(told)
-        told += [f"{more} other transitions"] if more > 0 else []
-        told += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
-        told += [f"{self.due.height:,} due to be purged"] if self.due.height else []
+        parts = [f"{count:,} {what} {old or 'none'} -> {new}" for what, old, new, count in self._most()]
+        more = self.counts.height - len(parts)
+        parts += [f"{more} other transitions"] if more > 0 else []
+        parts += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
+        parts += [f"{self.due.height:,} due to be purged"] if self.due.height else []
         stopped = "" if self.complete else ", stopped before its end"
         return printable(
-            f"<Upkeep {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}: {'; '.join(told) or 'nothing changed'}{stopped}>"
+            f"<Upkeep {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}: {'; '.join(parts) or 'nothing changed'}{stopped}>"
         )
 
     def _repr_html_(self) -> str:

@@ -18,7 +18,7 @@ from memlab.errors import UnknownName
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER, RECALLABLE
 from memlab.state import Change, State, values_of
-from memlab.subjects.consolidation.decisions import summaries_of
+from memlab.subjects.consolidation.grouping import summaries_of
 
 __all__ = ["Displaced", "SetApart", "came_from", "displaced_by", "released", "set_apart", "written_since"]
 
@@ -117,16 +117,18 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
     statuses = state.names["status"]
     out = set(rows[rows < len(state)].tolist())
     summaries: set[int] = set()
-    stands = summaries_of(state).all
+    of_summary = summaries_of(state).all
     while fresh := {
-        id - 1 for id, one in stands.items() if id - 1 not in out and any(member - 1 in out for member in one.members)
+        id - 1
+        for id, one in of_summary.items()
+        if id - 1 not in out and any(member - 1 in out for member in one.members)
     }:
         out |= fresh
         summaries |= fresh
     going = np.array(sorted(row for row in out if statuses.at(row) not in _GONE), dtype=np.int64)
     back: dict[int, Values] = {}
     for row in sorted(summaries):
-        for word, ids in stands[row + 1].was.items():
+        for word, ids in of_summary[row + 1].was.items():
             members = [id - 1 for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"]
             back |= {member: {"status": word} for member in members}
     for row, (given, before) in displaced.items():
@@ -155,7 +157,7 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
     given, was = _merged(body["set"]), _merged(body["was"])
     same = {row for row in was if state.names["status"].at(row) == given[row]["status"]}
     returning = {row for row in same if given[row]["status"] == "quarantined"}
-    stands = summaries_of(state).all
+    of_summary = summaries_of(state).all
     after: dict[int, Values] = {}
     for row in sorted(same):
         status = was[row]["status"]
@@ -166,10 +168,12 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
             if other not in RECALLABLE and (int(by) - 1 in given or other == "quarantined"):
                 continue
         if status == "consolidated":
-            of = [id for id, one in stands.items() if row + 1 in one.members]
+            of = [id for id, one in of_summary.items() if row + 1 in one.members]
             if not any(id - 1 in returning or state.names["status"].at(id - 1) in RECALLABLE for id in of):
                 # what stood for it is gone: it is what it was before that
-                status = next(word for word, ids in stands[of[-1]].was.items() if row + 1 in ids) if of else "active"
+                status = (
+                    next(word for word, ids in of_summary[of[-1]].was.items() if row + 1 in ids) if of else "active"
+                )
         columns = {name: value for name, value in was[row].items() if _value(state, row, name) == given[row][name]}
         after[row] = {**columns, "status": status}
     rows = sorted(row for row, values in after.items() if values["status"] != state.names["status"].at(row))
@@ -238,9 +242,9 @@ def _written(event: Event, names: Sequence[str], rows: Set[int] | None = None) -
 def _changes(event: Event) -> Iterable[tuple[int, Values]]:
     """What an event sets of the columns that superseding changes, by row."""
     for part in event.body.get("set", ()):
-        told = [name for name in _FOLLOWED if name in part["columns"]]
-        for place, id in enumerate(part["ids"] if told else ()):
-            yield id - 1, {name: _one(part["columns"][name], place) for name in told}
+        names = [name for name in _FOLLOWED if name in part["columns"]]
+        for place, id in enumerate(part["ids"] if names else ()):
+            yield id - 1, {name: _one(part["columns"][name], place) for name in names}
 
 
 def _one(values: Any, place: int) -> Any:

@@ -26,7 +26,7 @@ from memlab.slates import Slates
 from memlab.state import Change, State, checked_text
 from memlab.subjects.core import Core, Memories
 from memlab.subjects.corrections.corrections import Corrected, Corrections
-from memlab.subjects.corrections.decisions import joined_by_succession
+from memlab.subjects.corrections.editing import joined_by_succession
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.recalling.past import Past
 from memlab.subjects.review.quarantine import (
@@ -222,19 +222,19 @@ class LabReview:
         if dry_run:
             with self._core.reading() as state:
                 apart, displaced = self._apart(state, names, instant)
-                told, now = _described(state, apart, creator), store.clock()
+                described, now = _described(state, apart, creator), store.clock()
         else:
             with store.writing() as tx:
                 state, now = store.state, store.clock()
                 apart, displaced = self._apart(state, names, instant)
-                told = _described(state, apart, creator)
+                described = _described(state, apart, creator)
                 if apart.now:
                     body = {"reason": reason, "was": apart.was, **apart.change(now).body()}
                     event = tx.event("quarantine", body, at=now)
         ids = np.concatenate((apart.rows, apart.summaries)) + 1
         shown = _shown(self._core.store.slates(), ids.tolist())
         answers = self._answers(shown, apart.rows, displaced, replay, progress)
-        return Quarantined(from_micros(now), event, dry_run, reason, told[0], shown, answers, *told[1:])
+        return Quarantined(from_micros(now), event, dry_run, reason, described[0], shown, answers, *described[1:])
 
     @checked
     def release(self, quarantine: Quarantined | int) -> Corrected:
@@ -366,11 +366,11 @@ def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
     key = ["decision", "memory_id"]
-    told = slates.feedback.select(*key, "outcome", "reward").unique(key, keep="last", maintain_order=True)
+    judgements = slates.feedback.select(*key, "outcome", "reward").unique(key, keep="last", maintain_order=True)
     return (
         slates.exposures.filter(pl.col("memory_id").is_in(list(ids)))
         .join(slates.decisions.select("decision", "at", "query"), on="decision", how="left")
-        .join(told, on=key, how="left")
+        .join(judgements, on=key, how="left")
         .select("decision", "at", "query", "position", "memory_id", "probe", "outcome", "reward")
         .sort("decision", "position", maintain_order=True)
         .collect()

@@ -101,13 +101,13 @@ def _bubbles(axes: Axes, sizes: Floats, names: Sequence[Sequence[str]], links: F
     for place in np.argsort(-weight, kind="stable")[:_MOST_LINES]:
         (one, other), share = joined[place], weight[place] / weight.max()
         style: dict[str, Any] = {"linewidth": 0.6 + 4.4 * share, "alpha": 0.35 + 0.55 * share}
-        axes.plot(*_behind(centres, radii, one, other), color=GREY, solid_capstyle="butt", zorder=1, **style)
+        axes.plot(*_shortened(centres, radii, one, other), color=GREY, solid_capstyle="butt", zorder=1, **style)
     for centre, radius, size, name in zip(centres, radii, sizes, names, strict=True):
         axes.add_patch(Circle(centre, radius, facecolor=BLUE, alpha=0.28, linewidth=0, zorder=2))
         axes.add_patch(Circle(centre, radius, facecolor="none", edgecolor=BLUE, linewidth=1.4, zorder=3))
         lines = _fitting(name, int(size), radius * inches)
         if lines:
-            said = axes.text(
+            parts = axes.text(
                 float(centre[0]),
                 float(centre[1]),
                 lines,
@@ -117,13 +117,13 @@ def _bubbles(axes: Axes, sizes: Floats, names: Sequence[Sequence[str]], links: F
                 linespacing=1.25,
                 zorder=4,
             )
-            said.set_parse_math(False)
+            parts.set_parse_math(False)
     axes.set_aspect("equal")
     axes.set_xlim(low[0] - 0.05, high[0] + 0.05)
     axes.set_ylim(low[1] - 0.05, high[1] + 0.05)
 
 
-def _behind(centres: Floats, radii: Floats, one: int, other: int) -> Floats:
+def _shortened(centres: Floats, radii: Floats, one: int, other: int) -> Floats:
     """f64[2, points]: the line between two centres where it lies behind no circle, NaN elsewhere."""
     along = np.linspace(0.0, 1.0, 400)[:, None]
     points = centres[one] * (1 - along) + centres[other] * along
@@ -158,13 +158,13 @@ def _fitting(words: Sequence[str], size: int, radius: float) -> str:
 
 def _caption(what: str, sizes: pl.Series, links: Floats) -> str:
     """What the picture leaves out, and what its signs mean."""
-    said = [f"with the number of {what}"]
+    parts = [f"with the number of {what}"]
     if links.any():
-        said.append("joined by edges")
+        parts.append("joined by edges")
     if len(sizes) > _MOST_BUBBLES:
         rest = sizes[_MOST_BUBBLES:]
-        said.append(f"{len(rest):,} smaller ones left out ({int(rest.sum()):,} {what})")
-    return "; ".join(said)
+        parts.append(f"{len(rest):,} smaller ones left out ({int(rest.sum()):,} {what})")
+    return "; ".join(parts)
 
 
 def _links(between: pl.DataFrame, count: int) -> Floats:

@@ -88,8 +88,8 @@ def _counted(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     if by:
         every = memories.select(by).unique().join(every, how="cross")
     counted = memories.group_by(*by, "layer").agg(pl.len().cast(pl.Int64).alias("memories"))
-    whole = pl.col("memories").sum()
-    share = (pl.col("memories") / (whole.over(by) if by else whole)).fill_nan(0.0)
+    total = pl.col("memories").sum()
+    share = (pl.col("memories") / (total.over(by) if by else total)).fill_nan(0.0)
     return (
         every.join(counted, on=[*by, "layer"], how="left", nulls_equal=True)
         .with_columns(pl.col("memories").fill_null(0))

@@ -28,7 +28,7 @@ def packed(radii: Floats, links: Floats, *, gap: float) -> Floats:
         total = weight.sum()
         middle = np.average(lying, axis=0, weights=radii[:one] ** 2)
         wanted = (weight @ lying / total + middle) / 2 if total > 0 else middle
-        # rounded, so that what is equally near is told apart by its place in the list and not by the last bit
+        # rounded, so that what is equally near is ordered by its place in the list and not by the last bit
         centres[one] = free[np.argmin(np.linalg.norm(free - wanted, axis=1).round(6))]
     return centres - (centres.min(axis=0) + centres.max(axis=0)) / 2 if count else centres
 

@@ -19,8 +19,8 @@ from memlab.progress import bar
 from memlab.schema import RECALLABLE
 from memlab.state import State, seen_rows
 from memlab.subjects.clusters.directions import directions
+from memlab.subjects.clusters.finding import Clusters, clusters
 from memlab.subjects.clusters.keywords import keywords
-from memlab.subjects.clusters.searching import Clusters, clusters
 from memlab.subjects.structure._labels import labels
 from memlab.subjects.structure._layers import LAYERS, layers
 from memlab.subjects.structure._topology import Topology, key_scores, newest_edges, topology
@@ -144,9 +144,9 @@ def _layered(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.Data
         ]
     )
     if len(rows):
-        said = labels(state, pack, rows, now)
-        if not said.null_count() and said.is_in(LAYERS).all():
-            return frame.with_columns(said), f"Layers are those of the label policy of {pack.name}."
+        given = labels(state, pack, rows, now)
+        if not given.null_count() and given.is_in(LAYERS).all():
+            return frame.with_columns(given), f"Layers are those of the label policy of {pack.name}."
     return frame, f"Layers are memlab's own: the label policy of {pack.name} speaks of something else."
 
 

@@ -83,14 +83,14 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
             "bridge": bridging,
         }
     )
-    whole = clustering(graph, met, seed=seed)
+    coefficient = clustering(graph, met, seed=seed)
     components, largest = _components(graph)
     totals = [
         ("nodes", float(count)),
         ("joined", float(len(met))),
         ("edges", float(len(numbers))),
         ("density", len(pair_left) / (count * (count - 1) / 2) if count > 1 else 0.0),
-        ("clustering", whole.mean),
+        ("clustering", coefficient.mean),
         ("components", float(components + count - len(met))),
         ("largest component", float(largest if components else min(count, 1))),
         ("communities", float(len(found))),
@@ -102,7 +102,7 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
         _bridges(edges, found),
         _relations(edges, numbers),
         pl.DataFrame(totals, schema={"measure": pl.String, "value": pl.Float64}, orient="row"),
-        whole.exact,
+        coefficient.exact,
     )
 
 

@@ -108,7 +108,7 @@ def test_forms_of_the_wrong_type_or_shape(body: str, said: str, under: str) -> N
 
 
 def test_arguments_that_the_slot_does_not_give() -> None:
-    with pytest.raises(PolicyNameError, match=r"accz is no input of explore\. Did you mean accs"):
+    with pytest.raises(PolicyNameError, match=r"Unknown input accz of explore\. Did you mean accs"):
         program("(lambda (accz) 1)")
     with pytest.raises(PolicyNameError, match="tags is a set: a list policy reads numbers, booleans and strings"):
         program("(lambda (tags) 1)")

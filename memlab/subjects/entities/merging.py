@@ -110,7 +110,7 @@ def undone(state: State, name: str) -> Decided:
 
 
 def split(state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]) -> Decided:
-    """A new entity that takes some facts and some names of another: two of one name are told apart."""
+    """A new entity that takes some facts and some names of another: two of one name become two entities."""
     entities = entities_of(state)
     number = entity_named(entities, name)
     kept, called = entities.entries[number].name, entity_name(new)

@@ -2,7 +2,7 @@
 
 ``link`` is asked for all pairs of a block at once, ``resolve`` where it says duplicate, updates or contradicts. Then
 the conflicts alone are gone through in the order of the new rows and of their nearness, because what is decided of one
-may settle the next: what was merged away is met as what stands for it, and what was superseded is met no more.
+may settle the next: what was merged away is met as what replaced it, and what was superseded is met no more.
 
 A memory takes the place of another only where both reach equally far: the same project, scope, branch, season and
 visibility (and session or creator where these bind it). Otherwise both stay, joined by an edge: what one branch taught
@@ -10,7 +10,7 @@ does not end what the others know. Turns of a conversation have no part in this:
 compared nor dropped.
 
 A new memory that is *not stored yet* and is merged or skipped never comes to be. One that *was stored already* (linking
-"later") was acknowledged, so it stays in the lab and is superseded by what stands for it.
+"later") was acknowledged, so it stays in the lab and is superseded by what replaces it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Decision:
         self.stored = joint.fresh is None
         self.gone = np.zeros(joint.total, dtype=np.bool_)
         self.root: dict[int, int] = {}
-        """What stands for a new row that was merged or skipped; a skipped one has no part in anything else."""
+        """What replaces a new row that was merged or skipped; a skipped one has no part in anything else."""
         self.outcome: dict[int, Outcome] = {}
         self.why: dict[int, str] = {}
         self.successor: dict[int, int] = {}
@@ -147,17 +147,17 @@ class _Decision:
         fresh, other = int(new[place]), self._standing(int(old[place]))
         if self.outcome.get(fresh) == "skipped" or other in self.successor or self.outcome.get(other) == "skipped":
             return
-        said = pairs.new.said[pairs.first[place]].text, pairs.old.said[pairs.second[place]].text
+        texts = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
         word, decided = str(relation[place]), str(resolution[place])
         if decided == "keep-new":
-            self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(said[1], said[0])}")
+            self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(texts[1], texts[0])}")
         elif fresh in self.root or other == fresh:
             return
         elif decided == "merge" and self._leave(fresh, other, "merged"):
             self.why[fresh] = f"{word}, closeness {weight[place]:.2f}"
             self.merges.setdefault(other, []).append(fresh)
         elif decided == "keep-old" and self._leave(fresh, other, "skipped"):
-            self.why[fresh] = f"{word}, and what was known stays: {difference(said[0], said[1])}"
+            self.why[fresh] = f"{word}, and what was known stays: {difference(texts[0], texts[1])}"
 
     def _standing(self, row: int) -> int:
         """The row itself, or what it was merged into."""
@@ -199,18 +199,18 @@ class _Decision:
             row = int(after) - 1
         return True
 
-    # -- what the fold is told --------------------------------------------------------------------------------
+    # -- what the fold reads ----------------------------------------------------------------------------------
 
     def made(self, *, gain: float, most: int) -> Linked:
         # turns among the fresh were compared with nothing, and are stored as well
-        whole = self.rows if self.stored else np.arange(self.joint.size, self.joint.total)
-        rows = whole.tolist()
+        considered = self.rows if self.stored else np.arange(self.joint.size, self.joint.total)
+        rows = considered.tolist()
         outcomes: tuple[Outcome, ...] = tuple(self.outcome.get(row, "added") for row in rows)
         ids = np.arange(1, self.joint.total + 1)
         if not self.stored:
             # ids are given to what is stored only
             held = np.array([outcome == "added" for outcome in outcomes], dtype=np.bool_)
-            ids[whole[held]] = self.joint.size + 1 + np.arange(int(held.sum()))
+            ids[considered[held]] = self.joint.size + 1 + np.arange(int(held.sum()))
         place_of = {row: place for place, row in enumerate(rows)}
         source, target, relation, weight = self._joined()
         change = self._changed(ids, gain) + Change(
@@ -225,7 +225,7 @@ class _Decision:
         shown &= own >= 0
         return Linked(
             outcomes=outcomes,
-            stands=tuple(int(ids[self._standing(row)]) for row in rows),
+            standing=tuple(int(ids[self._standing(row)]) for row in rows),
             superseded=tuple(
                 (place_of[fresh], int(ids[stays]), int(ids[goes]), why) for fresh, stays, goes, why in self.superseded
             ),
@@ -236,9 +236,9 @@ class _Decision:
 
     def _joined(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
         """Every new edge, each once: those of conflicts that were settled, and those of pairs that stay as they are."""
-        stands = np.arange(self.joint.total)
+        standing = np.arange(self.joint.total)
         for row, root in self.root.items():
-            stands[row] = root
+            standing[row] = root
         left = np.zeros(self.joint.total, dtype=np.bool_)
         left[list(self.root)] = True
         conflicts = self.edges
@@ -253,7 +253,7 @@ class _Decision:
             )
         ]
         for new, old, word, weight in self.plain:
-            met = stands[old]
+            met = standing[old]
             kept = ~left[new] & (met != new)
             parts.append(
                 (
@@ -293,7 +293,7 @@ class _Decision:
             old = np.array(sorted(goes))
             until = self._numbers("valid_until", old)
             over = self._began(np.array([goes[row][2] for row in old.tolist()]))
-            # it held until the other began; one that began earlier, told out of order, ends nothing before now
+            # it held until the other began; one that began earlier, remembered out of order, ends nothing before now
             over = np.where(over > self._began(old), np.minimum(over, now), now)
             parts.append(
                 values_of(
@@ -311,17 +311,19 @@ class _Decision:
 
     def _merged(self, ids: Ints, gain: float) -> list[dict[str, Any]]:
         """Strength, tags, files and agents of what near-duplicates were merged into; and how sure it is, and of what
-        source, from the surest of them.
+        source, from the most confident of them.
         """
         roots = np.array(sorted(self.merges))
         strength = self._numbers("strength", roots) + gain * np.array([len(self.merges[row]) for row in roots.tolist()])
         parts = [values_of(ids[roots].tolist(), strength=strength.tolist(), changed=self.joint.now)]
-        surest = {row: max([row, *self.merges[row]], key=self._confidence) for row in roots.tolist()}
-        surer = [row for row in roots.tolist() if self._confidence(surest[row]) > self._confidence(row)]
-        if surer:
-            words = {name: [self._word(name, surest[row]) for row in surer] for name in ("source", "provenance")}
-            sure = [self._confidence(surest[row]) for row in surer]
-            parts.append(values_of(ids[surer].tolist(), confidence=sure, **words))
+        best_known = {row: max([row, *self.merges[row]], key=self._confidence) for row in roots.tolist()}
+        more_confident = [row for row in roots.tolist() if self._confidence(best_known[row]) > self._confidence(row)]
+        if more_confident:
+            words = {
+                name: [self._word(name, best_known[row]) for row in more_confident] for name in ("source", "provenance")
+            }
+            sure = [self._confidence(best_known[row]) for row in more_confident]
+            parts.append(values_of(ids[more_confident].tolist(), confidence=sure, **words))
         for column in _UNITED:
             before = {row: self._list(column, row) for row in roots.tolist()}
             united = {
@@ -379,6 +381,6 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 def _spare_long(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
     """Long texts that are not the same both stay where they were called the same: nobody has read all of them."""
     for place in np.flatnonzero((relation == "duplicate") & (resolution != "keep-both")).tolist():
-        new, old = pairs.new.said[pairs.first[place]].text, pairs.old.said[pairs.second[place]].text
+        new, old = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
         if max(len(new), len(old)) > _READ and new != old:
             resolution[place] = "keep-both"

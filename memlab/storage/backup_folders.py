@@ -1,7 +1,7 @@
 """Backups: copies of a lab's journal, each of which opens as a lab.
 
 A backup is a folder ``backup-NUMBER-HEAD-WHEN``. It is written beside and renamed, so it is there whole or not at all.
-What a lab keeps beside its journal (snapshots, sealed slates, indexes) is made anew from it.
+What a lab keeps beside its journal (snapshots, sealed slates, indexes) is rebuilt from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memlab.disk import sync, writing
 from memlab.errors import LabError
 from memlab.journal import Journal, copied
 
-__all__ = ["BACKUPS", "UNCOPIED", "Kept", "backups_in", "places", "remove_folder", "write_backup"]
+__all__ = ["BACKUPS", "UNCOPIED", "BackupFolder", "backups_in", "places", "remove_folder", "write_backup"]
 
 BACKUPS = "backups"
 """Where a lab keeps its own, below its folder."""
@@ -35,7 +35,7 @@ _STAMP = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True)
-class Kept:
+class BackupFolder:
     """One backup: its folder, the number that it has among them, the last event in it, and when it was made."""
 
     path: Path
@@ -44,18 +44,18 @@ class Kept:
     at: Micros
 
 
-def backups_in(folder: Path) -> list[Kept]:
+def backups_in(folder: Path) -> list[BackupFolder]:
     """The backups in ``folder``, oldest first; other things there are passed over."""
     found = []
     for path in folder.glob("backup-*"):
         match = _NAME.fullmatch(path.name)
         if match is not None:
             at = to_micros(f"{match[3][:8]}T{match[3][9:15]}+00:00")
-            found.append(Kept(path, int(match[1]), int(match[2]), at))
+            found.append(BackupFolder(path, int(match[1]), int(match[2]), at))
     return sorted(found, key=lambda kept: kept.number)
 
 
-def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> Kept:
+def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> BackupFolder:
     """Copy the journal into ``folder`` as its newest backup, and delete all but the newest ``keep``."""
     with writing(f"A backup in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> K
         _note(journal, folder)
     for old in [*before][: max(0, len(before) + 1 - keep)]:
         remove_folder(old.path)
-    return Kept(final, number, head, now)
+    return BackupFolder(final, number, head, now)
 
 
 def places(journal: Journal) -> list[Path]:

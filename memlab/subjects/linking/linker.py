@@ -7,7 +7,7 @@ import time
 from memlab.errors import LabBusy, MemlabError
 from memlab.subjects.core import Core
 from memlab.subjects.linking.comparing import link_waiting, waiting_of
-from memlab.worker import Worker
+from memlab.worker import Background, Worker
 
 __all__ = ["Linker"]
 
@@ -22,7 +22,7 @@ _RETRY = 1.0
 """Seconds until the next attempt where another process holds the lab."""
 
 
-class Linker:
+class Linker(Background):
     """One worker a lab, which begins when something waits for the first time.
 
     What waits is in the journal, so nothing is handed to the worker: it is woken, and asks. What is left when the lab
@@ -35,7 +35,6 @@ class Linker:
         self._error: MemlabError | None = None
         self._gathers = True
         """Nothing waited after the last block: what comes is given time to become more."""
-        self.stop, self.stop_soon = self._worker.stop, self._worker.stop_soon
 
     def wake(self) -> None:
         """Link what waits, soon; nothing happens where nothing waits or the lab cannot be written."""

@@ -159,7 +159,7 @@ def clusters(
         "variance": kept_variance,
         "reach": reach,
     }
-    found = moved(sample, dense, numbers[drawn], centre, _said(settings, matrix.shape), MappingProxyType(settings))
+    found = moved(sample, dense, numbers[drawn], centre, _described(settings, matrix.shape), MappingProxyType(settings))
     if len(drawn) == len(matrix):
         return found
     labels = assign(found, matrix)
@@ -299,19 +299,19 @@ def _reduced(pointing: Floats, dimensions: int) -> tuple[Floats, float]:
     if pointing.shape[1] <= dimensions or not len(pointing):
         return pointing, 1.0
     strength, axes = np.linalg.eigh(pointing.T @ pointing)
-    whole = float(strength.sum())
-    kept = float(strength[-dimensions:].sum()) / whole if whole > 0 else 1.0
+    total = float(strength.sum())
+    kept = float(strength[-dimensions:].sum()) / total if total > 0 else 1.0
     return directions(pointing @ axes[:, -dimensions:]), kept
 
 
-def _said(settings: Mapping[str, int | float], shape: tuple[int, ...]) -> str:
+def _described(settings: Mapping[str, int | float], shape: tuple[int, ...]) -> str:
     count, dim = shape
-    said = f"HDBSCAN, leaves of at least {settings['min_size']}"
+    method = f"HDBSCAN, leaves of at least {settings['min_size']}"
     if settings["dimensions"] < dim:
-        said += f", on {settings['dimensions']} of {dim} dimensions ({settings['variance']:.0%} of the variance)"
+        method += f", on {settings['dimensions']} of {dim} dimensions ({settings['variance']:.0%} of the variance)"
     if settings["sample"] < count:
-        said += f", of {settings['sample']:,} of {count:,} rows; the others joined the nearest"
-    return said
+        method += f", of {settings['sample']:,} of {count:,} rows; the others joined the nearest"
+    return method
 
 
 def _indicator(labels: Ints, count: int) -> Any:

@@ -1,6 +1,6 @@
 """What a purge takes out, and what stands in its place: aliases, cut texts, slates that hold the content no more.
 
-What becomes of events is told in ``_rewriting``, and what a purge may change of the state in ``_refolded``.
+What becomes of events is in ``rewriting``, and what a purge may change of the state in ``verifying``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.schema import MEMORY
 from memlab.slates import decode, encode
-from memlab.state import PLACEHOLDER, Change, State, Tombstones, as_said, entity_key, plain, values_of
+from memlab.state import PLACEHOLDER, Change, State, Tombstones, entity_key, plain, values_of, with_speaker
 from memlab.subjects.purge.questions import NOTHING, Quotes, quotes_of
 
 __all__ = ["BY_HAND", "NAMED", "Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slate", "tombstones_of"]
@@ -53,23 +53,23 @@ class Cut:
     exact: frozenset[str]
     pieces: Mapping[str, tuple[str, ...]]
 
-    def __call__(self, said: str) -> str:
+    def __call__(self, content: str) -> str:
         """A string without the purged texts that it is, begins or holds."""
-        if plain(said) in self.exact:
+        if plain(content) in self.exact:
             return ""
-        if len(said) < _PIECE or not self.pieces:
-            return said
-        begun = said.rstrip("\u2026. ")
-        if len(begun) >= _PIECE and any(text.startswith(begun) for text in self.pieces.get(said[:_PIECE], ())):
+        if len(content) < _PIECE or not self.pieces:
+            return content
+        begun = content.rstrip("\u2026. ")
+        if len(begun) >= _PIECE and any(text.startswith(begun) for text in self.pieces.get(content[:_PIECE], ())):
             return ""
         place = 0
-        while place <= len(said) - _PIECE:
+        while place <= len(content) - _PIECE:
             found = next(
-                (t for t in self.pieces.get(said[place : place + _PIECE], ()) if said.startswith(t, place)), ""
+                (t for t in self.pieces.get(content[place : place + _PIECE], ()) if content.startswith(t, place)), ""
             )
-            said = said[:place] + said[place + len(found) :] if found else said
+            content = content[:place] + content[place + len(found) :] if found else content
             place += 0 if found else 1
-        return said
+        return content
 
     def note(self, column: str, note: str | None) -> str | None:
         """A note without the purged texts; None where nothing is left, and for operations, of which no part is run."""
@@ -83,11 +83,13 @@ def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
     """What the texts of these rows are taken out of others by."""
     texts = [text for text in state.texts.take(rows) if text]
     speakers = state.names["speaker"]
-    said = [as_said(state.texts.at(int(row)) or "", speakers.at(int(row))) for row in rows if state.texts.at(int(row))]
+    attributed = [
+        with_speaker(state.texts.at(int(row)) or "", speakers.at(int(row))) for row in rows if state.texts.at(int(row))
+    ]
     pieces: dict[str, tuple[str, ...]] = {}
     for text in sorted({text for text in texts if len(text) >= _PIECE}, key=len, reverse=True):
         pieces[text[:_PIECE]] = (*pieces.get(text[:_PIECE], ()), text)
-    return Cut(frozenset(map(plain, (*texts, *said))), pieces)
+    return Cut(frozenset(map(plain, (*texts, *attributed))), pieces)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class PurgePlan:
     mark: str
     quotes: Quotes = NOTHING
     """What of a question tells of the purged memories."""
-    asked: Mapping[str, str] = field(default_factory=dict)
+    filters: Mapping[str, str] = field(default_factory=dict)
     """The project, session or viewer that goes as a whole: what was asked there goes too."""
     taken: frozenset[str] = frozenset()
     emptied: set[int] = field(default_factory=set)
@@ -136,13 +138,13 @@ class PurgePlan:
 
     def named(self, name: str | None, field: str = "") -> str | None:
         """The name, or what stands for it; ``field`` is whose name it is."""
-        whole = len(self.asked) == 1 and field in self.asked and self.asked[field] == name
-        return self.alias(name) if name is not None and (whole or name in self.names) else name
+        matches = len(self.filters) == 1 and field in self.filters and self.filters[field] == name
+        return self.alias(name) if name is not None and (matches or name in self.names) else name
 
-    def takes(self, question: str, **asked: str | None) -> bool:
-        """Whether the words of a question go: they are or quote what is gone, or were ``asked`` in what goes whole."""
-        whole = bool(self.asked) and all(asked.get(name) == given for name, given in self.asked.items())
-        return whole or plain(question) in self.cut.exact or self.quotes.within(question)
+    def takes(self, question: str, **filters: str | None) -> bool:
+        """Whether the words of a question go: they are or quote what is gone, or were asked of what goes."""
+        matches = bool(self.filters) and all(filters.get(name) == given for name, given in self.filters.items())
+        return matches or plain(question) in self.cut.exact or self.quotes.within(question)
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
         """What a node is called now; ``own`` says that a purged memory was joined to it."""
@@ -159,31 +161,31 @@ def plan_purge(
     rows: NDArray[np.int64],
     *,
     seq: int,
-    asked: Mapping[str, str] | None = None,
+    filters: Mapping[str, str] | None = None,
     entity: Collection[str] = (),
 ) -> PurgePlan:
     """What the purge of ``rows`` by the event ``seq`` takes out.
 
-    ``asked`` names the project, session or viewer that goes as a whole, ``entity`` all names of the one that goes: they
-    go even where a person declared them, unless a memory that stays bears them.
+    ``filters`` names the project, session or viewer that goes as a whole, ``entity`` all names of the one that goes:
+    they go even where a person declared them, unless a memory that stays bears them.
     """
     ids = rows + 1
     known = _keys(entity)
     held, cut = _held(events, ids), cut_of(state, rows)
     every = held.own | held.others | held.declared
-    whole = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
+    named_alike = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
     # an entity is one under every spelling
-    others, declared = _keys(held.entities), _keys(held.by_hand - whole)
+    others, declared = _keys(held.entities), _keys(held.by_hand - named_alike)
     return PurgePlan(
         ids,
-        frozenset((held.own - held.declared | whole) - held.others),
-        frozenset((_keys(held.own_entities) - declared | _keys(held.by_hand & whole)) - others),
+        frozenset((held.own - held.declared | named_alike) - held.others),
+        frozenset((_keys(held.own_entities) - declared | _keys(held.by_hand & named_alike)) - others),
         frozenset(_telling(state, rows)),
         cut,
         np.array(state.numbers["created"].values),
         str(seq),
         quotes_of(state, rows, entity),
-        asked or {},
+        filters or {},
         frozenset(name for name in every if _PLACEHOLDER.fullmatch(name)),
     )
 

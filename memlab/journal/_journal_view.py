@@ -14,10 +14,10 @@ from memlab.journal._event import Event
 from memlab.journal._journal import Journal
 from memlab.journal._transaction import Transaction
 
-__all__ = ["Until"]
+__all__ = ["JournalView"]
 
 
-class Until:
+class JournalView:
     """What ``journal`` held when ``head`` was its last event. The journal stays its owner's to close.
 
     Texts and vectors are known by id, and an id is known by its event, so those of later ones are out of sight.
@@ -26,8 +26,8 @@ class Until:
     read_only = True
     lost = ""
 
-    def __init__(self, journal: Journal | Until, head: int) -> None:
-        self._journal: Journal = journal._journal if isinstance(journal, Until) else journal
+    def __init__(self, journal: Journal | JournalView, head: int) -> None:
+        self._journal: Journal = journal._journal if isinstance(journal, JournalView) else journal
         self.head: int = min(head, journal.head)
         self._closed = False
 

@@ -1,7 +1,7 @@
 """Searching files for what was purged: as bytes, and in what they decode to where they are compressed or lie in pages.
 
 A text is looked for by pieces of up to ``PIECE`` characters that no format writes otherwise, so a part of it is found
-too. What memories that stay say as well is no trace: it is told of them, and not looked for. What may be a word of a
+too. What memories that stay say as well is no trace: it is listed, and not looked for. What may be a word of a
 vocabulary (``town``) or is very short is looked for as a whole value only, all else anywhere.
 """
 
@@ -27,7 +27,7 @@ from memlab.errors import MemlabError
 from memlab.journal import FILE
 from memlab.slates import decode
 
-__all__ = ["Found", "Searched", "Sought", "searched", "sought"]
+__all__ = ["Found", "SearchReport", "SearchTerms", "search_files", "search_terms"]
 
 PIECE = 32
 """Characters of a piece at most."""
@@ -45,16 +45,16 @@ _RUN = 12
 
 
 @dataclass(frozen=True)
-class Sought:
+class SearchTerms:
     """What to look for: ``patterns`` by bytes, each with what it tells of; ``values`` count as whole values only.
 
-    ``said`` are the memories that stay and say as much, with what that tells of. ``short`` counts texts and names that
-    are too short to be looked for.
+    ``stated`` are the memories that stay and say as much, with what that tells of. ``short`` counts texts and names
+    that are too short to be looked for.
     """
 
     patterns: Mapping[bytes, str]
     values: Mapping[bytes, str]
-    said: tuple[tuple[int, str], ...] = ()
+    stated: tuple[tuple[int, str], ...] = ()
     short: int = 0
 
     def hits(self, blobs: Iterable[bytes]) -> list[Counter[bytes]]:
@@ -67,7 +67,7 @@ class Sought:
         found = held.str.extract_many(list(wanted), overlapping=True)
         return [Counter(wanted[one] for one in some) for some in found.to_list()]
 
-    def told(self, one: bytes) -> str:
+    def source_of(self, one: bytes) -> str:
         """What a pattern or value tells of."""
         return self.patterns.get(one) or self.values[one]
 
@@ -83,7 +83,7 @@ class Found:
 
 
 @dataclass
-class Searched:
+class SearchReport:
     """How much was searched, and what was found. ``opaque`` counts files whose form was not read, only their bytes."""
 
     files: int = 0
@@ -92,7 +92,9 @@ class Searched:
     found: list[Found] = field(default_factory=list)
 
 
-def sought(texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, borne: Collection[str]) -> Sought:
+def search_terms(
+    texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, borne: Collection[str]
+) -> SearchTerms:
     """What to look for of purged ``texts``, by memory, and ``names``.
 
     ``stays`` has the ``id`` and ``text`` of every memory that stays, ``borne`` the names that those have.
@@ -110,7 +112,7 @@ def sought(texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, 
     same = stays.select("id", pl.col("text").str.extract_many(list(patterns), overlapping=True)) if patterns else None
     rows = () if same is None else same.explode("text").drop_nulls().unique(maintain_order=True).rows()
     shared = {piece for _, piece in rows} | {name for name in values if name in borne}
-    return Sought(
+    return SearchTerms(
         {piece.encode(): what for piece, what in patterns.items() if piece not in shared},
         {name.encode(): what for name, what in values.items() if name not in shared and len(name.encode()) >= _LEAST},
         tuple(dict.fromkeys((id, patterns[piece]) for id, piece in rows)),
@@ -142,9 +144,9 @@ Held = Iterator[tuple[str, bytes]]
 """The parts of a file: what each is, and its bytes."""
 
 
-def searched(roots: Iterable[Path], wanted: Sought) -> Searched:
+def search_files(roots: Iterable[Path], wanted: SearchTerms) -> SearchReport:
     """Look through every file at or below these paths, each once."""
-    done = Searched()
+    done = SearchReport()
     files = {file for root in roots for file in ([root] if root.is_file() else root.rglob("*")) if file.is_file()}
     for file in sorted(files):
         try:
@@ -157,17 +159,17 @@ def searched(roots: Iterable[Path], wanted: Sought) -> Searched:
     return done
 
 
-def _found(file: Path, raw: Counter[bytes], wanted: Sought, done: Searched) -> Iterator[Found]:
+def _found(file: Path, raw: Counter[bytes], wanted: SearchTerms, done: SearchReport) -> Iterator[Found]:
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
     try:
-        for parts in _batched(_READERS.get(file.suffix, _whole)(file)):
+        for parts in _batched(_READERS.get(file.suffix, _contents)(file)):
             for (held, blob), hits in zip(parts, wanted.hits(blob for _, blob in parts), strict=True):
                 live.update(hits)
                 for one in hits:
                     if one in wanted.patterns or _is_value(one.decode(), file, held, blob):
                         kind, _, number = held.partition(" ")
-                        traces.setdefault((wanted.told(one), kind), []).append(number)
+                        traces.setdefault((wanted.source_of(one), kind), []).append(number)
     except (
         MemlabError,
         msgspec.MsgspecError,
@@ -184,10 +186,10 @@ def _found(file: Path, raw: Counter[bytes], wanted: Sought, done: Searched) -> I
     for one, count in raw.items():
         # among raw bytes a value's marks prove nothing by themselves: keys and memlab's own words have them too
         if count > live[one] and (one in wanted.patterns or live[one]):
-            yield Found(file, wanted.told(one), "free bytes", count - live[one])
+            yield Found(file, wanted.source_of(one), "free bytes", count - live[one])
 
 
-def _raw(file: Path, wanted: Sought) -> Counter[bytes]:
+def _raw(file: Path, wanted: SearchTerms) -> Counter[bytes]:
     """How often each occurs in the bytes of a file, which are read in parts that overlap."""
     marks = [mark for value in wanted.values for mark in _marked(value)]
     most = max(map(len, (*wanted.patterns, *marks)), default=1) - 1
@@ -216,7 +218,7 @@ def _batched(parts: Held) -> Iterator[list[tuple[str, bytes]]]:
         yield some
 
 
-def _whole(file: Path) -> Held:
+def _contents(file: Path) -> Held:
     """A file that is what it says: its bytes."""
     with _bytes_of(file) as opened:
         yield "file", opened.read()
@@ -293,10 +295,10 @@ def _is_value(name: str, file: Path, held: str, blob: bytes) -> bool:
     kind = held.partition(" ")[0]
     if kind in ("event", "recall") or file.suffix == ".msgpack":
         try:
-            told = vars(decode(blob)) if kind == "recall" else msgspec.msgpack.decode(blob, strict=False)
+            decoded = vars(decode(blob)) if kind == "recall" else msgspec.msgpack.decode(blob, strict=False)
         except (MemlabError, msgspec.MsgspecError):
             return True
-        return any(name == one for one in _strings(told))
+        return any(name == one for one in _strings(decoded))
     return kind != "schema" and re.search(rb'"%b"(?!\s*:)|\0%b\0' % ((re.escape(name.encode()),) * 2), blob) is not None
 
 

@@ -24,8 +24,8 @@ from memlab.graph import communities
 from memlab.policies import Pack
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE, RELATIONS
-from memlab.state import Change, State, as_said, edges_of, values_of
-from memlab.subjects.clusters.decisions import audiences, centroids_of, in_use, members
+from memlab.state import Change, State, edges_of, values_of, with_speaker
+from memlab.subjects.clusters.membership import audiences, centroids_of, in_use, members
 from memlab.subjects.clusters.names import words
 from memlab.subjects.consolidation.summaries import Summaries
 
@@ -36,7 +36,7 @@ __all__ = [
     "consolidated",
     "groups",
     "labelled",
-    "said_of",
+    "member_texts",
     "summaries_of",
     "unconsolidated",
 ]
@@ -137,8 +137,8 @@ def groups(state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, 
     scope = state.names["scope"]
     bound = scope.codes[rows] == scope.code("session")
     session = np.where(bound, state.names["session"].codes[rows], -1)
-    told = [labels, session, *(state.names[name].codes[rows] for name in (*_APART, "scope", "visibility"))]
-    _, group = np.unique(np.stack(told), axis=1, return_inverse=True)
+    keys = [labels, session, *(state.names[name].codes[rows] for name in (*_APART, "scope", "visibility"))]
+    _, group = np.unique(np.stack(keys), axis=1, return_inverse=True)
     numbers = state.numbers
     order = np.lexsort((rows, -numbers["access"].values[rows], -numbers["importance"].values[rows], group))
     first = np.flatnonzero(np.diff(group[order], prepend=-1) != 0)
@@ -150,16 +150,16 @@ def groups(state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, 
     return sorted(found, key=lambda one: int(one.rows[0]))
 
 
-def said_of(state: State, group: Group) -> tuple[list[str], str | None]:
-    """What its members say, in the order of time, and who says it if it is one: then not told with each text."""
+def member_texts(state: State, group: Group) -> tuple[list[str], str | None]:
+    """What its members say, in the order of time, and who says it if it is one: then not repeated with each text."""
     created = state.numbers["created"].values[group.rows]
     rows = group.rows[np.lexsort((group.rows, created))]
     speaker = _common(state, "speaker", rows)
     texts = [text or "" for text in state.texts.take(rows)]
     if speaker is not None:
         return texts, speaker
-    spoken = state.names["speaker"]
-    return [as_said(text, spoken.at(int(row))) for text, row in zip(texts, rows, strict=True)], None
+    speakers = state.names["speaker"]
+    return [with_speaker(text, speakers.at(int(row))) for text, row in zip(texts, rows, strict=True)], None
 
 
 def consolidated(state: State, found: list[Group], by: Grouping, now: int) -> tuple[dict[str, Any], Change]:
@@ -172,11 +172,11 @@ def consolidated(state: State, found: list[Group], by: Grouping, now: int) -> tu
     columns = {name: [one[name] for one in each] for name in each[0]}
     accessed = [int(state.numbers["accessed"].values[group.rows].max()) for group in found]
     status = state.names["status"]
-    told = []
+    summaries = []
     for offset, group in enumerate(found):
         words_of = status.objects(group.rows)
         was = {word: (group.rows[words_of == word] + 1).tolist() for word in RECALLABLE if (words_of == word).any()}
-        told.append({"summary": first + offset, "of": group.of, "was": was})
+        summaries.append({"summary": first + offset, "of": group.of, "was": was})
     ids = [first + offset for offset in range(len(found))]
     source = np.repeat(ids, [len(group.rows) for group in found])
     gone = (np.concatenate([group.rows for group in found]) + 1).tolist()
@@ -184,7 +184,7 @@ def consolidated(state: State, found: list[Group], by: Grouping, now: int) -> tu
         edges=edges_of(source.tolist(), gone, "derived-from", 1.0),
         set=[values_of(gone, status="consolidated", changed=now), values_of(ids, accessed=accessed)],
     )
-    return {"first": first, "count": len(found), "columns": columns, "by": by, "summaries": told}, change
+    return {"first": first, "count": len(found), "columns": columns, "by": by, "summaries": summaries}, change
 
 
 def unconsolidated(state: State, row: int, now: int) -> Change:
@@ -193,9 +193,9 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
     A member that is no longer part of it (restored, deleted, purged ...) is left as it is. InputError for what is no
     summary that stands for others, and for one that is part of another summary itself.
     """
-    stands = summaries_of(state).all.get(row + 1)
-    if stands is None or stands.undone is not None:
-        why = "made by consolidation" if stands is None else "any more: it was undone already"
+    summary = summaries_of(state).all.get(row + 1)
+    if summary is None or summary.undone is not None:
+        why = "made by consolidation" if summary is None else "any more: it was undone already"
         raise InputError(
             f"Memory {row + 1} is no summary {why}; lab.consolidation.frame() lists those that stand for others."
         )
@@ -204,7 +204,7 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
     if own == "consolidated":
         raise InputError(f"Memory {row + 1} is part of another summary; undo that first, or restore memory {row + 1}.")
     sets = []
-    for word, ids in stands.was.items():
+    for word, ids in summary.was.items():
         back = [id for id in ids if status.at(id - 1) == "consolidated"]
         if back:
             sets.append(values_of(back, status=word, changed=now))
@@ -214,7 +214,7 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
         sets.append(values_of([row + 1], tags=[None]))  # and with them its edges
     met = state.edges.crossings(np.array([row]))
     mine = met.outgoing & (state.edges.relation[met.edge] == _DERIVED)
-    mine &= np.isin(met.neighbour + 1, stands.members)
+    mine &= np.isin(met.neighbour + 1, summary.members)
     return Change(unlink=np.sort(met.edge[mine]).tolist(), set=sets)
 
 

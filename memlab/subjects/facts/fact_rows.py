@@ -19,7 +19,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE
 from memlab.state import Change, State, entity_key, entity_name, join_of, stamps, values_of
-from memlab.subjects.entities.decisions import entities_of, mention_edges
+from memlab.subjects.entities.merging import entities_of, mention_edges
 
 __all__ = [
     "fact_text",
@@ -59,8 +59,8 @@ def phrase(predicate: str, value: str) -> tuple[bool, str]:
     name, _, respect = predicate.partition(":")
     words = _PARTS.split(name.strip("-_ ")) if name.strip("-_ ") else [predicate]
     aside = " ".join(_PARTS.split(respect.strip("-_ ")))
-    said = f"{' '.join(words)} {value}"
-    return _is_verb(words), f"{said} ({aside})" if aside else said
+    words_of = f"{' '.join(words)} {value}"
+    return _is_verb(words), f"{words_of} ({aside})" if aside else words_of
 
 
 def fact_text(subject: str, predicate: str, value: str) -> str:
@@ -69,8 +69,8 @@ def fact_text(subject: str, predicate: str, value: str) -> str:
     >>> fact_text("Ada", "lives-in", "Oslo"), fact_text("memlab", "status", "done")
     ('Ada lives in Oslo', 'memlab has status done')
     """
-    verb, said = phrase(predicate, value)
-    return f"{subject} {said}" if verb else f"{subject} has {said}"
+    verb, words_of = phrase(predicate, value)
+    return f"{subject} {words_of}" if verb else f"{subject} has {words_of}"
 
 
 def _is_verb(words: Sequence[str]) -> bool:

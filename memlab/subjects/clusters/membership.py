@@ -1,12 +1,12 @@
-"""Clusters that last: found anew, joined by what is new, refined as their members change.
+"""Clusters that last: found, joined by what is new, refined as their members change.
 
 ``searching`` finds groups among vectors. Here they become clusters of a lab, which keep their number and their name for
-as long as their members stay together: a cluster that is found anew is the old one with which it shares most members.
+as long as their members stay together: a cluster that is found again is the old one with which it shares most members.
 Membership is an edge ``in-cluster`` from a memory to the node of its cluster, as heavy as the cosine to the centroid
 (0 to 1) when it was decided; spreading passes over it as the pack's ``spread`` policy says.
 
 Members are memories that take part in recall. One that leaves recall keeps its edge, and its place for when it is
-restored, until clusters are found anew without it.
+restored, until clusters are found again without it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from memlab.policies import Pack
 from memlab.schema import RECALLABLE, RELATIONS
 from memlab.state import EVERYONE, Change, State, join_of
 from memlab.subjects.clusters.centroids import Centroids
+from memlab.subjects.clusters.finding import Clusters, nearest, nearness
 from memlab.subjects.clusters.names import named_by, words
 from memlab.subjects.clusters.refining import refine
-from memlab.subjects.clusters.searching import Clusters, nearest, nearness
 
 __all__ = [
     "NOBODY",
@@ -174,7 +174,7 @@ def current(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | N
 def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE) -> Clustering:
     """What makes ``found`` the clusters of a lab: those before go, or stay under their number and name.
 
-    ``found`` was sought among the vectors of the embedder ``fingerprint`` of the memories up to the id ``upto``; what
+    ``found`` are those among the vectors of the embedder ``fingerprint`` of the memories up to the id ``upto``; what
     left recall since is no member. Nothing changes where it is what the lab has.
     """
     kept, before = centroids_of(state).part(audience), _of_part(state, audience)
@@ -190,14 +190,14 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audien
     new = np.append(ids, -1)[labels]
     weight = _weights(found, state, rows, labels)
     change = _moved(state, before, names, rows, new, weight, gone=set(kept.live) - set(names))
-    told = []
+    entries = []
     for label, id in enumerate(ids.tolist()):
         one = {"centroid": _packed(found.centroids[label]), "radius": float(found.radii[label]), "size": sizes[label]}
         was = kept.all.get(id)
         if was is None:
-            told.append({"id": id, "name": names[id], **one})
+            entries.append({"id": id, "name": names[id], **one})
         elif (was.centroid, was.radius, was.size) != tuple(one.values()):
-            told.append({"id": id, **one})
+            entries.append({"id": id, **one})
     ended = sorted(set(kept.live) - set(names))
     gone = [[id, None] for id in ended]
     general: dict[str, Any] = {
@@ -208,10 +208,10 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audien
         "upto": upto,
     }
     same = all(getattr(kept, name) == value for name, value in general.items())
-    body = {} if same and not told and not gone and not change else {**general, "clusters": told, "gone": gone}
+    body = {} if same and not entries and not gone and not change else {**general, "clusters": entries, "gone": gone}
     body = _of(audience, body)
-    fresh = {one["id"] for one in told if "name" in one}
-    moved = {one["id"] for one in told}
+    fresh = {one["id"] for one in entries if "name" in one}
+    moved = {one["id"] for one in entries}
     frame = [
         (id, names[id], sizes[label], "new" if id in fresh else "moved" if id in moved else "kept", None)
         for label, id in enumerate(ids.tolist())
@@ -236,15 +236,15 @@ def near_clusters(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE
         return NOTHING
     rows, labels, cosine = rows[joins], labels[joins], cosine[joins]
     live = centroids_of(state).part(audience).live
-    told = [
+    entries = [
         {"id": int(ids[label]), "size": int(found.sizes[label] + count)}
         for label, count in enumerate(np.bincount(labels, minlength=len(ids)).tolist())
         if count
     ]
     names = [live[id].name for id in ids[labels].tolist()]
     change = Change(join=[join_of((rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist())])
-    frame = [(one["id"], live[one["id"]].name, one["size"], "moved", None) for one in told]
-    body = _of(audience, {"looked": len(state), "clusters": told})
+    frame = [(one["id"], live[one["id"]].name, one["size"], "moved", None) for one in entries]
+    body = _of(audience, {"looked": len(state), "clusters": entries})
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
 
 
@@ -275,7 +275,7 @@ def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
     for label in np.lexsort((ids, -sizes)).tolist():
         if became[label] >= 0:
             stays.setdefault(int(became[label]), label)
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     gone: list[tuple[int, int | None]] = []
     frame: list[tuple[int, str, int, str, int | None]] = []
     for label, id in enumerate(ids.tolist()):
@@ -291,11 +291,11 @@ def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
             size = int(step.sizes[new])
             one = {"centroid": _packed(step.centroids[new]), "radius": float(step.radii[new]), "size": size}
             same = (was.centroid, was.radius, was.size) == tuple(one.values())
-            told += [] if same else [{"id": id, **one}]
+            entries += [] if same else [{"id": id, **one}]
             frame.append((id, was.name, size, "kept" if same else "moved", None))
-    if not (told or gone or come):
+    if not (entries or gone or come):
         return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"))
-    body = {"looked": come.body.get("looked", kept.looked), "clusters": told, "gone": [list(pair) for pair in gone]}
+    body = {"looked": come.body.get("looked", kept.looked), "clusters": entries, "gone": [list(pair) for pair in gone]}
     body = _of(audience, body)
     became_of = dict(zip(ids.tolist(), became.tolist(), strict=True))
     change = _handed_over(state, step, dict(gone), became_of)

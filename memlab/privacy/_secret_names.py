@@ -9,7 +9,7 @@ from functools import cache
 
 from memlab.privacy._values import entropy, has_digit, has_symbol, is_mixed, is_path, is_placeholder, is_random
 
-__all__ = ["TELLING", "told"]
+__all__ = ["TELLING", "secrets_by_name"]
 
 Found = tuple[str, int, int]
 
@@ -167,7 +167,7 @@ def _saying(name: str) -> re.Pattern[str]:
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
 
-def _said(name: str, kind: str, text: str, low: str) -> Iterator[Found]:
+def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Found]:
     """ "The password is hunter2", "my password is 'correct horse'", "das Passwort lautet geheim." """
     for match in _saying(name).finditer(low):
         if match["quoted"] is not None:
@@ -224,13 +224,13 @@ TELLING = tuple(_KIND)
 """Words that make a text worth a look, in small letters."""
 
 
-def told(text: str, low: str) -> Iterator[Found]:
+def secrets_by_name(text: str, low: str) -> Iterator[Found]:
     """What is given to a telling name in ``text``, of which ``low`` is the form in small letters, as long."""
     for name, kind in _KIND.items():
         if name not in low:
             continue
         yield from _assigned(name, kind, _is_password if kind == "password" else _is_key, text, low)
-        yield from _said(name, kind, text, low)
+        yield from _stated(name, kind, text, low)
     if "pass" in low:
         yield from _assigned("pass", "password", _is_short, text, low)
     if "key" in low:

@@ -13,13 +13,13 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.state import Change, State, edges_of, values_of
-from memlab.subjects.facts.decisions import renamed
+from memlab.subjects.facts.fact_rows import renamed
 
 __all__ = [
+    "carried_fields",
     "edited",
     "in_place_of",
     "joined_by_succession",
-    "kept_fields",
     "restored",
     "statuses_of",
     "superseding",
@@ -39,7 +39,7 @@ Rows = NDArray[np.int64]
 
 
 def in_place_of(state: State, row: int) -> int:
-    """The row that stands for this one since it was edited: edits follow one another, and the last one counts.
+    """The row that replaces this one since it was edited: edits follow one another, and the last one counts.
 
     What was superseded by a newer fact, or by what is purged, stands for itself: it is the past that is corrected.
     """
@@ -60,7 +60,7 @@ def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Chan
     return Change(set=[values_of([row + 1], **listed, changed=now)]) + joins
 
 
-def kept_fields(state: State, row: int) -> dict[str, Any]:
+def carried_fields(state: State, row: int) -> dict[str, Any]:
     """What a corrected memory has of the one that it stands for: every field that was given, and its status."""
     kept: dict[str, Any] = {}
     for name in FIELDS:
@@ -182,7 +182,7 @@ def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
     """The status that each memory had before the one that it has: what its events tell, whoever wrote them.
 
     What was restored is what it was before, so that one can go back step by step; but not to having been
-    retracted, which the next upkeep would clean up. A memory that is told nothing of was active.
+    retracted, which the next upkeep would clean up. A memory that is not named was active.
     """
     wanted = np.asarray(sorted(row + 1 for row in rows), dtype=np.int64)
     past: dict[int, list[str]] = {int(id): ["active"] for id in wanted}
