@@ -27,6 +27,7 @@ from memlab.storage.copies import unreached
 from memlab.storage.store import Store
 from memlab.subjects.agents.agents import LabAgents
 from memlab.subjects.agents.turns import Turns
+from memlab.subjects.attribution.attribution import Attributed, Attributions, LabCredits
 from memlab.subjects.backups.backups import back_up_if_due
 from memlab.subjects.clusters.clusters import LabClusters
 from memlab.subjects.consolidation.consolidation import LabConsolidation
@@ -136,7 +137,7 @@ class Lab:
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``.
 
     ``policies``, ``facts``, ``entities``, ``graph``, ``clusters``, ``consolidation``, ``upkeep``, ``review``,
-    ``agents``, ``operations``, ``io`` and ``index`` hold the verbs of their subjects.
+    ``agents``, ``credits``, ``operations``, ``io`` and ``index`` hold the verbs of their subjects.
     """
 
     _backs_up = False
@@ -190,6 +191,7 @@ class Lab:
         for worker in (self._watches, self._scheduler, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
+        self._attributions = Attributions(core)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
         self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
         self._linker.wake()
@@ -240,6 +242,11 @@ class Lab:
     def agents(self) -> LabAgents:
         """Turns, admission and relationships of agents."""
         return LabAgents(self._held, self._remembering, self._questions, self._judgements, self._turns)
+
+    @property
+    def credits(self) -> LabCredits:
+        """Attributed rewards: how sure they are, calibrated on what was judged."""
+        return LabCredits(self._held)
 
     @property
     def operations(self) -> LabOperations:
@@ -418,11 +425,71 @@ class Lab:
         trusted (``lab.agents.relationships``).
 
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
-        (``hits.decision``); without one it belongs to none, and ``memlab.evaluate`` leaves it out.
+        (``hits.decision``); without one it belongs to the last that did. Where none did it belongs to none, and
+        ``memlab.evaluate`` leaves it out.
         """
         return self._judgements.feedback(
             hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
         )
+
+    @checked
+    def feedback_many(
+        self, rows: Annotated[Iterable[Mapping[str, Any]] | pl.DataFrame, AsGiven]
+    ) -> tuple[Feedback, ...]:
+        """Say how several memories did, in one transaction: all of it is checked first, and all or nothing is logged.
+
+        ``rows`` are dicts, or a frame with such columns: ``memory`` (an id, a hit or a memory; ``memory_id`` in a
+        frame of ``hits``), and any of ``outcome``, ``rating``, ``reward``, ``agent``, ``source``, ``at`` and
+        ``decision``, as in ``feedback``; null stands for what is not given. Returned in their order. The errors are
+        those of ``feedback``, and name the row.
+
+        >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0.0}]) \
+        ... # doctest: +SKIP
+        """
+        return self._judgements.feedback_many(rows)
+
+    @checked
+    def attribute(
+        self,
+        answer: str,
+        hits: Hits | Annotated[int, Within(1, 1 << 62)],
+        *,
+        arguments: str | None = None,
+        reply: str | None = None,
+        at: When | None = None,
+    ) -> Attributed:
+        """Read from an answer which of the memories that a recall showed it was made of, and log that as rewards.
+
+        ``hits`` are those of a logged recall, or its number. ``arguments`` is what tools were called with, ``reply``
+        what the user said next, who may put it right. The live pack's policy ``credit`` decides, of each shown memory,
+        from named cues (``memlab.SLOTS["credit"]``): what only this memory has in common with the answer, dates as of
+        when it was said, quotes, ids. Words of the question earn nothing by themselves.
+
+        Each reward is feedback of source "attributed" with a confidence, for evaluation alone: it changes no memory.
+        What somebody states of the same memory of the same recall takes its place. The same answer read twice changes
+        nothing; of several answers to one recall the greatest credit counts, unless it was put right. No text is
+        executed or believed, the first 20,000 characters are read, and more than five ids in an answer credit none.
+
+        UnknownName for a recall that was not logged.
+
+        >>> lab.attribute("On 7 May 2023 [memory 12]", hits)                               # doctest: +SKIP
+        """
+        return self._attributions.answer(answer, hits, arguments=arguments, reply=reply, at=at)
+
+    @checked
+    def attribute_transcript(self, messages: Annotated[Iterable[Mapping[str, Any]], AsGiven]) -> tuple[Attributed, ...]:
+        """Attribute every answer of a transcript to the recalls that came before it; see ``attribute``.
+
+        ``messages`` are dicts of ``role`` and ``content`` (a text, or parts with texts), in order, with ``tool_calls``
+        and ``at`` where there are any. A recall belongs to the next answer: one that a message names as its
+        ``decision`` (or several), else the last that asked, word for word, what a user message or a tool's argument
+        since the answer before says; the log's last 2,000 events are searched. What the user says after an answer is
+        its ``reply``. Returned is one for each recall of each answer. InputError names the message that is none.
+
+        >>> lab.attribute_transcript([{"role": "user", "content": "tabs or spaces?"},
+        ...                           {"role": "assistant", "content": "You prefer tabs."}])   # doctest: +SKIP
+        """
+        return self._attributions.transcript(messages)
 
     @checked
     def verify(

@@ -227,6 +227,33 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
     assert 'There is no logged recall "99"' in refused.output
 
 
+def test_a_judgement_belongs_to_the_last_recall_where_none_is_named(run, json_of):
+    json_of("remember", "a.memlab", "The user indents with tabs")
+    assert "none has shown it" in run("feedback", "a.memlab", 1, "fail").stdout
+    asked = json_of("recall", "a.memlab", "tabs")
+    assert json_of("feedback", "a.memlab", 1, "success")["decision"] == asked["decision"]
+
+
+def test_an_answer_is_attributed(run, json_of, tmp_path):
+    json_of("remember", "a.memlab", "Deploys need the approval of Priya Natarajan")
+    json_of("remember", "a.memlab", "The garden project costs 4200 euros")
+    asked = json_of("recall", "a.memlab", "Who approves deploys?")
+    (tmp_path / "reply.txt").write_text("No, that is wrong.")
+    found = json_of("attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does.")
+    assert found["logged"] == 2
+    best = max(found["memories"], key=lambda row: row["credit"])
+    assert best["memory_id"] == 1
+    again = run("attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does.")
+    assert "0 of 2 shown memories got a reward" in again.output
+    more = ("--reply", tmp_path / "reply.txt")
+    found = json_of(
+        "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", *more, input="Priya Natarajan."
+    )
+    assert found["memories"][0]["credit"] < 0
+    refused = run("attribute", "a.memlab", "--recall", 99, "--answer", "-", input="x")
+    assert (refused.exit_code, 'no logged recall "99"' in refused.output) == (1, True)
+
+
 def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(json_of):
     json_of("remember", "a.memlab", "The user indents with tabs")
     other = json_of("recall", "a.memlab", "how does the user indent?", "--pack", "associative")

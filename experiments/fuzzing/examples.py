@@ -32,6 +32,8 @@ Example = tuple[Callable[..., Any], dict[str, Any]]
 
 RULE = "(fn [similarity recency] (+ similarity (* (param :d 0.5 :low 0.0 :high 1.0) recency)))"
 FACTS = {"similarity": 0.5, "recency": 0.25}
+TALK = [{"role": "user", "content": "tabs or spaces?"}, {"role": "assistant", "content": "You prefer tabs."}]
+JUDGED = pl.DataFrame({"credit": [0.1, 0.9] * 20, "useful": [0.0, 1.0] * 20})
 SAID = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 
 
@@ -229,6 +231,12 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Tree.text": lambda d: (d.hits.explain(d.hits[0]).tree.text, {}),
     # -- use ----------------------------------------------------------------------------------------------------------
     "Lab.feedback": lambda d: (d.lab.feedback, {"hit": d.hits[0], "outcome": "success"}),
+    "Lab.feedback_many": lambda d: (d.lab.feedback_many, {"rows": [{"memory": 1, "outcome": "success"}]}),
+    "Lab.attribute": lambda d: (d.lab.attribute, {"answer": "You prefer tabs", "hits": d.hits}),
+    "Lab.attribute_transcript": lambda d: (d.lab.attribute_transcript, {"messages": TALK}),
+    "LabCredits.calibrate": lambda d: (d.lab.credits.calibrate, {"judged": JUDGED}),
+    "Calibration.chance": lambda d: (d.lab.credits.calibration.chance, {"credit": np.array([0.5])}),
+    "Calibration.confidence": lambda d: (d.lab.credits.calibration.confidence, {"credit": np.array([0.5])}),
     "Lab.verify": lambda d: (d.lab.verify, {"hits": d.hits, "accepted": d.hits[:1]}),
     "overlap": lambda d: (overlap, {"hits": d.hits}),
     "Verdict": lambda d: (Verdict, {"accepted": [1]}),

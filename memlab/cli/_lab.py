@@ -67,15 +67,36 @@ def _under(lab: Path, pack: str) -> memlab.Lab:
 @LAB
 @click.argument("memory", type=int)
 @click.argument("outcome", type=click.Choice(["success", "fail"]))
-@click.option("--decision", type=int, help="The recall that showed it, as `memlab recall` prints. Needed to evaluate.")
+@click.option("--decision", type=int, help="The recall that showed it, as `memlab recall` prints. Default: the last.")
 @as_json_option
 def feedback(lab: Path, memory: int, outcome: str, decision: int | None, as_json: bool) -> None:
     """Log how MEMORY did."""
     with existing(lab) as opened:
         logged = opened.feedback(memory, outcome, decision=decision)
-    report = {"event": logged.event, "memory": memory, "outcome": outcome, "decision": decision}
-    place = "no recall: name one with --decision" if decision is None else f"recall {decision}"
+    report = {"event": logged.event, "memory": memory, "outcome": outcome, "decision": logged.decision}
+    place = "no recall: none has shown it" if logged.decision is None else f"recall {logged.decision}"
     tell(report, as_json=as_json, text=lambda: f"#{memory} {outcome}, logged as event {logged.event}, of {place}")
+
+
+@main.command()
+@LAB
+@click.option("--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints.")
+@click.option("--answer", type=click.File(errors="replace"), required=True, help="A file with the answer, or -.")
+@click.option("--reply", type=click.File(errors="replace"), help="A file with what the user said next.")
+@as_json_option
+def attribute(lab: Path, decision: int, answer: Any, reply: Any, as_json: bool) -> None:
+    """Read from an answer which memories of a recall it was made of, and log that as rewards."""
+    with existing(lab) as opened:
+        found = opened.attribute(answer.read(), decision, reply=None if reply is None else reply.read())
+    report = {
+        "decision": found.decision,
+        "policy": found.policy,
+        "cut": found.cut,
+        "listed": found.listed,
+        "logged": len(found),
+        "memories": found.frame.to_dicts(),
+    }
+    tell(report, as_json=as_json, text=lambda: repr(found))
 
 
 @main.command(name="list")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +60,12 @@ class Transaction:
     @property
     def events(self) -> list[Event]:
         """The events of this write as a reader of the journal will see them, without asking the database."""
-        return [Event(seq, at, kind, decoded(seq, blob)) for seq, at, kind, blob in self._events]
+        return self.events_after(0)
+
+    def events_after(self, seq: int) -> list[Event]:
+        """Those of them that come after the event ``seq``."""
+        first = bisect_right(self._events, seq, key=itemgetter(0))
+        return [Event(own, at, kind, decoded(own, blob)) for own, at, kind, blob in self._events[first:]]
 
     @property
     def rewrites(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ __all__ = ["DEFAULT_PACK", "Pack", "load_pack", "pack_from_sources", "pack_names
 
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"
+_DEFAULTS = Path(__file__).parent / "defaults"
 _FILES = {DEFAULT_PACK: "default"}
 """A pack's file bears its name, but for the default: Hy would take ``memlab.hy`` for the package of that name."""
 
@@ -156,7 +157,7 @@ def _undecided(read: list[PackSource]) -> bool:
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
-    return not (settings >= needed and policies >= SLOTS.keys())
+    return not (settings >= needed and policies >= {name for name, slot in SLOTS.items() if not slot.default})
 
 
 def _parent(pack: PackSource) -> str | None:
@@ -187,6 +188,9 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
     for name, declared in SETTINGS.items():
         if declared.default is not None:
             settings.setdefault(name, declared.default)
+    for name, slot_declared in SLOTS.items():
+        if slot_declared.default:
+            policies.setdefault(name, _default(name))
     missing = [name for name in SETTINGS if name not in settings] + [name for name in SLOTS if name not in policies]
     if missing:
         raise InputError(f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided.")
@@ -205,9 +209,17 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@cache
+def _default(slot: str) -> Policy:
+    """What a pack has in a slot that it does not name."""
+    text = (_DEFAULTS / f"{slot}.hy").read_text(encoding="utf-8")
+    return compile_policy(text, slot_named(slot).signature, name=f"{DEFAULT_PACK}/{slot}", file=f"{slot}.hy")
+
+
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
-    parts += [f"{slot} {policies[slot].hash}" for slot in sorted(policies)]
+    decided = {slot for slot in policies if not SLOTS[slot].default or policies[slot].hash != _default(slot).hash}
+    parts += [f"{slot} {policies[slot].hash}" for slot in sorted(decided)]
     given = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
     parts += [f"{name} {given[name]!r}" for name in sorted(given)]
     return _digest("\n".join(parts))

@@ -1,5 +1,6 @@
 """Recall: from a question to a slate of scored candidates, and to hits."""
 
+from memlab.recall._dates import named_dates
 from memlab.recall._diversity import diversifies
 from memlab.recall._features import Moment, columns
 from memlab.recall._filters import Filters, WordOrWords
@@ -24,6 +25,7 @@ __all__ = [
     "WordOrWords",
     "columns",
     "diversifies",
+    "named_dates",
     "occurs",
     "recalled",
     "similar",

@@ -7,10 +7,22 @@
 Evaluation needs nothing else; a lab is one way to get a log.
 """
 
-from memlab.slates._schema import SAMPLERS, TABLES
+from memlab.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
 from memlab.slates._segments import SlateLog
 from memlab.slates._slate import BLOB_FORMAT, FORMAT, Slate, decode, encode
 from memlab.slates._tables import Slates
 from memlab.slates._wide import WIDE
 
-__all__ = ["BLOB_FORMAT", "FORMAT", "SAMPLERS", "TABLES", "WIDE", "Slate", "SlateLog", "Slates", "decode", "encode"]
+__all__ = [
+    "ATTRIBUTED",
+    "BLOB_FORMAT",
+    "FORMAT",
+    "SAMPLERS",
+    "TABLES",
+    "WIDE",
+    "Slate",
+    "SlateLog",
+    "Slates",
+    "decode",
+    "encode",
+]

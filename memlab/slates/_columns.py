@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.slates._schema import DECISIONS, FEEDBACK, STAMP
+from memlab.slates._schema import ATTRIBUTED, DECISIONS, FEEDBACK, STAMP
 from memlab.slates._slate import FORMAT, Slate, number_series
 
 __all__ = ["Logged", "feedback_table", "tables_of"]
@@ -140,10 +140,18 @@ def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[An
 
 
 def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
-    """The feedback that a lab logged; an outcome without a reward is worth 1 (success) or 0 (fail)."""
+    """The feedback that a lab logged, in its order; an outcome without a reward is worth 1 (success) or 0 (fail).
+
+    What was attributed to a memory of a recall counts where nobody stated anything of it, and counts once: the last.
+    """
     absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in FEEDBACK.items() if name not in feedback.columns]
-    return feedback.with_columns(absent).select(
-        "decision", "memory_id", reward_of("reward", "outcome"), "outcome", "at", "source"
+    item, attributed = ["decision", "memory_id"], pl.col("source").eq_missing(ATTRIBUTED)
+    stated = (~attributed).any().over(item)
+    last = pl.int_range(pl.len()).over(item) == pl.len().over(item) - 1
+    return (
+        feedback.with_columns(absent)
+        .filter(~attributed | (~stated & last))
+        .select("decision", "memory_id", reward_of("reward", "outcome"), "outcome", "at", "source", "confidence")
     )
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["CANDIDATES", "DECISIONS", "EXPOSURES", "FEEDBACK", "IDS", "SAMPLERS", "STAMP", "TABLES"]
+__all__ = ["ATTRIBUTED", "CANDIDATES", "DECISIONS", "EXPOSURES", "FEEDBACK", "IDS", "SAMPLERS", "STAMP", "TABLES"]
 
 STAMP = pl.Datetime("us", "UTC")
+
+ATTRIBUTED = "attributed"
+"""The source of feedback that nobody gave: what ``lab.attribute`` read from an answer."""
 
 IDS = ("decision", "memory_id")
 """Int64 or String, the same in every table; declared as Int64 below."""
@@ -59,7 +62,8 @@ FEEDBACK: dict[str, pl.DataType] = {
     "reward": pl.Float64(),
     "outcome": pl.String(),
     "at": STAMP,
-    "source": pl.String(),
+    "source": pl.String(),  # "attributed": read from an answer
+    "confidence": pl.Float64(),  # of what was attributed: the chance that the reward is on the right side of a half
 }
 
 TABLES: dict[str, dict[str, pl.DataType]] = {

@@ -18,7 +18,7 @@ from memlab.printable import printable
 from memlab.slates._checks import taken
 from memlab.slates._columns import feedback_table, tables_of
 from memlab.slates._frames import Duplicates, Empty, checked
-from memlab.slates._schema import CANDIDATES, FEEDBACK, STAMP
+from memlab.slates._schema import ATTRIBUTED, CANDIDATES, FEEDBACK, STAMP
 from memlab.slates._segments import SlateLog
 from memlab.slates._slate import Slate
 from memlab.slates._summary import Summary, summary_of
@@ -91,13 +91,19 @@ class Slates:
                 pl.concat([sealed, new], how="diagonal_relaxed") for sealed, new in zip(log.scan(), recent, strict=True)
             ]
         loose = feedback["decision"].null_count()
-        notes = (f"{loose:,} feedback{'s' * (loose > 1)} ignored: not linked to a recall.",) if loose else ()
+        notes: tuple[str, ...] = (
+            (f"{loose:,} feedback{'s' * (loose > 1)} ignored: not linked to a recall.",) if loose else ()
+        )
+        counted = feedback_table(feedback)
+        attributed = counted["source"].eq_missing(ATTRIBUTED).sum()
+        if attributed:
+            notes += (f"{attributed:,} of {counted.height:,} rewards were read from answers; nobody stated them.",)
         decisions, candidates, exposures = recent
         return cls(
             decisions,
             _last(candidates),
             exposures,
-            feedback_table(feedback).lazy(),
+            counted.lazy(),
             lab=lab,
             notes=notes,
         )

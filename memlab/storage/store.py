@@ -60,6 +60,7 @@ _FEEDBACK = {
     "outcome": pl.String,
     "reward": pl.Float64,
     "source": pl.String,
+    "confidence": pl.Float64,
     "at": pl.Int64,
 }
 
@@ -296,11 +297,19 @@ class Store:
                     if verify is not None:
                         verify(self.state, after)
                 else:
-                    _fold(tx.events, _Written(tx, self.journal), self.state, self.versions)
+                    self.settle(tx)
             if rewrites:
                 self._adopt(after, versions)
                 self._snapshot_at = 0
             self._marked = False
+
+    def settle(self, tx: Transaction) -> None:
+        """Apply what a transaction holds so far, so that what it writes next is decided with that in sight.
+
+        Where the transaction fails afterwards, the state is folded anew from the journal when it is next asked for.
+        """
+        self._marked = True
+        _fold(tx.events_after(self.state.seq), _Written(tx, self.journal), self.state, self.versions)
 
     # -- snapshots --------------------------------------------------------------------------------------------
 

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from memlab.state import Projection, State
 from memlab.subjects.agents.relationships import Relationships
+from memlab.subjects.attribution.known import Calibrated, Credited
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.consolidation.summaries import Summaries
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
+from memlab.subjects.feedback.last_shown import LastShown
 from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["PROJECTIONS", "new_state"]
 
-PROJECTIONS: tuple[type[Projection], ...] = (Centroids, Gaps, Judged, Recalls, Relationships, Summaries, Waiting)
+PROJECTIONS: tuple[type[Projection], ...] = (
+    Calibrated,
+    Centroids,
+    Credited,
+    Gaps,
+    Judged,
+    LastShown,
+    Recalls,
+    Relationships,
+    Summaries,
+    Waiting,
+)
 
 
 def new_state() -> State:

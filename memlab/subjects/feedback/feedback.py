@@ -13,21 +13,22 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.clock import Micros, When
 from memlab.errors import InputError, UnknownName
+from memlab.journal import Transaction
 from memlab.policies import Pack
-from memlab.privacy import refuse
 from memlab.recall import Hit, Hits
-from memlab.schema import OUTCOMES
-from memlab.slates import decode
-from memlab.state import Change, State, checked_text
+from memlab.state import Change, State
 from memlab.storage.store import Store
 from memlab.storage.views import seen
-from memlab.subjects.agents.relationships import check_agent, in_event, relationship_of, trusted
+from memlab.subjects.agents.relationships import in_event, relationship_of, trusted
 from memlab.subjects.clusters.membership import audience_of
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.feedback.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.subjects.feedback.judged import Judged
+from memlab.subjects.feedback.last_shown import LastShown
 from memlab.subjects.feedback.reinforcing import days_before, reinforced
+from memlab.subjects.feedback.stated import Stated, checked_judgement, judgements_of, naming_row
 from memlab.subjects.feedback.verdict import gap_of, judged
+from memlab.subjects.recalling.logged import find_slate, logged_slate
 from memlab.subjects.results import Feedback, Memory
 from memlab.verifiers import Verdict, Verifier
 
@@ -87,35 +88,47 @@ class Judgements:
         decision: int | None = None,
     ) -> Feedback:
         """Log one judgement and what it changes; see ``Lab.feedback``."""
-        if outcome is None and rating is not None:
-            outcome = "fail" if rating == 1 else "success"
-        if outcome is None and reward is None:
-            raise InputError('Feedback needs an outcome, "success" or "fail", a rating or a reward.')
-        if outcome is not None and outcome not in OUTCOMES:
-            raise UnknownName("outcome", outcome, OUTCOMES)
-        refuse(checked_text(source, where="source"), "the source of feedback")
-        if agent is not None:
-            check_agent(agent)
-        now = self._core.instant(at)
+        stated = checked_judgement(hit, outcome, rating, reward, agent, source, self._core.instant(at), decision)
         with self._core.store.writing() as tx:
-            state, pack = self._core.store.state, self._core.pack
-            row = self._core.row(hit)
-            recall = _judged_recall(hit, self._core.store, row, decision)
-            decision = None if recall is None else recall.decision
-            body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
-            body |= {"reward": reward, "source": source}
-            if recall is not None:
-                body |= {"pack": recall.pack, "probe": recall.probe}
-            if rating is not None:
-                body["rating"] = rating
-            body |= _of_outcome(state, pack, row, now, recall=recall, outcome=outcome, rating=rating).body()
-            if agent is not None:
-                # how it did is known to whoever sees the memory, and so is what follows of it
-                known = relationship_of(seen(self._core.store.journal, state, audience_of(state, row)), pack, agent)
-                body["relationship"] = in_event(
-                    known if outcome is None else trusted(known, pack, helpful=outcome == "success")
-                )
-            seq = tx.event("feedback", body, at=now)
+            return self._logged(tx, stated)
+
+    def feedback_many(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> tuple[Feedback, ...]:
+        """Log several judgements, all or nothing; see ``Lab.feedback_many``."""
+        stated = judgements_of(rows, self._core.instant)
+        if not stated:
+            return ()
+        logged: list[Feedback] = []
+        with self._core.store.writing() as tx:
+            for number, one in enumerate(stated):
+                with naming_row(number):
+                    self._core.row(one.hit)
+                    _judged_recall(one.hit, self._core.store, self._core.row(one.hit), one.decision)
+            for one in stated:
+                if logged:  # what a judgement changes is decided of the memory as the one before it left it
+                    self._core.store.settle(tx)
+                logged.append(self._logged(tx, one))
+        return tuple(logged)
+
+    def _logged(self, tx: Transaction, stated: Stated) -> Feedback:
+        hit, outcome, rating, reward, agent, source, now, decision = stated
+        state, pack = self._core.store.state, self._core.pack
+        row = self._core.row(hit)
+        recall = _judged_recall(hit, self._core.store, row, decision)
+        decision = None if recall is None else recall.decision
+        body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
+        body |= {"reward": reward, "source": source}
+        if recall is not None:
+            body |= {"pack": recall.pack, "probe": recall.probe}
+        if rating is not None:
+            body["rating"] = rating
+        body |= _of_outcome(state, pack, row, now, recall=recall, outcome=outcome, rating=rating).body()
+        if agent is not None:
+            # how it did is known to whoever sees the memory, and so is what follows of it
+            known = relationship_of(seen(self._core.store.journal, state, audience_of(state, row)), pack, agent)
+            body["relationship"] = in_event(
+                known if outcome is None else trusted(known, pack, helpful=outcome == "success")
+            )
+        seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)
 
     def verify(
@@ -171,19 +184,19 @@ class _JudgedRecall(NamedTuple):
 
 
 def _judged_recall(hit: MemoryLike, store: Store, row: int, decision: int | None) -> _JudgedRecall | None:
-    """The recall that showed the memory: the hit's, or the logged one that ``decision`` names."""
+    """The recall that showed the memory: the hit's, the logged one that ``decision`` names, or the last logged one."""
     if isinstance(hit, Hit):
         if decision not in (None, hit.decision):
             raise InputError(f"This hit was shown by recall {hit.decision}, not by {decision}.")
         return _JudgedRecall(hit.decision, hit._hits.slate.at, hit._hits.pack.hash, hit.probe)
     if decision is None:
-        return None
-    blob = next((blob for _, blob in store.journal.slates(decision - 1, upto=decision)), None)
-    if blob is None:
-        raise UnknownName(
-            "logged recall", decision, (str(event.seq) for event in store.journal.events(kinds=("recall",)))
-        )
-    slate = decode(blob, decision=decision)
+        last = store.state.projection(LastShown).decision(row + 1)
+        slate = None if last is None else find_slate(store, last)
+        if slate is None:
+            return None
+        decision = slate.decision
+    else:
+        slate = logged_slate(store, decision)
     if row + 1 not in slate.shown:
         raise UnknownName(f"memory that recall {decision} showed", row + 1, map(str, slate.shown))
     return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)

@@ -1,0 +1,389 @@
+"""How well attributed rewards match known use: gold answers as an agent's, their evidence as what was used.
+
+    python experiments/attribution.py LOCOMO.json BEAM_FOLDER [--fit] [--corrections FILE]
+
+Every question is recalled by the default pack; what it showed is judged by ``lab.attribute``'s cues and policy. A
+third of the answers stay as they are, a third are paraphrased, a third become "I don't know", drawn by the seed; the
+first table has every answer as it is, too. Conversations are split in halves: policy, threshold and calibration come
+from the first (``--fit`` prints them), and are held against the second. Each cue is ablated: set to 0 for every memory.
+
+The paraphrase is a rule: of each content word of the answer that stands (by its stem) in a memory that was shown or in
+the evidence, its entry in a dictionary of 90 everyday words takes the place where that stands in none of them; every
+other such word is left out. So answer and memories share no content word. What was computed, such as a date from
+"yesterday", shares none either and stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import memlab
+from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, read_locomo
+from memlab.slates import decode
+from memlab.subjects.attribution.attribution import cues_of
+from memlab.subjects.attribution.confidence import calibration
+from memlab.subjects.attribution.cues import Answer
+
+UNKNOWN = "I don't know."
+KINDS = ("as it is", "paraphrased", "unanswered")
+SWAPPED = "of another question"
+"""Not among the thirds: the answer that the next question has, to which what was shown contributed nothing."""
+GENERAL = {
+    word: general
+    for general, words in {
+        "animal": "dog cat puppy kitten pet horse bird turtle",
+        "vehicle": "car truck bike bicycle bus van",
+        "building": "house home shelter studio shop store church museum",
+        "journey": "trip travel vacation holiday tour hike roadtrip",
+        "relative": "mother father mom dad sister brother son daughter family kids husband wife grandma",
+        "companion": "friend friends buddy colleague partner mentor",
+        "artwork": "painting paintings drawing picture photo sculpture pottery",
+        "craft": "paint draw sketch knit sew",
+        "meal": "dinner lunch breakfast food pizza cake",
+        "beverage": "coffee tea water juice",
+        "contest": "race competition tournament match championship",
+        "occupation": "job work career business",
+        "instructor": "teacher coach trainer",
+        "publication": "book books novel magazine article",
+        "melody": "song music concert band",
+        "joyful": "happy glad excited thrilled great",
+        "unhappy": "sad upset down",
+        "woodland": "forest trees woods",
+        "seaside": "beach ocean sea lake",
+        "summit": "mountain mountains hill",
+        "town": "city village",
+        "nation": "country usa",
+        "youngsters": "children child",
+        "fitness": "yoga running swimming gym exercise workout dancing dance",
+        "outing": "camping picnic hiking parade festival event",
+        "tale": "story stories movie film",
+    }.items()
+    for word in words.split()
+}
+
+GROUPS = {
+    "words (rarest, words-lead, evidence-lead)": ("rarest", "words-lead", "evidence-lead"),
+    "dates (same-date, said-then)": ("same-date", "said-then"),
+    "meaning (alike, near-lead)": ("alike", "near-lead"),
+    "the question (asked-*, of-another)": ("asked-lead", "asked-words", "of-another"),
+}
+"""Cues that stand in for one another are ablated together, too."""
+
+
+@dataclass
+class Asked:
+    """One recall of a question with a gold answer: cues by the variant of the answer, and which memories are gold."""
+
+    conversation: str
+    kind: str
+    cues: dict[str, dict[str, NDArray[np.float64]]]
+    credit: dict[str, NDArray[np.float64]]
+    gold: NDArray[np.bool_]
+    drawn: str
+
+
+def read_beam(folder: Path) -> Iterator[LabelledConversation]:
+    """The chats of BEAM: questions whose answer is a text, with the messages that hold their evidence."""
+    for chat in sorted(folder.glob("*/chat.json"), key=lambda path: int(path.parent.name)):
+        turns, at = [], datetime(2024, 1, 1, tzinfo=UTC)
+        for batch in json.loads(chat.read_text()):
+            for message in (message for turn in batch["turns"] for message in turn):
+                if anchor := message.get("time_anchor"):
+                    at = datetime.strptime(anchor, "%B-%d-%Y").replace(tzinfo=UTC)
+                text = re.sub(r"\s*->->[\s\d,]*$", "", message["content"])
+                turns.append(Turn(str(message["id"]), message["role"], text, f"batch {batch['batch_number']}", at))
+        known = {turn.ref for turn in turns}
+        questions = []
+        probing = json.loads((chat.parent / "probing_questions" / "probing_questions.json").read_text())
+        for one in (one for kind in probing.values() for one in kind):
+            answer = next((one[key] for key in ("answer", "ideal_answer", "ideal_summary") if key in one), "")
+            evidence = tuple(ref for ref in dict.fromkeys(leaves(one.get("source_chat_ids"))) if ref in known)
+            if answer and evidence:
+                questions.append(Question(one["question"], 1, evidence, answer))
+        yield LabelledConversation(Conversation(f"beam-{chat.parent.name}", tuple(turns)), tuple(questions))
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """What stands at the ends of nested lists and objects, as text."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from leaves(inner)
+    elif value is not None:
+        yield str(value)
+
+
+def corrected(labelled: Sequence[LabelledConversation], path: Path | None) -> list[LabelledConversation]:
+    """The questions with the evidence of a file of corrections, where it has one."""
+    if path is None:
+        return list(labelled)
+    better = {(one["sample_id"], one["question"]): tuple(one["correct"]) for one in json.loads(path.read_text())}
+    return [
+        LabelledConversation(
+            one.conversation,
+            tuple(
+                Question(q.text, q.category, better.get((one.conversation.name, q.text)) or q.evidence, q.answer)
+                for q in one.questions
+            ),
+        )
+        for one in labelled
+    ]
+
+
+def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
+    """The answer without a content word of these texts; see above."""
+    taken = {stem for text in texts for stem in stems(text)}
+    kept = []
+    for word in re.findall(r"\S+", answer):
+        if not taken & set(stems(word)):
+            kept.append(word)
+        elif (general := GENERAL.get(re.sub(r"\W", "", word.lower()))) and not taken & set(stems(general)):
+            kept.append(general)
+    return " ".join(kept) or "something like that"
+
+
+def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Asked]:
+    """Recall every question of a conversation, and judge what was shown by each variant of its answer."""
+    talk, draw = labelled.conversation, random.Random(f"{seed} {labelled.conversation.name}")
+    with memlab.open(seed=seed) as lab:
+        conversation(lab, talk, project="p")
+        refs = dict(lab.memories.select("id", "ref").iter_rows())
+        texts = dict(lab.memories.select("ref", "text").iter_rows())
+        questions = [one for one in labelled.questions if one.category != 5 and one.evidence]
+        for question, following in zip(questions, [*questions[1:], *questions[:1]], strict=True):
+            hits = lab.recall(question.text, project="p", at=talk.end)
+            held = [hit.text for hit in hits] + [texts[ref] for ref in question.evidence if ref in texts]
+            with lab.store.reading() as state:
+                variants = (
+                    question.answer,
+                    paraphrased(question.answer, held, state.words.stems),
+                    UNKNOWN,
+                    following.answer,
+                )
+                slate = decode(next(blob for _, blob in lab.store.journal.slates(hits.decision - 1)), decision=0)
+                found, credit = {}, {}
+                for kind, text in zip((*KINDS, SWAPPED), variants, strict=True):
+                    ids, found[kind] = cues_of(lab.store, lab.pack, slate, Answer(question.text, text, slate.at))
+                    credit[kind] = credited(policy, found[kind])
+            gold = np.array([refs[id] in question.evidence for id in ids.tolist()])
+            source = "BEAM" if talk.name.startswith("beam") else "LoCoMo"
+            yield Asked(talk.name, source, found, credit, gold, draw.choice(KINDS))
+
+
+def credited(policy: Any, found: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """What a policy gives; NaN where it has no say."""
+    types = policy.signature.inputs
+    values, nulls = policy.arrays(
+        {name: found[name] if types[name].type == "num" else found[name] > 0 for name in policy.inputs}
+    )
+    values = np.broadcast_to(np.asarray(values, dtype=np.float64), len(found["covers"]))
+    return values if nulls is None else np.where(nulls, np.nan, values)
+
+
+def flat(asked: Sequence[Asked], kind: str | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Credits and known use of every shown memory, under one variant of the answers or the one that was drawn."""
+    credit = [one.credit[kind or one.drawn] for one in asked]
+    used = [one.gold & ((kind or one.drawn) in KINDS[:2]) for one in asked]
+    return np.concatenate(credit), np.concatenate(used)
+
+
+def figures(credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: float) -> dict[str, float]:
+    """Precision and recall at a threshold; the greatest recall at a precision of .9, and the reverse at .7."""
+    said = np.nan_to_num(credit, nan=-1.0)
+    given = said >= threshold
+    order = np.argsort(-said, kind="stable")
+    right = np.cumsum(used[order])
+    precision, recall = right / np.arange(1, len(order) + 1), right / max(used.sum(), 1)
+    return {
+        "precision": float(used[given].mean()) if given.any() else float("nan"),
+        "recall": float(given[used].mean()) if used.any() else float("nan"),
+        "recall at .9": float(recall[precision >= 0.9].max(initial=0.0)),
+        "precision at .7": float(precision[recall >= 0.7].max(initial=0.0)) if used.any() else float("nan"),
+        "credited": float(given.mean()),
+        "no say": float(np.isnan(credit).mean()),
+    }
+
+
+def line(name: str, asked: Sequence[Asked], kind: str | None, threshold: float) -> str:
+    found = figures(*flat(asked, kind), threshold)
+    return f"{name:<44}{len(asked):>5}" + "".join(f"{value:>16.3f}" for value in found.values())
+
+
+HEAD = f"{'':<44}{'n':>5}" + "".join(
+    f"{name:>16}" for name in ("precision", "recall", "recall at P .9", "prec. at R .7", "credited", "no say")
+)
+
+
+def report(asked: Sequence[Asked], threshold: float) -> None:
+    print(HEAD)
+    for source in ("LoCoMo", "BEAM", None):
+        own = [one for one in asked if source in (None, one.kind)]
+        print(line(f"{source or 'both'}: every answer as it is", own, "as it is", threshold))
+        for kind in KINDS:
+            print(line(f"{source or 'both'}: the third {kind}", [o for o in own if o.drawn == kind], kind, threshold))
+        print(line(f"{source or 'both'}: the three thirds", own, None, threshold))
+        print(line(f"{source or 'both'}: every answer {SWAPPED}", own, SWAPPED, threshold))
+
+
+def ablate(asked: Sequence[Asked], policy: Any, threshold: float) -> None:
+    print(f"\nwithout a cue (0 for all), every answer as it is\n{HEAD}")
+    without = {"with all": ()} | {f"without {cue}": (cue,) for cue in policy.inputs}
+    for name, cues in (without | {f"without {name}": cues for name, cues in GROUPS.items()}).items():
+        less = []
+        for one in asked:
+            found = {cue: values * (cue not in cues) for cue, values in one.cues["as it is"].items()}
+            if "alike" in cues:  # next to nothing: 0 everywhere stands for an answer that says nothing new
+                found["alike"] = one.cues["as it is"]["alike"] * 1e-9
+            less.append(Asked(one.conversation, one.kind, {}, {"as it is": credited(policy, found)}, one.gold, ""))
+        print(line(name, less, "as it is", threshold))
+
+
+def fit(asked: Sequence[Asked], names: Sequence[str]) -> None:
+    """Print the weights of a logistic regression on the half, and its figures by cross-validation."""
+    from sklearn.linear_model import LogisticRegression
+
+    rows = [
+        (
+            one.conversation,
+            kind,
+            np.stack([one.cues[kind][name] for name in names], axis=1),
+            one.gold & (kind != SWAPPED),
+        )
+        for one in asked
+        for kind in (*KINDS[:2], SWAPPED)
+    ]
+    where = np.concatenate([[name] * len(gold) for name, _, _, gold in rows])
+    which = np.concatenate([[kind] * len(gold) for _, kind, _, gold in rows])
+    x, y = np.concatenate([row[2] for row in rows]), np.concatenate([row[3] for row in rows])
+    spread = x.std(axis=0)
+    held = np.zeros(len(y))
+    for name in np.unique(where):
+        model = LogisticRegression(C=1.0, max_iter=2000).fit((x / spread)[where != name], y[where != name])
+        held[where == name] = model.predict_proba((x / spread)[where == name])[:, 1]
+    for kind in (*KINDS[:2], SWAPPED):
+        chosen = which == kind
+        print(f"cross-validated, {kind}:", {k: round(v, 3) for k, v in figures(held[chosen], y[chosen], 0.5).items()})
+    model = LogisticRegression(C=1.0, max_iter=2000).fit(x / spread, y)
+    print(f"intercept {model.intercept_[0]:.2f}")
+    for name, weight in zip(names, model.coef_[0] / spread, strict=True):
+        print(f"  {name:<16}{weight:+.3f}")
+
+
+def matrix(asked: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]) -> tuple[Any, Any]:
+    """Cues and known use of every shown memory, under several variants of the answers."""
+    pairs = [(one.cues[kind], one.gold & (kind in KINDS[:2])) for kind in kinds for one in asked]
+    return (
+        np.concatenate([np.stack([cues[name] for name in names], axis=1) for cues, _ in pairs]),
+        np.concatenate([used for _, used in pairs]),
+    )
+
+
+def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
+    """Other forms of the same cues, fitted on the first half and held against the second, answers as they are."""
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    every = sorted(second[0].cues["as it is"])
+    question = [name for name in every if name.startswith("asked") or name in ("of-another", "length", "is-question")]
+    linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+    pairs = make_pipeline(
+        StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler(), LogisticRegression(C=0.01)
+    )
+    trees = HistGradientBoostingClassifier(max_depth=4, learning_rate=0.05, max_iter=150, random_state=0)
+    forest = ExtraTreesClassifier(500, min_samples_leaf=5, random_state=0)
+    kinds = (*KINDS[:2], SWAPPED)
+    print(f"\nother ways, fitted on the first half; the threshold is a chance of a half\n{HEAD}")
+    for name, model, names, on in (
+        ("the question alone", linear, question, kinds[:1]),
+        ("linear, cues of the policy", linear, FITTED, kinds),
+        ("linear, all cues", linear, every, kinds),
+        ("linear, all cues, answers as they are", linear, every, kinds[:1]),
+        ("pairs of cues of the policy", pairs, FITTED, kinds),
+        ("boosted trees, all cues", trees, every, kinds),
+        ("boosted trees, answers as they are", trees, every, kinds[:1]),
+        ("forest, all cues, answers as they are", forest, every, kinds[:1]),
+    ):
+        model.fit(*matrix(first, on, names))
+        for source in ("LoCoMo", "BEAM", None):
+            own = [one for one in second if source in (None, one.kind)]
+            x, used = matrix(own, KINDS[:1], names)
+            found = figures(model.predict_proba(x)[:, 1], used, 0.5)
+            print(
+                f"{name + ': ' + (source or 'both'):<44}{len(own):>5}" + "".join(f"{v:>16.3f}" for v in found.values())
+            )
+
+
+def unshared(asked: Sequence[Asked]) -> float:
+    """The share of the evidence that has no word, number or date in common with an answer as it is."""
+    found = [one.cues["as it is"] for one in asked]
+    none = [(c["covers"] == 0) & (c["same-date"] == 0) & (c["said-then"] == 0) for c in found]
+    return float(np.concatenate(none)[np.concatenate([one.gold for one in asked])].mean())
+
+
+def threshold_of(asked: Sequence[Asked]) -> float:
+    """The least credit from which on .9 of what is credited was used, on answers as they are."""
+    credit, used = flat(asked, "as it is")
+    order = np.argsort(-np.nan_to_num(credit, nan=-1.0), kind="stable")
+    precision = np.cumsum(used[order]) / np.arange(1, len(order) + 1)
+    enough = np.flatnonzero(precision >= 0.9)
+    return float(credit[order][enough[-1]]) if len(enough) else 1.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("locomo", type=Path)
+    parser.add_argument("beam", type=Path)
+    parser.add_argument("--corrections", type=Path, help="Corrected evidence for LoCoMo.")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fit", action="store_true", help="Fit on the first half and print; the second stays closed.")
+    given = parser.parse_args()
+    locomo, beam = corrected(read_locomo(given.locomo), given.corrections), list(read_beam(given.beam))
+    policy = memlab.load_pack("memlab").policies["credit"]
+    first = [one for talk in (*locomo[:3], *beam[:4]) for one in ask(talk, given.seed, policy)]
+    threshold = threshold_of(first)
+    print(f"policy credit [{policy.hash[:12]}], threshold {threshold:.3f}, of the first half\n\nfirst half")
+    report(first, threshold)
+    credit, used = flat(first, None)
+    says = ~np.isnan(credit)
+    curve = calibration(policy.hash, np.clip(credit[says], 0, 1), used[says].astype(float))
+    if given.fit:
+        fit(first, FITTED)
+        print(f"calibration on the three thirds, pairs of credit and chance of use\n{curve.body}")
+        return
+    second = [one for talk in (*locomo[3:], *beam[4:]) for one in ask(talk, given.seed, policy)]
+    print("\nsecond half, opened once everything above was frozen")
+    report(second, threshold)
+    print(f"evidence that shares no word, number or date with its answer: {unshared(second):.3f}")
+    ablate(second, policy, threshold)
+    ways(first, second)
+    credit, used = flat(second, None)
+    kept = ~np.isnan(credit)
+    chance = curve.chance(np.clip(credit[kept], 0, 1))
+    print("\nthree thirds of the second half: chance of use by the curve of the first, and how often it was used")
+    for low, high in ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.01)):
+        inside = (chance >= low) & (chance < high)
+        if inside.any():
+            row = f"{chance[inside].mean():>8.3f}{used[kept][inside].mean():>8.3f}"
+            print(f"  {low:.2f}-{min(high, 1):.2f}{inside.sum():>7}{row}")
+
+
+FITTED = (
+    *("evidence-lead", "near-lead", "asked-lead", "words-lead", "alike", "asked-words", "rarest", "same-date"),
+    *("said-then", "of-another", "length"),
+)
+"""The cues that ``--fit`` weighs."""
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+; What a pack has that says nothing of `credit`. The weights are a logistic regression of experiments/attribution.py, on
+; the first half of its conversations, rounded: on answers as they are, on paraphrases, and on answers to another
+; question, to which nothing that was shown contributed. What a quote, an id, an argument and a correction count is set
+; by hand: none of those conversations has any.
+
+(defpolicy credit [evidence-lead near-lead asked-lead words-lead alike asked-words rarest same-date said-then
+                   of-another length quoted cited in-arguments abstains corrected denied]
+  "It speaks of the question and holds what the answer says, more than the others that were shown do. An id by itself
+   buys half of it. What the user then puts right misled; an answer that says nothing new says nothing of anything."
+  (let [joined (sigmoid (+ -2.3
+                           (* 2.8 evidence-lead)
+                           (* 19 near-lead)
+                           (* 2 asked-lead)
+                           (* 0.4 words-lead)
+                           (* 0.3 alike)
+                           (* 0.65 asked-words)
+                           (* 1.7 rarest)
+                           (* 1.7 same-date)
+                           (if said-then 1 0)
+                           (if of-another -2.5 0)
+                           (* -0.008 length)))
+        marked (max joined
+                    (if (>= quoted 8) 0.8 0)
+                    (if (>= in-arguments 0.5) 0.7 0)
+                    (if cited (if (or (> rarest 0) (> same-date 0)) 0.9 0.5) 0))]
+    (cond abstains 0
+          (and (= alike 0) (= same-date 0) (= in-arguments 0) (not (or said-then cited))) null
+          (and (>= marked 0.5) (or corrected denied)) (- 0 marked)
+          else marked)))
