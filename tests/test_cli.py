@@ -239,7 +239,9 @@ def test_an_answer_is_attributed(run, json_of, tmp_path):
     json_of("remember", "a.memlab", "The garden project costs 4200 euros")
     asked = json_of("recall", "a.memlab", "Who approves deploys?")
     (tmp_path / "reply.txt").write_text("No, that is wrong.")
-    found = json_of("attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does.")
+    found = json_of(
+        "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does."
+    )
     assert found["logged"] == 2
     best = max(found["memories"], key=lambda row: row["credit"])
     assert best["memory_id"] == 1

@@ -124,7 +124,7 @@ class Attributions:
 
     def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
         """Attribute each answer of a transcript to the recalls before it; see ``Lab.attribute_transcript``."""
-        turns = turns_of(list(messages))
+        turns = turns_of(messages)
         asked = self._asked(turns)
         return tuple(
             self._attributed(decision, turn.answer, turn.arguments, turn.reply, self._core.instant(turn.at))

@@ -20,7 +20,7 @@ from memlab.clock import DAY, Micros
 from memlab.embedding import Embedder, load_embedder
 from memlab.index import Words, idf
 from memlab.subjects.attribution.dates import Days, days_named, shared_days
-from memlab.subjects.linking.negation import Said
+from memlab.subjects.linking.negation import Statement
 from memlab.subjects.phrases import holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.remembering.detectors import utterance
 
@@ -288,10 +288,10 @@ class _Read:
 
     def denied(self) -> Floats:
         """Whether what the user says next denies what the memory says, in words both use."""
-        said = Said(self.reply)
+        said = Statement(self.reply)
         if not self.reply or not said.denied:
             return np.zeros(len(self.shown))
-        return self.flags([said.denies(Said(text)) for text in self.texts])
+        return self.flags([said.denies(Statement(text)) for text in self.texts])
 
     def cited(self) -> dict[str, Floats]:
         """``cited``: the answer names its id, and at most MOST_CITED of those that were shown; ``listed``: more."""

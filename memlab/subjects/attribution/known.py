@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from memlab.journal import Event
 from memlab.slates import ATTRIBUTED
-from memlab.state import Happened, Projection
+from memlab.state import Projection
 from memlab.subjects.attribution.confidence import Calibration, calibration_in
 
 __all__ = ["Calibrated", "Credited"]
@@ -37,7 +38,7 @@ class Credited(Projection):
         """Whether the answer of this mark was read for this decision."""
         return answer in self._answers.get(decision, ())
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -77,7 +78,7 @@ class Calibrated(Projection):
         """The calibration of the policy of this hash."""
         return self._latest.get(policy)
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         self._latest[event.body["policy"]] = calibration_in(event.body)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:

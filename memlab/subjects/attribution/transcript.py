@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,11 @@ class Turn:
     at: Any
 
 
-def turns_of(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
+def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """The answers of a transcript, in order. InputError names the message that is none."""
+    if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
+        raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
+    messages = list(transcript)
     turns: list[Turn] = []
     asked: list[str] = []
     arguments: list[str] = []

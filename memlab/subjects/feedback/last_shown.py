@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from memlab.state import Happened, Projection
+from memlab.journal import Event
+from memlab.state import Projection
 
 __all__ = ["LastShown"]
 
@@ -22,7 +23,7 @@ class LastShown(Projection):
         """The last recall that showed the memory of this id; None if none did."""
         return self._decisions.get(memory)
 
-    def fold(self, event: Happened) -> None:
+    def fold(self, event: Event) -> None:
         self._decisions.update(dict.fromkeys(event.body["ids"], event.seq))
 
     def dump(self) -> Any:

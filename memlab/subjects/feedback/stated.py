@@ -63,6 +63,8 @@ def checked_judgement(
 
 def judgements_of(rows: Iterable[Mapping[str, Any]] | pl.DataFrame, instant: Callable[[Any], Micros]) -> list[Stated]:
     """Judgements given as dicts or as a frame, checked; ``instant`` reads a time. The error names the row."""
+    if not isinstance(rows, pl.DataFrame) and (isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)):
+        raise InputError(f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}.")
     given = rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows
     found = []
     for number, row in enumerate(given):
