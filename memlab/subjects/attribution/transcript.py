@@ -31,7 +31,10 @@ def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """The answers of a transcript, in order. InputError names the message that is none."""
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
-    messages = list(transcript)
+    try:
+        messages = list(transcript)
+    except Exception as error:
+        raise InputError(f"The messages cannot be read: {type(error).__name__}.") from error
     turns: list[Turn] = []
     asked: list[str] = []
     arguments: list[str] = []

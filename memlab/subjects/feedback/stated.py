@@ -65,7 +65,10 @@ def judgements_of(rows: Iterable[Mapping[str, Any]] | pl.DataFrame, instant: Cal
     """Judgements given as dicts or as a frame, checked; ``instant`` reads a time. The error names the row."""
     if not isinstance(rows, pl.DataFrame) and (isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)):
         raise InputError(f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}.")
-    given = rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows
+    try:
+        given = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
+    except Exception as error:
+        raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
     found = []
     for number, row in enumerate(given):
         with naming_row(number):
