@@ -173,9 +173,9 @@ class Month:
     """One seed's world, and what the attacker has read of it. Days are scaled where there are fewer."""
 
     def __init__(
-        self, seed: int, *, days: int = DAYS, projects: int = 2, asked_per_day: float = 4.0, found: int = FOUND
+        self, seed: int, *, days: int = DAYS, projects: int = 2, questions_per_day: float = 4.0, found: int = FOUND
     ) -> None:
-        asked = {"questions_per_day": asked_per_day, "about": (1.0, 0.0, 0.0)}
+        asked = {"questions_per_day": questions_per_day, "about": (1.0, 0.0, 0.0)}
         said = {"people": 0, "aspects": 5, "tastes": 3, "messages_per_day": 6.0}
         world = World("poisoned", seed=seed, days=days, projects=projects, **said, **asked)
         self.events = world.events()

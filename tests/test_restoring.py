@@ -74,9 +74,9 @@ def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(kille
         assert lab.memories["text"].to_list()[-2:] == ["it goes on", "it goes on"]
 
 
-def test_a_damaged_head_file_is_told_and_made_anew(folder, disk):
+def test_a_damaged_head_file_is_reported_and_written_again(folder, disk):
     (folder / "head").write_bytes(b"nonsense")
-    with pytest.warns(memlab.DamageWarning, match="cannot be told"):
+    with pytest.warns(memlab.DamageWarning, match="is unknown"):
         disk().close()
     disk().close()
 

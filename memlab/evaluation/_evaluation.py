@@ -79,7 +79,7 @@ class Evaluation(Findings):
         return printable(as_text(self, width))
 
     def __repr__(self) -> str:
-        return self.text()
+        return printable(self.text())
 
     def _repr_html_(self) -> str:
         return as_html(self)
