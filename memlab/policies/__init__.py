@@ -5,6 +5,7 @@ which policies a lab has used, ``attributed`` how they did.
 """
 
 from memlab.policies._attribution import Attribution, attributed
+from memlab.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeDesign, same_candidates
 from memlab.policies._diff import PolicyDiff
 from memlab.policies._features import FEATURES, Feature
 from memlab.policies._module import bind_form, expand_form
@@ -14,12 +15,15 @@ from memlab.policies._slots import SLOTS, Slot, slot_named
 from memlab.policies._versions import POLICY_EVENTS, Version, VersionLog
 
 __all__ = [
+    "CHALLENGE_DESIGNS",
     "DEFAULT_PACK",
     "FEATURES",
     "POLICY_EVENTS",
     "SETTINGS",
     "SLOTS",
     "Attribution",
+    "Challenge",
+    "ChallengeDesign",
     "Feature",
     "Pack",
     "PolicyDiff",
@@ -35,5 +39,6 @@ __all__ = [
     "pack_from_sources",
     "pack_names",
     "pack_source",
+    "same_candidates",
     "slot_named",
 ]

@@ -15,13 +15,14 @@ from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.journal import Event
 from memlab.language import Policy, compile_policy
+from memlab.policies._challenges import Challenge
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
 from memlab.printable import printable
 
 __all__ = ["POLICY_EVENTS", "Version", "VersionLog"]
 
-POLICY_EVENTS = ("use", "install", "rollback", "rollback-pack", "pin", "unpin")
+POLICY_EVENTS = ("use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge")
 """The kinds of event that ``VersionLog`` folds."""
 
 _STAMP = pl.Datetime("us", "UTC")
@@ -91,6 +92,7 @@ class VersionLog:
         self._entries: list[_Entry] = []
         self._lives: list[_Live] = []
         self._pins: dict[str, Policy] = {}
+        self._challenges: dict[str, Challenge] = {}
         self._seq = 0
 
     # -- what is ----------------------------------------------------------------------------------------------
@@ -111,6 +113,11 @@ class VersionLog:
     def pins(self) -> Mapping[str, Version]:
         """The pinned slots and the version that each is held at."""
         return MappingProxyType({slot: self._versions[slot][-1] for slot in self._pins})
+
+    @property
+    def challenges(self) -> tuple[Challenge, ...]:
+        """The packs that are compared with the live one, oldest first."""
+        return tuple(self._challenges.values())
 
     def with_pins(self, pack: Pack) -> Pack:
         """What is live once ``pack`` is used: the pack with the pinned policies in their slots."""
@@ -146,6 +153,12 @@ class VersionLog:
             if event.kind == "pin":
                 self._pins[slot] = policy
             self._put(event, slot, policy)
+        elif event.kind == "challenge":
+            pack = pack_from_sources(tuple(source_of(hash) for hash in body["sources"]))
+            given = body["design"], body["extra"], body["rate"]
+            self._challenges[pack.name] = Challenge(pack, *given, event.seq, event.at, body["reason"])
+        elif event.kind == "end-challenge":
+            del self._challenges[body["pack"]]
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)

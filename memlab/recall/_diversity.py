@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from memlab.index import best
 from memlab.policies import Pack
 
-__all__ = ["Line", "by_score", "diversifies", "line_up"]
+__all__ = ["Ranking", "diversifies", "rank_all", "rank_by_score"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -40,15 +40,15 @@ _AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class Line:
-    """``order`` holds every position of the pool by rank; the first ``able`` of them may be shown.
+class Ranking:
+    """``order`` holds every position of the pool by rank; the first ``showable`` of them may be shown.
 
-    ``behind`` says who stands behind whom, by the position of the one in front; in the order of the scores.
+    ``duplicates`` says for which near-duplicates a position stands, in the order of the scores.
     """
 
     order: Places
-    able: int
-    behind: dict[int, list[int]] = field(default_factory=dict)
+    showable: int
+    duplicates: dict[int, list[int]] = field(default_factory=dict)
 
 
 def diversifies(pack: Pack) -> bool:
@@ -56,36 +56,36 @@ def diversifies(pack: Pack) -> bool:
     return float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
 
 
-def by_score(scores: Scores) -> Line:
+def rank_by_score(scores: Scores) -> Ranking:
     """By falling score, ties by position; a score that is infinite is never shown.
 
-    >>> by_score(np.array([0.5, -np.inf, 0.9])).order.tolist()
+    >>> rank_by_score(np.array([0.5, -np.inf, 0.9])).order.tolist()
     [2, 0, 1]
     """
     order = best(scores, len(scores))
     finite = np.isfinite(scores[order])
     if finite.all():
-        return Line(order, len(order))
-    return Line(np.concatenate([order[finite], order[~finite]]), int(finite.sum()))
+        return Ranking(order, len(order))
+    return Ranking(np.concatenate([order[finite], order[~finite]]), int(finite.sum()))
 
 
-def line_up(
+def rank_all(
     pack: Pack,
     scores: Scores,
     vectors: Callable[[], NDArray[np.int8]],
     *,
     depth: int,
     closeness: Callable[[Scores], Scores] = lambda cosine: cosine,
-) -> Line:
+) -> Ranking:
     """The order under the pack's ``mmr-weight`` and ``collapse-above``, decided by likeness to ``depth`` ranks.
 
     ``vectors`` gives the int8 matrix (candidates, dim), and is asked only if likeness counts; ``closeness`` maps
     cosines.
     """
-    plain = by_score(scores)
-    if not diversifies(pack) or plain.able < 2:
+    plain = rank_by_score(scores)
+    if not diversifies(pack) or plain.showable < 2:
         return plain
-    able = np.sort(plain.order[: plain.able])
+    able = np.sort(plain.order[: plain.showable])
     taken, behind = _taken(
         scores[able],
         vectors()[able].astype(np.float64),
@@ -97,12 +97,12 @@ def line_up(
     front = able[taken]
     hidden = {int(able[place]): [int(able[other]) for other in others] for place, others in behind.items()}
     place = np.zeros(len(scores), dtype=np.int8)  # 0: by score, -1: in front, 1: behind another, 2: no score
-    place[plain.order[plain.able :]] = 2
+    place[plain.order[plain.showable :]] = 2
     place[[other for others in hidden.values() for other in others]] = 1
     place[front] = -1
     rest = plain.order[place[plain.order] >= 0]
     order = np.concatenate([front, rest[np.argsort(place[rest], kind="stable")]])
-    return Line(order, int((place <= 0).sum()), hidden)
+    return Ranking(order, int((place <= 0).sum()), hidden)
 
 
 def _taken(

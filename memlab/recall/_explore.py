@@ -1,9 +1,10 @@
 """What is shown: the best, and now and then a probe from below, with its exact probability.
 
 The head is shown with certainty. At the rate ``probe-rate`` one probe comes from the band, the ``probe-depth`` ranks
-just below the head, with probability ``(1 - floor) * w / sum(w) + floor / n``; the pack's ``explore`` policy gives the
-weights. Its inclusion probability is the rate times that. Several probes are drawn by Gumbel top-k (Kool et al. 2019):
-given the threshold kappa, ``1 - exp(-exp(phi - kappa))`` weighs each item without bias.
+just below the head, at a random place among it, with probability ``(1 - floor) * w / sum(w) + floor / n``; the pack's
+``explore`` policy gives the weights. Its inclusion probability is the rate times that. Several probes are drawn by
+Gumbel top-k (Kool et al. 2019): given the threshold kappa, ``1 - exp(-exp(phi - kappa))`` weighs each item without
+bias.
 
 The engine owns chance: a counter-based generator, keyed by the lab's seed and the state that the recall has seen.
 """
@@ -21,10 +22,10 @@ from numpy.typing import NDArray
 from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
-from memlab.recall._diversity import Line, by_score
+from memlab.recall._diversity import Ranking, rank_by_score
 from memlab.recall._features import Candidates, columns
 
-__all__ = ["Shown", "choose", "generator"]
+__all__ = ["Shown", "choose", "generator", "put_among"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -42,7 +43,7 @@ _NO_SEED = _NoSeed()
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions in the pool, best first and probes last, and how likely each candidate was to be among them.
+    """Positions in the pool in the order in which they are shown, and how likely each candidate was to be among them.
 
     ``ranks`` run over the whole pool from 1. ``propensity`` is the inclusion probability of each candidate: 1 in the
     head, 0 where nothing can be shown; with ``kappa``, the weight given that threshold. ``conditional`` holds, for
@@ -53,7 +54,7 @@ class Shown:
     ranks: Places
     propensity: Scores
     conditional: tuple[float, ...]
-    probes: int
+    probes: Places
     sampler: str
     kappa: float | None = None
 
@@ -79,21 +80,21 @@ def choose(
     *,
     limit: int,
     chance: np.random.Generator | None,
-    line: Line | None = None,
+    ranking: Ranking | None = None,
 ) -> Shown:
     """The head of ``line`` (by score unless given) and, with ``chance``, what the pack's exploration adds.
 
-    The band lies below the head in the order of the line, so that what a probe may be is what would have been shown
-    next. What the line says may not be shown has probability 0.
+    The band lies below the head in the order of the ranking, so that what a probe may be is what would have been shown
+    next. What the ranking says may not be shown has probability 0.
     """
-    line = by_score(scores) if line is None else line
+    ranking = rank_by_score(scores) if ranking is None else ranking
     ranks = np.empty(len(scores), dtype=np.int64)
-    ranks[line.order] = np.arange(1, len(scores) + 1)
-    fit = line.order[: line.able]
+    ranks[ranking.order] = np.arange(1, len(scores) + 1)
+    fit = ranking.order[: ranking.showable]
     head, band = fit[:limit], fit[limit : limit + int(pack.settings["probe-depth"])]
     propensity = np.zeros(len(scores))
     propensity[head] = 1.0
-    sure = Shown(head, ranks, propensity, (1.0,) * len(head), 0, "deterministic")
+    sure = Shown(head, ranks, propensity, (1.0,) * len(head), band[:0], "deterministic")
     rate = float(pack.settings["probe-rate"])
     if chance is None or not rate or not len(band):
         return sure
@@ -105,19 +106,42 @@ def choose(
     if count == 1 or len(able) == count:
         propensity[band] = rate * (share if count == 1 else share > 0)
         if chance.random() >= rate:
-            return Shown(head, ranks, propensity, sure.conditional, 0, "probe")
+            return Shown(head, ranks, propensity, sure.conditional, band[:0], "probe")
         drawn = np.array([_draw(share, chance)]) if count == 1 else able
         conditional = share[drawn] if count == 1 else np.ones(count)
-        given = (*sure.conditional, *conditional.tolist())
-        return Shown(np.concatenate([head, band[drawn]]), ranks, propensity, given, count, "probe")
+        return _shown(head, band[drawn], conditional, ranks, propensity, chance, "probe")
     showing = chance.random() < rate
     drawn, kappa = _gumbel_top(share, count, chance)
     with np.errstate(divide="ignore"):
         propensity[band] = rate * -np.expm1(-np.exp(np.log(share) - kappa))
     if not showing:
-        return Shown(head, ranks, propensity, sure.conditional, 0, "gumbel", kappa)
-    given = (*sure.conditional, *_in_order(share, drawn))
-    return Shown(np.concatenate([head, band[drawn]]), ranks, propensity, given, count, "gumbel", kappa)
+        return Shown(head, ranks, propensity, sure.conditional, band[:0], "gumbel", kappa)
+    conditional = np.array(_in_order(share, drawn))
+    return _shown(head, band[drawn], conditional, ranks, propensity, chance, "gumbel", kappa)
+
+
+def put_among(head: Places, drawn: Places, chance: np.random.Generator) -> Places:
+    """The head in its order with each of the drawn at a random place: what is shown first is seen more often."""
+    shown = head
+    for place in drawn.tolist():
+        shown = np.insert(shown, int(chance.integers(len(shown) + 1)), place)
+    return shown
+
+
+def _shown(
+    head: Places,
+    drawn: Places,
+    conditional: Scores,
+    ranks: Places,
+    propensity: Scores,
+    chance: np.random.Generator,
+    sampler: str,
+    kappa: float | None = None,
+) -> Shown:
+    places = put_among(head, drawn, chance)
+    given = dict(zip(drawn.tolist(), conditional.tolist(), strict=True))
+    chances = tuple(given.get(place, 1.0) for place in places.tolist())
+    return Shown(places, ranks, propensity, chances, drawn, sampler, kappa)
 
 
 def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | None:

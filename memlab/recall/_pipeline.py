@@ -9,6 +9,7 @@ what passes over an edge are the pack's policies.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
+from memlab.errors import PolicyError
 from memlab.graph import SPREAD_MODES, EdgeBatch, spread
 from memlab.index import best
 from memlab.language import Policy
-from memlab.policies import FEATURES, Pack
-from memlab.recall._diversity import line_up
+from memlab.policies import FEATURES, Challenge, Pack, same_candidates
+from memlab.recall._challenge import Opposed, draw_challenge
+from memlab.recall._challenge import logged as logged_challenge
+from memlab.recall._diversity import Ranking, rank_all
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
-from memlab.recall._explore import choose, generator
+from memlab.recall._explore import Shown, choose, generator
 from memlab.recall._features import Candidates, columns, read
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Asked, Question, SpeakerNames
@@ -66,21 +70,34 @@ class Recaller:
         self._entities = EntityNames(embedder)
         self._known: tuple[str, _Declared] | None = None
 
-    def recall(self, state: State, pack: Pack, question: Question, *, limit: int, seed: int | None = None) -> Slate:
-        """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too."""
-        speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
-        asked = Asked(state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers)
-        most = int(pack.settings["entity-seeds"])
-        pool = _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
+    def recall(
+        self,
+        state: State,
+        pack: Pack,
+        question: Question,
+        *,
+        limit: int,
+        seed: int | None = None,
+        challenges: Sequence[Challenge] = (),
+    ) -> Slate:
+        """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too, or what its
+        challengers would show in their place.
+        """
+        asked, pool = self._asked_and_pool(state, pack, question)
         scores = _scores(pack, "recall-score", pool)
         # what others do in private moves no probe
         happened = len(state.visible) if isinstance(state, Seen) else state.seq
         chance = None if seed is None else generator(seed, happened)
-        depth = limit + int(pack.settings["probe-depth"])
-        line = line_up(
-            pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.closeness
-        )
-        shown = choose(pack, pool, scores, limit=limit, chance=chance, line=line)
+        ranking = self._ranked(state, pack, pool, scores, limit)
+        challenge = None
+        if chance is not None and (against := [one for one in challenges if one.pack.hash != pack.hash]):
+            opposed = self._oppose(state, pack, question, pool, against, limit)
+            live = pool.rows[ranking.order[: ranking.showable][:limit]]
+            pool, scores, ranking = _with_heads(state, pack, asked, pool, scores, ranking, opposed)
+            shown, draws = _challenged(pool, ranking, opposed, limit, chance)
+            challenge = logged_challenge(opposed, against[0].design, draws, live)
+        else:
+            shown = choose(pack, pool, scores, limit=limit, chance=chance, ranking=ranking)
         ids = pool.rows + 1
         declared = self._declared(pack)
         branches = question.filters.branch or ()
@@ -108,13 +125,55 @@ class Recaller:
             ranks=shown.ranks,
             propensity=shown.propensity,
             conditional=shown.conditional,
-            probes=tuple(ids[shown.places[len(shown.places) - shown.probes :]].tolist()),
+            probes=tuple(ids[shown.probes].tolist()),
             session=question.session,
             branch=branches[0] if len(branches) == 1 else None,
             flags=declared.flags,
             filters=question.filters.logged(),
-            also={int(ids[place]): _ids(ids, line.behind[place]) for place in shown.places if place in line.behind},
+            challenge=challenge,
+            also={
+                int(ids[place]): _ids(ids, ranking.duplicates[place])
+                for place in shown.places
+                if place in ranking.duplicates
+            },
         )
+
+    def _asked_and_pool(self, state: State, pack: Pack, question: Question) -> tuple[Asked, Candidates]:
+        speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
+        asked = Asked(state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers)
+        most = int(pack.settings["entity-seeds"])
+        return asked, _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
+
+    def _ranked(self, state: State, pack: Pack, pool: Candidates, scores: Scores, limit: int) -> Ranking:
+        depth = limit + int(pack.settings["probe-depth"])
+        return rank_all(
+            pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.closeness
+        )
+
+    def _oppose(
+        self,
+        state: State,
+        pack: Pack,
+        question: Question,
+        pool: Candidates,
+        challenges: Sequence[Challenge],
+        limit: int,
+    ) -> list[Opposed]:
+        """The head of each challenger: of the same candidates where only its order differs, else of its own."""
+        found = []
+        for one in challenges:
+            other = one.pack
+            # who asked for the pack's own number of items gets each pack's own
+            most = int(other.settings["limit"]) if limit == int(pack.settings["limit"]) else limit
+            try:
+                theirs = pool if same_candidates(pack, other) else self._asked_and_pool(state, other, question)[1]
+                scores = _scores(other, "recall-score", theirs)
+            except PolicyError as error:
+                warnings.warn(f"The challenger {other.name} was left out of this recall. {error}", stacklevel=4)
+                continue
+            ranking = self._ranked(state, other, theirs, scores, most)
+            found.append(Opposed(one, theirs.rows[ranking.order[: ranking.showable][:most]]))
+        return found
 
     def population(self, state: State, question: Question) -> Population:
         """The memories that may answer a question."""
@@ -179,6 +238,67 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
     pool = Candidates(state, pack, asked, rows[kept])
     pool.give(seed=seed[kept], received=received[kept], activation=activation[kept], hops=hops[kept])
     return pool
+
+
+def _with_heads(
+    state: State,
+    pack: Pack,
+    asked: Asked,
+    pool: Candidates,
+    scores: Scores,
+    ranking: Ranking,
+    opposed: Sequence[Opposed],
+) -> tuple[Candidates, Scores, Ranking]:
+    """The pool and what challengers would show beside it, as far as the live pack may show it: last, without score."""
+    rows = np.unique(np.concatenate([one.rows for one in opposed] or [pool.rows[:0]]))
+    rows = rows[~_among(rows, pool.rows)]
+    beside = Candidates(state, pack, asked, rows)
+    if len(rows) and not (allowed := _eligible(pack, beside)).all():
+        rows = rows[allowed]
+        beside = Candidates(state, pack, asked, rows)
+    if not len(rows):
+        return pool, scores, ranking
+    own = _scores(pack, "seed-score", beside)
+    own = np.where(np.isfinite(own), own, 0.0)
+    union = np.concatenate([pool.rows, rows])
+    order = np.argsort(union, kind="stable")
+    found = Candidates(state, pack, asked, union[order])
+    nothing = np.zeros(len(rows))
+    given = {"seed": own, "received": nothing, "activation": own, "hops": nothing}
+    found.give(**{name: np.concatenate([pool[name], values])[order] for name, values in given.items()})
+    place = np.empty(len(union), dtype=np.int64)
+    place[order] = np.arange(len(union))
+    ranked = Ranking(
+        place[np.concatenate([ranking.order, np.arange(len(pool.rows), len(union))])],
+        ranking.showable,
+        {int(place[one]): place[others].tolist() for one, others in ranking.duplicates.items()},
+    )
+    return found, np.concatenate([scores, np.full(len(rows), -np.inf)])[order], ranked
+
+
+def _challenged(
+    pool: Candidates, ranking: Ranking, opposed: Sequence[Opposed], limit: int, chance: np.random.Generator
+) -> tuple[Shown, int]:
+    """What is shown while packs are challenged, and the most that chance may add."""
+    count = len(pool.rows)
+    ranks = np.empty(count, dtype=np.int64)
+    ranks[ranking.order] = np.arange(1, count + 1)
+    head = ranking.order[: ranking.showable][:limit]
+    heads = [pool.rows.searchsorted(one.rows[_among(one.rows, pool.rows)]) for one in opposed]
+    challenges = [one.challenge for one in opposed]
+    if not challenges:
+        sure = np.zeros(count)
+        sure[head] = 1.0
+        return Shown(head, ranks, sure, (), head[:0], "deterministic"), 0
+    places, drawn, propensity, draws = draw_challenge(head, heads, count, challenges, chance)
+    return Shown(places, ranks, propensity, (), drawn, "lot" if challenges[0].design == "lot" else "challenge"), draws
+
+
+def _among(rows: Rows, others: Rows) -> NDArray[np.bool_]:
+    """Which of ``rows`` are among ``others``, which ascend."""
+    if not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.asarray(others[np.minimum(others.searchsorted(rows), len(others) - 1)] == rows)
 
 
 def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:

@@ -54,6 +54,7 @@ def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
         "project": [slate.project for slate in slates],
         "session": [slate.session for slate in slates],
         "filters": [json(slate.filters) for slate in slates],
+        "challenge": [None if slate.challenge is None else json(slate.challenge) for slate in slates],
     }
     return pl.DataFrame(
         [

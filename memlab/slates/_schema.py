@@ -14,7 +14,7 @@ ATTRIBUTED = "attributed"
 IDS = ("decision", "memory_id")
 """Int64 or String, the same in every table; declared as Int64 below."""
 
-SAMPLERS = ("deterministic", "probe", "gumbel", "logged", "unknown")
+SAMPLERS = ("deterministic", "probe", "gumbel", "challenge", "lot", "logged", "unknown")
 """How what was shown was chosen. ``logged``: by a sampler that is not memlab's, which logged its propensities."""
 
 DECISIONS: dict[str, pl.DataType] = {
@@ -37,6 +37,7 @@ DECISIONS: dict[str, pl.DataType] = {
     "project": pl.String(),  # with `session`, what a recall needs to be repeated
     "session": pl.String(),
     "filters": pl.String(),  # a JSON object: what the caller admitted
+    "challenge": pl.String(),  # a JSON object: the heads of the live pack and of its challengers; null without any
 }
 
 CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and the score

@@ -56,7 +56,8 @@ class Slate:
     where that follows from the propensity, else unknown.
 
     ``filters`` says what the caller admitted, by the names of ``recall``'s arguments; ``also``, by the id of one shown,
-    the near-duplicates for which it stands.
+    the near-duplicates for which it stands. ``challenge`` holds, while packs were challenged, the ``design``, the most
+    that chance could add (``draws``), the head of the ``live`` pack and the ``heads`` of challengers by memory ids.
     """
 
     at: int
@@ -89,6 +90,7 @@ class Slate:
     flags: tuple[str, ...] = ()
     filters: dict[str, Any] = field(default_factory=dict)
     also: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    challenge: dict[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -191,6 +193,7 @@ class _Header(_Given, kw_only=True):
     weighted: bool
     filters: dict[str, Any] = {}
     also: dict[int, tuple[int, ...]] = {}
+    challenge: dict[str, Any] | None = None
 
 
 _OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")

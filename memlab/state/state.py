@@ -482,7 +482,7 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
             "quarantine",
             *("run", "purge"),
             "retract",
-            *("use", "install", "rollback", "rollback-pack", "pin", "unpin"),
+            *("use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge"),
         ),
         State._nothing,
     ),

@@ -8,7 +8,7 @@ from properties import examples
 
 from memlab.policies import load_pack
 from memlab.recall import _diversity, diversifies
-from memlab.recall._diversity import by_score, line_up
+from memlab.recall._diversity import rank_by_score, rank_all
 from memlab.recall._explore import choose, generator
 
 
@@ -68,31 +68,31 @@ def pools(draw):
 @examples(300)
 def test_the_array_code_is_the_definition(pool, trial, depth):
     scores, vectors = pool
-    line = line_up(trial, scores, lambda: vectors, depth=depth)
+    ranking = rank_all(trial, scores, lambda: vectors, depth=depth)
     order, able, behind = by_definition(trial, scores, vectors, depth)
-    assert line.order.tolist() == order
-    assert (line.able, line.behind) == (able, behind)
+    assert ranking.order.tolist() == order
+    assert (ranking.showable, ranking.duplicates) == (able, behind)
 
 
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 10))
 @examples(100)
 def test_many_candidates_are_lined_up_as_few_are(pool, trial, depth):
     scores, vectors = pool
-    few = line_up(trial, scores, lambda: vectors, depth=depth)
+    few = rank_all(trial, scores, lambda: vectors, depth=depth)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_diversity, "_AT_ONCE", 0)
-        many = line_up(trial, scores, lambda: vectors, depth=depth)
+        many = rank_all(trial, scores, lambda: vectors, depth=depth)
     assert many.order.tolist() == few.order.tolist()
-    assert many.behind == few.behind
+    assert many.duplicates == few.duplicates
 
 
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 5), st.integers(1, 5))
 @examples(100)
 def test_looking_deeper_leaves_the_ranks_above_as_they_are(pool, trial, depth, more):
     scores, vectors = pool
-    near = line_up(trial, scores, lambda: vectors, depth=depth)
-    deep = line_up(trial, scores, lambda: vectors, depth=depth + more)
-    shared = min(depth, near.able)
+    near = rank_all(trial, scores, lambda: vectors, depth=depth)
+    deep = rank_all(trial, scores, lambda: vectors, depth=depth + more)
+    shared = min(depth, near.showable)
     assert near.order[:shared].tolist() == deep.order[:shared].tolist()
 
 
@@ -101,9 +101,9 @@ def test_where_both_are_off_no_vector_is_read():
         raise AssertionError
 
     scores = np.array([0.2, 0.9, 0.9, -np.inf])
-    line = line_up(pack(), scores, vectors, depth=2)
-    assert line.order.tolist() == by_score(scores).order.tolist() == [1, 2, 0, 3]
-    assert line.able == 3
+    ranking = rank_all(pack(), scores, vectors, depth=2)
+    assert ranking.order.tolist() == rank_by_score(scores).order.tolist() == [1, 2, 0, 3]
+    assert ranking.showable == 3
     assert not diversifies(pack())
     assert diversifies(pack(weight=0.99))
     assert diversifies(pack(above=0.99))
@@ -111,15 +111,15 @@ def test_where_both_are_off_no_vector_is_read():
 
 def test_equal_vectors_are_above_whatever_is_below_one():
     vectors = np.array([[127, 3, 9], [127, 3, 9], [1, 0, 0]], dtype=np.int8)
-    line = line_up(pack(above=0.999999), np.array([1.0, 2.0, 0.5]), lambda: vectors, depth=3)
-    assert line.behind == {1: [0]}
-    assert line.order.tolist() == [1, 2, 0]
+    ranking = rank_all(pack(above=0.999999), np.array([1.0, 2.0, 0.5]), lambda: vectors, depth=3)
+    assert ranking.duplicates == {1: [0]}
+    assert ranking.order.tolist() == [1, 2, 0]
 
 
 def test_likeness_is_measured_as_closeness():
     vectors = np.array([[10, 9], [10, 10], [-10, 0]], dtype=np.int8)
-    strict = line_up(pack(above=0.9), np.array([3.0, 2, 1]), lambda: vectors, depth=3, closeness=lambda c: c / 2)
-    assert strict.behind == {}
+    strict = rank_all(pack(above=0.9), np.array([3.0, 2, 1]), lambda: vectors, depth=3, closeness=lambda c: c / 2)
+    assert strict.duplicates == {}
 
 
 class Pool:
@@ -141,15 +141,15 @@ EXPLORES = "(setting probe-rate 0.5) (setting probe-depth 3) (setting probe-floo
 def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weight, above, limit):
     scores, vectors = pool
     trial = pack(weight, above, EXPLORES)
-    line = line_up(trial, scores, lambda: vectors, depth=limit + 3)
-    shown = choose(trial, Pool(scores), scores, limit=limit, chance=generator(3, 5), line=line)
-    head, band = line.order[: line.able][:limit], line.order[: line.able][limit : limit + 3]
+    ranking = rank_all(trial, scores, lambda: vectors, depth=limit + 3)
+    shown = choose(trial, Pool(scores), scores, limit=limit, chance=generator(3, 5), ranking=ranking)
+    head, band = ranking.order[: ranking.showable][:limit], ranking.order[: ranking.showable][limit : limit + 3]
     assert shown.places[: len(head)].tolist() == head.tolist()
     assert set(shown.places[len(head) :].tolist()) <= set(band.tolist())
     assert (shown.propensity[head] == 1).all()
     assert shown.propensity[band].sum() == pytest.approx(0.5 if len(band) else 0)
-    assert shown.propensity[line.order[limit + 3 :]].sum() == 0
-    assert shown.ranks[line.order].tolist() == list(range(1, len(scores) + 1))
+    assert shown.propensity[ranking.order[limit + 3 :]].sum() == 0
+    assert shown.ranks[ranking.order].tolist() == list(range(1, len(scores) + 1))
 
 
 def test_frequencies_are_the_propensities_where_likeness_reorders():
@@ -157,11 +157,11 @@ def test_frequencies_are_the_propensities_where_likeness_reorders():
     scores, vectors = dice.random(12), dice.integers(-127, 128, (12, 4)).astype(np.int8)
     vectors[3] = vectors[int(np.argmax(scores))]
     trial, count = pack(0.5, 0.95, EXPLORES), 3000
-    line = line_up(trial, scores, lambda: vectors, depth=6)
+    ranking = rank_all(trial, scores, lambda: vectors, depth=6)
     seen = np.zeros(12)
     for state in range(count):
-        seen[choose(trial, Pool(scores), scores, limit=3, chance=generator(0, state), line=line).places] += 1
-    expected = choose(trial, Pool(scores), scores, limit=3, chance=generator(0, 0), line=line).propensity
+        seen[choose(trial, Pool(scores), scores, limit=3, chance=generator(0, state), ranking=ranking).places] += 1
+    expected = choose(trial, Pool(scores), scores, limit=3, chance=generator(0, 0), ranking=ranking).propensity
     error = np.sqrt(expected * (1 - expected) / count)
     assert (np.abs(seen / count - expected) <= 4.5 * error + 1e-12).all()
     assert expected[3] == 0 or int(np.argmax(scores)) == 3

@@ -14,11 +14,13 @@ import polars as pl
 
 from memlab.arguments import AnyNumber, Within, checked
 from memlab.display import table
-from memlab.errors import InputError, LabError
+from memlab.errors import InputError, LabError, UnknownName
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
     SLOTS,
     Attribution,
+    Challenge,
+    ChallengeDesign,
     Pack,
     PolicyDiff,
     Version,
@@ -140,6 +142,72 @@ class LabPolicies:
             return [_put("install", slot, policy, versions.pack.with_policy(slot, policy), reason)]
 
         return self._write_slot(slot, make, reason)
+
+    @checked
+    def challenge(
+        self,
+        pack: str | Path | Pack,
+        *,
+        design: ChallengeDesign = "extra",
+        extra: Annotated[int, Within(1, 20)] = 1,
+        rate: Annotated[float, Within(0.01, 1)] = 1.0,
+        reason: str = "",
+    ) -> Challenge:
+        """Compare a pack with the live one from the next recall on; ``lab.verdict`` says which is better.
+
+        With ``design="extra"`` the head is shown in full, and beside it, at a random place, ``extra`` items that a
+        challenger would show and the live pack did not. With ``"lot"`` no recall is longer: what all packs would show
+        is shown, and a lot decides among the rest. ``rate`` is the share of recalls in which this happens; challengers
+        take the place of the pack's own probes. There may be several at once, under one design. Nothing is shown that
+        the live pack's ``eligible``, a viewer or a filter forbids. Logged; ``end_challenge`` ends it.
+
+        InputError for the live pack itself, for one that is a challenger already, and for two designs at once.
+
+        >>> lab.policies.challenge("companion", reason="is fresh better?")                     # doctest: +SKIP
+        """
+        chosen = load_pack(pack)
+
+        def make(versions: VersionLog) -> list[_Change]:
+            if chosen.hash == versions.pack.hash:
+                raise InputError(f"{chosen.name} is the live pack: challenge it with another one.")
+            for other in versions.challenges:
+                if other.name == chosen.name:
+                    raise InputError(
+                        f"{chosen.name} is a challenger already. End that first: "
+                        f'lab.policies.end_challenge("{chosen.name}").'
+                    )
+                if other.design != design:
+                    raise InputError(
+                        f'{other.name} is challenged by design="{other.design}": all challengers share one design.'
+                    )
+            if pack_from_sources(chosen.sources).hash != chosen.hash:
+                raise InputError(f"The pack {chosen.name} was changed after it was read. Write the change in its text.")
+            sources = {_hash(text): text for text in chosen.sources}
+            body: dict[str, Any] = {"pack": chosen.name, "hash": chosen.hash, "sources": list(sources)}
+            body |= {"design": design, "extra": extra, "rate": rate, "reason": reason}
+            return [_Change("challenge", body, sources)]
+
+        with self._store.alone():
+            self._write(make, reason)
+            return self._store.versions.challenges[-1]
+
+    @checked
+    def end_challenge(self, name: str, *, reason: str = "") -> None:
+        """Compare a pack no longer; what was logged meanwhile stays. UnknownName if it is no challenger."""
+
+        def make(versions: VersionLog) -> list[_Change]:
+            known = [one.name for one in versions.challenges]
+            if name not in known:
+                raise UnknownName("challenger", name, known)
+            return [_Change("end-challenge", {"pack": name, "reason": reason}, {})]
+
+        self._write(make, reason)
+
+    @property
+    def challenges(self) -> tuple[Challenge, ...]:
+        """The packs that are compared with the live one, oldest first."""
+        with self.seen() as versions:
+            return versions.challenges
 
     @overload
     def rollback(self, slot: str, *, to: int | str | None = None, reason: str = "") -> Version: ...

@@ -27,7 +27,9 @@ _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == 
 _UNTOUCHED = frozenset({"recall", "embedder"})
 """Kinds of events that hold ids and numbers only."""
 
-_WITH_REASON = frozenset({"use", "install", "rollback", "rollback-pack", "pin", "unpin", "purge"})
+_WITH_REASON = frozenset(
+    {"use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge", "purge"}
+)
 """Kinds whose one field in a person's words is the reason."""
 
 _PARTS = frozenset({"first", "count", "edges", "strengthen", "unlink", "uses", "operations", "pack", "hash"})

@@ -63,6 +63,7 @@ class Questions:
                 question,
                 limit=int(pack.settings["limit"]) if limit is None else limit,
                 seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
+                challenges=store.versions.challenges,
             )
             memories = recalled(state, slate.shown)
             decision = None
