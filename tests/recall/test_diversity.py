@@ -8,7 +8,7 @@ from properties import examples
 
 from memlab.policies import load_pack
 from memlab.recall import _diversity, diversifies
-from memlab.recall._diversity import rank_by_score, rank_all
+from memlab.recall._diversity import rank_all, rank_by_score
 from memlab.recall._explore import choose, generator
 
 
@@ -144,8 +144,8 @@ def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weigh
     ranking = rank_all(trial, scores, lambda: vectors, depth=limit + 3)
     shown = choose(trial, Pool(scores), scores, limit=limit, chance=generator(3, 5), ranking=ranking)
     head, band = ranking.order[: ranking.showable][:limit], ranking.order[: ranking.showable][limit : limit + 3]
-    assert shown.places[: len(head)].tolist() == head.tolist()
-    assert set(shown.places[len(head) :].tolist()) <= set(band.tolist())
+    assert [place for place in shown.places.tolist() if place not in shown.probes.tolist()] == head.tolist()
+    assert set(shown.probes.tolist()) <= set(band.tolist())
     assert (shown.propensity[head] == 1).all()
     assert shown.propensity[band].sum() == pytest.approx(0.5 if len(band) else 0)
     assert shown.propensity[ranking.order[limit + 3 :]].sum() == 0

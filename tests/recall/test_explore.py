@@ -100,8 +100,20 @@ def test_conditionals_multiply_to_the_probability_of_the_order():
 
 def test_more_probes_than_the_band_show_all_of_it():
     result = shown(pack(probes=9))
-    assert result.places.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert sorted(result.places.tolist()) == [0, 1, 2, 3, 4, 5, 6]
     assert result.propensity[3:7].tolist() == [1, 1, 1, 1]
+
+
+def test_a_probe_stands_at_any_place_as_often_and_leaves_the_head_in_its_order():
+    count, places = 4000, np.zeros(4)
+    for state in range(count):
+        result = shown(pack(), state=state)
+        order = result.places.tolist()
+        assert [place for place in order if place not in result.probes.tolist()] == [0, 1, 2]
+        if len(result.probes):
+            places[order.index(int(result.probes[0]))] += 1
+    share = places / places.sum()
+    assert (np.abs(share - 0.25) <= 4.5 * np.sqrt(0.25 * 0.75 / places.sum())).all()
 
 
 def test_the_same_seed_and_state_draw_the_same():
@@ -113,7 +125,7 @@ def test_the_same_seed_and_state_draw_the_same():
 def test_a_policy_that_wants_none_gets_none():
     result = shown(pack(explore="(fn [activation] 0)"))
     assert result.sampler == "deterministic"
-    assert result.probes == 0
+    assert not len(result.probes)
 
 
 def test_the_original_list_policy_explores_what_was_rarely_used():
