@@ -1,76 +1,223 @@
-"""Policies side by side: values with intervals, paired differences to a baseline, and how many recalls would do."""
+"""Policies side by side on feedback: values, paired differences, what speaks against them, and how many recalls do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from memlab.evaluation._clusters import Estimate, Sample, Statistic, holm
-from memlab.evaluation._student import normal_quantile
+from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._gates import Facts, Gate, effective_count, gates
+from memlab.evaluation._inclusion import difference, value
+from memlab.evaluation._log import Log
+from memlab.evaluation._measure import Evidence, Head
+from memlab.evaluation._model import predicted_rewards
+from memlab.evaluation._prepared import Settings
+from memlab.evaluation._tests import balance_p, independence_p, position_p, redundancy_p, silence_p
 
-__all__ = ["Contest", "compare", "recalls_needed"]
+__all__ = ["Compared", "Measured", "Tests", "compare", "gather", "measure", "recalls_for", "recalls_needed"]
 
 Floats = NDArray[np.float64]
 _POWER = 0.8
+_FEATURES_A_RECALL = 10
+"""So many recalls for each feature of a test: with fewer only the score and the place are looked at."""
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Estimates by policy; ``adjusted`` is Holm's p over all differences that may be ranked. ``needed`` names the two
-    best and how many recalls like these would tell them apart four times out of five.
+class Compared:
+    """One policy's value and its difference to another one. ``lower`` and ``upper`` bound the value without noise,
+    ``least`` and ``most`` the difference.
     """
 
-    values: Mapping[str, Estimate]
-    differences: Mapping[str, Estimate]
-    adjusted: Mapping[str, float]
-    needed: tuple[str, str, int] | None
+    value: Estimate
+    lower: float
+    upper: float
+    difference: Estimate | None = None
+    least: float = math.nan
+    most: float = math.nan
 
 
-def compare(
-    sample: Sample,
-    places: Mapping[str, slice],
-    statistic: Statistic,
-    *,
-    baseline: str | None,
-    ranked: Sequence[str],
-    recalls: int,
-) -> Contest:
-    """``places`` says in which columns of the sample the totals of each policy stand; ``statistic`` gives its value.
+@dataclass(frozen=True)
+class Measured:
+    """What the log says of one policy beside its value.
 
-    Differences are to ``baseline``; ``ranked`` are the policies that passed their gates and make up the family.
+    ``unsupported`` is the share of its items that could not have been shown, NaN where the log does not say;
+    ``probes`` counts the answered items by which it is told from the baseline, ``effective`` the recalls that carry the
+    difference.
     """
-    values = {name: sample.estimate(_of(statistic, place)) for name, place in places.items()}
-    differences = {}
-    if baseline is not None and baseline in places:
-        base = places[baseline]
-        differences = {
-            name: sample.estimate(_minus(statistic, place, base)) for name, place in places.items() if name != baseline
-        }
-    family = [name for name in differences if name in ranked and baseline in ranked]
-    adjusted = dict(zip(family, holm([differences[name].p for name in family]), strict=True))
-    best = sorted((name for name in ranked if not np.isnan(values[name].value)), key=lambda name: -values[name].value)
-    needed = None
-    if len(best) > 1:
-        gap = sample.estimate(_minus(statistic, places[best[0]], places[best[1]]))
-        count = recalls_needed(gap, recalls, sample.level)
-        needed = None if count is None else (best[0], best[1], count)
-    return Contest(values, differences, adjusted, needed)
+
+    unsupported: float
+    unknown: float
+    probes: int
+    effective: float
+    gates: tuple[Gate, ...]
+    weights: Floats = field(repr=False)
+    """1/p of each of its items that was shown and answered, heaviest first."""
 
 
-def recalls_needed(gap: Estimate, recalls: int, level: float) -> int | None:
-    """How many recalls like these would find ``gap`` with a power of .8; none if it is 0 or has no error."""
-    if not gap.value or np.isnan(gap.error):
+@dataclass(frozen=True)
+class Tests:
+    """p-values of what every estimate on a log takes for granted."""
+
+    independence: float
+    silence: float
+    position: float
+    redundancy: float
+    ranks: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, log: Log, settings: Settings, features: Floats) -> Tests:
+        """``features`` is f64[n, k] over the candidates, the score first."""
+        score, answered, shown = features[:, 0], log.answered, log.shown
+        independence = math.nan
+        if log.clusters == len(log) and "at" in log.decisions.columns and not log.decisions["at"].null_count():
+            residual = np.where(answered, np.nan_to_num(log.reward), 0.0)
+            residual = residual - np.where(answered, residual.sum() / max(1, answered.sum()), 0.0)
+            earned = np.bincount(log.recall, weights=residual, minlength=len(log))
+            independence = independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
+        rank = _ranks(score, log)
+        silence = math.nan
+        if settings.missing == "censor":
+            seen = np.column_stack([_standard(features[shown]), np.log(np.maximum(log.position[shown], 1))])
+            silence = silence_p(seen, answered[shown], log.recall[shown])
+        given = answered & (log.position > 0)
+        position = redundancy = math.nan
+        if given.any():
+            at = score[given], log.reward[given], log.recall[given]
+            position = position_p(at[0], log.position[given], at[1], at[2])
+            redundancy = redundancy_p(*at)
+        return cls(independence, silence, position, redundancy, rank)
+
+
+def gather(log: Log, settings: Settings, features: Floats, answered: Floats | None = None) -> Evidence:
+    """The log as evidence, silence treated as the settings say; ``answered`` is the chance of a reward, if known."""
+    if settings.missing == "inverse":
+        places = np.log(np.maximum(log.position, 1))[:, None]
+        chance = predicted_rewards(
+            np.column_stack([features, places]),
+            log.answered.astype(np.float64),
+            log.shown,
+            log.cluster[log.recall],
+            (0.02, 1.0),
+        )
+        answered = chance
+    return Evidence(
+        log,
+        estimator=settings.estimator,
+        level=settings.level,
+        reward_range=settings.reward_range,
+        answered=answered,
+        bounds=settings.missing == "bounds",
+    )
+
+
+def known_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
+    """f64[n, k]: the score by which the log was ranked (or its rank), then numeric features while recalls suffice."""
+    numeric = [name for name in names if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)]
+    first = next((name for name in ("score", "rank") if name in schema), None)
+    columns = [] if first is None else [first]
+    if len(log) >= _FEATURES_A_RECALL * (len(numeric) + 1):
+        columns += [name for name in numeric if name != first]
+    if not columns:
+        return np.zeros((len(log.recall), 1))
+    found = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
+    return np.asarray(np.where(np.isfinite(found), found, 0.0))
+
+
+def compare(evidence: Evidence, head: Head, base: Head | None) -> Compared:
+    """A policy's value, and its difference to ``base``."""
+    found, lower, upper = evidence.value(evidence.totals(head))
+    if base is None:
+        return Compared(found, lower, upper)
+    return Compared(found, lower, upper, *evidence.difference(evidence.contrast(head, base)))
+
+
+def measure(evidence: Evidence, head: Head, base: Head | None, tests: Tests) -> Measured:
+    """What speaks for and against the figures of a policy; without ``base``, of its value alone."""
+    log = evidence.log
+    if base is None:
+        apart, totals = head.rows, evidence.totals(head)
+        statistic = value(evidence.estimator, evidence.reward_range[0])
+    else:
+        own, other = evidence.apart(head, base)
+        apart, totals = np.union1d(own, other), evidence.contrast(head, base)
+        statistic = difference(evidence.estimator, *evidence.reward_range)
+    probed = apart[evidence.probe[apart]]
+    answered = probed[log.answered[probed]]
+    count = len(head)
+    shown = head.rows[log.shown[head.rows]]
+    unknown = float(np.isnan(log.propensity[shown]).sum()) / count if count else 0.0
+    lost = float(evidence.unsupported[head.rows].sum() + head.outside.sum())
+    unsaid = bool(np.isnan(log.propensity[head.rows[~log.shown[head.rows]]]).any())
+    effective = effective_count(evidence.influence(totals, statistic)) if len(answered) else math.nan
+    facts = Facts(
+        unknown=unknown,
+        clusters=log.clusters,
+        recalls=len(log),
+        probes=float(len(answered)) if len(probed) else math.nan,
+        effective=effective,
+        independence=tests.independence,
+        balance=_balance(evidence, head, tests.ranks),
+        silence=tests.silence,
+        position=tests.position,
+        redundancy=tests.redundancy,
+    )
+    weights = 1.0 / log.propensity[shown[log.answered[shown]]]
+    return Measured(
+        unsupported=math.nan if unsaid else lost / count if count else 0.0,
+        unknown=unknown,
+        probes=len(answered),
+        effective=effective,
+        gates=gates(facts),
+        weights=np.sort(weights)[::-1],
+    )
+
+
+def recalls_needed(found: Compared, recalls: int, level: float) -> int | None:
+    """How many recalls like these would tell two policies apart with a power of .8; None where none would.
+
+    What is unsupported does not shrink with more recalls: only what of the difference is beyond it counts.
+    """
+    if found.difference is None or not found.least * found.most > 0:
         return None
-    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
-    return int(np.ceil(recalls * (reach * gap.error / gap.value) ** 2))
+    nearer = min(abs(found.least), abs(found.most))
+    return recalls_for(Estimate(nearer, math.nan, math.nan, found.difference.error, math.nan), recalls, level)
 
 
-def _of(statistic: Statistic, place: slice) -> Statistic:
-    return lambda totals: statistic(totals[..., place])
+def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
+    """How many recalls like these would find ``gap`` with a power of .8; None if it is 0 or has no error."""
+    from scipy.special import ndtri
+
+    if not gap.value or math.isnan(gap.error):
+        return None
+    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
+    return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 
-def _minus(statistic: Statistic, first: slice, second: slice) -> Statistic:
-    return lambda totals: statistic(totals[..., first]) - statistic(totals[..., second])
+def _balance(evidence: Evidence, head: Head, ranks: Floats) -> float:
+    log, chance = evidence.log, np.flatnonzero(evidence.probe)
+    if not len(chance):
+        return math.nan
+    member = np.zeros(len(log.propensity))
+    member[head.rows] = 1.0
+    features = np.column_stack([np.ones(len(chance)), ranks[chance], member[chance]])
+    return balance_p(features, log.shown[chance], log.propensity[chance], log.recall[chance])
+
+
+def _ranks(score: Floats, log: Log) -> Floats:
+    """Each candidate's rank within its recall by the score, scaled to 0..1."""
+    order = np.lexsort((-score, log.recall))
+    size = np.bincount(log.recall, minlength=len(log))
+    first = np.cumsum(size) - size
+    ranks = np.empty(len(score))
+    ranks[order] = np.arange(len(score)) - first[log.recall[order]]
+    return np.asarray(ranks / np.maximum(size[log.recall], 1))
+
+
+def _standard(features: Floats) -> Floats:
+    scale = features.std(axis=0)
+    return np.asarray((features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0))

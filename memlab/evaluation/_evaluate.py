@@ -3,91 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from memlab.arguments import Seed, checked
+from memlab.arguments import checked
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation._clusters import mean
-from memlab.evaluation._compare import Contest, compare
+from memlab.evaluation._clusters import Estimate, holm, mean
+from memlab.evaluation._compare import (
+    Compared,
+    Measured,
+    Tests,
+    compare,
+    gather,
+    known_features,
+    measure,
+    recalls_for,
+    recalls_needed,
+)
 from memlab.evaluation._evaluation import Evaluation
-from memlab.evaluation._feedback import Horizon
+from memlab.evaluation._feedback import Horizon, Missing
 from memlab.evaluation._findings import PolicyValue
-from memlab.evaluation._gates import Gate, bounded_only
-from memlab.evaluation._inclusion import Estimator, horvitz_thompson, self_normalised
+from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._labels import measure_labels
 from memlab.evaluation._log import Log
-from memlab.evaluation._measure import Measurement, bounded_difference, bounds, measure_feedback
+from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._prepared import Settings, prepare
 from memlab.evaluation._rankers import PolicySpec, Ranker, logged
 from memlab.evaluation._targets import RecallsAgain, Target, aim
 from memlab.slates import Slates
 
-__all__ = ["evaluate"]
+__all__ = ["HasSlates", "evaluate", "with_baseline"]
 
-_STATISTICS = {"snips": self_normalised, "ht": horvitz_thompson}
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class HasSlates(Protocol):
+    """A lab, or whatever else has slates."""
+
+    def slates(self) -> Slates: ...
 
 
 @checked
 def evaluate(
-    slates: Slates,
+    slates: Slates | HasSlates,
     policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
     *,
-    reward: Literal["item"] = "item",
     horizon: Horizon = None,
-    missing: Literal["censor", "zero"] = "censor",
+    missing: Missing | None = None,
     estimator: Estimator = "snips",
+    cluster: str | None = None,
+    position: bool = False,
     level: float = 0.95,
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
     labels: pl.DataFrame | None = None,
-    seed: Seed = 0,
 ) -> Evaluation:
     """The value that each policy would have had on the recalls of a log, with intervals, or the reasons for none.
 
-    ``slates`` are the four tables of a log (``memlab.Slates``). ``policies``: names, paths or objects of packs, the
-    text of a ``recall-score``, Polars expressions over the candidates, names of columns of scores; or a mapping that
-    names them. A value is the mean over recalls of the sum of the rewards of the items that the policy would have put
-    in the head of the logged pool: the value on logged recalls; long-term effects on the memory are not modelled.
+    ``slates`` are the four tables of a log (``memlab.Slates``), or a lab. ``policies``: names, paths or objects of
+    packs, the text of a ``recall-score``, Polars expressions over the candidates, names of columns of scores; or a
+    mapping that names them. A value is the mean over recalls of the sum of the rewards of the items that the policy
+    would have put in the head of the logged pool: the value on logged recalls; long-term effects on the memory are not
+    modelled.
 
-    ``horizon`` ("7d", a timedelta) gives every recall the same time to earn and leaves out those still open;
-    ``missing`` says what silence means: "censor", not known, or "zero", a reward of 0. ``estimator`` is "snips"
-    (self-normalised) or "ht" (Horvitz-Thompson). ``baseline`` is the policy to which the others are compared: the one
-    that logged, unless named. ``reward_range`` bounds what an item may earn: what the slates declare, or 0 and 1. With
-    ``labels`` (decision, memory_id, relevance 0 or 1, complete) feedback is not read: the metrics are those of
-    retrieval. ``seed`` is that of the bootstrap.
+    ``horizon`` ("7d", a timedelta) gives every recall the same time to earn and leaves out those still open.
+    ``missing`` says what silence means: "zero" (a reward of 0), "censor" (left out), "inverse" (left out, and weighed
+    by the probability of an answer), "bounds" (anything); it must be said where more than a tenth is silent or only
+    one reward occurs. ``estimator`` is "snips" (self-normalised) or "ht" (Horvitz-Thompson). ``cluster`` names what is
+    independent: a column of the decisions, "day" or "decision"; the column cluster unless given. ``baseline`` is the
+    policy to which the others are compared: the one that logged, unless named. ``reward_range`` bounds what an item may
+    earn: what the slates declare, or 0 and 1. With ``labels`` (decision, memory_id, relevance 0 or 1, complete)
+    feedback is not read: the metrics are those of retrieval.
 
-    A policy whose features the log does not hold is refused by name (``.refusals``); one whose figure would mislead has
-    no value, and its gates say why. Raises ``InputError`` with table and row for a log that contradicts itself,
-    ``UnknownName``, ``PolicyError``.
+    What a policy would show and the log could not enters its interval, at both ends of ``reward_range``. A policy whose
+    features the log does not hold is refused by name (``.refusals``); one whose figure would mislead has no value, and
+    its gates say why. Raises ``InputError`` with table and row for a log that contradicts itself, ``UnknownName``,
+    ``PolicyError``.
 
-    >>> memlab.evaluate(lab.slates(), ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
+    >>> memlab.evaluate(lab, ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
     """
-    prepared = prepare(
+    slates = slates if isinstance(slates, Slates) else slates.slates()
+    asked = prepare(
         slates,
         policies,
-        reward=reward,
         horizon=horizon,
         missing=missing,
         estimator=estimator,
         level=level,
         reward_range=reward_range,
         labels=labels,
-        seed=seed,
+        cluster=cluster,
     )
-    settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
+    settings, log, schema, lab = asked.settings, asked.log, asked.schema, slates.lab
     if estimator == "ht" and labels is None and log.silent:
         raise InputError(
             f"{log.silent:.0%} of what was shown has no known reward, and Horvitz-Thompson's sum would count it as 0. "
             f'Say so with missing="zero", or use estimator="snips".'
         )
-    rankers, baseline = _with_baseline(prepared.rankers, baseline, log, logged(slates.candidates, schema))
+    rankers, baseline = with_baseline(asked.rankers, baseline, log, logged(slates.candidates, schema))
     recall_again: RecallsAgain | None = getattr(lab, "recall_again", None)
-    targets, refused = aim(rankers, log, schema, prepared.fingerprints, recall_again)
+    targets, refused = aim(rankers, log, schema, asked.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
-    if not prepared.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
+    if not asked.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
         notes.append("The log carries no fingerprints: its features are taken to be what their names say.")
     notes += [
         f"{target.name} gives {target.unscored} candidates no finite score: it would never show them."
@@ -95,9 +117,11 @@ def evaluate(
         if target.unscored
     ]
     if labels is None:
-        rows, contest, method = _by_feedback(targets, log, settings, baseline)
+        named = slates.features or slates.policies or ("score",)
+        rows, needed, method = _by_feedback(targets, log, settings, baseline, known_features(log, named, schema))
+        notes += _assumed(log, settings)
     else:
-        rows, contest, method, settings, more = _by_labels(targets, log, settings, baseline, labels)
+        rows, needed, method, settings, more = _by_labels(targets, log, settings, baseline, labels)
         notes += more
     return Evaluation(
         rows=rows,
@@ -108,8 +132,8 @@ def evaluate(
         method=method,
         recalls=len(log),
         clusters=log.clusters,
-        needed=contest.needed,
-        given=tuple(ranker.name for ranker in prepared.rankers),
+        needed=needed,
+        given=tuple(ranker.name for ranker in asked.rankers),
         _log=log,
         _targets=tuple(targets),
         _schema=schema,
@@ -118,7 +142,7 @@ def evaluate(
     )
 
 
-def _with_baseline(
+def with_baseline(
     rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
 ) -> tuple[list[Ranker], str]:
     """The rankers with whoever logged among them, and the name of the one that the others are compared to."""
@@ -141,124 +165,133 @@ def _with_baseline(
 
 
 def _by_feedback(
-    targets: Sequence[Target], log: Log, settings: Settings, baseline: str
-) -> tuple[tuple[PolicyValue, ...], Contest, str]:
-    measurement = measure_feedback(targets, log, baseline=baseline, level=settings.level, seed=settings.seed)
-    passed = [name for name, found in measurement.policies.items() if all(gate.open for gate in found.gates)]
-    contest = compare(
-        measurement.sample,
-        measurement.places,
-        _STATISTICS[settings.estimator],
-        baseline=baseline,
-        ranked=passed,
-        recalls=len(log),
-    )
-    rows = [
-        _feedback_row(target, measurement, contest, settings, baseline, ranked=target.name in passed)
-        for target in targets
-    ]
-    return _ranked(rows), contest, measurement.sample.method
-
-
-def _feedback_row(
-    target: Target,
-    measurement: Measurement,
-    contest: Contest,
-    settings: Settings,
-    baseline: str,
-    *,
-    ranked: bool,
-) -> PolicyValue:
-    name = target.name
-    found = measurement.policies[name]
-    estimate = contest.values[name]
-    difference = contest.differences.get(name) if ranked and name in contest.adjusted else None
-    adjusted = contest.adjusted.get(name, np.nan)
-    lower, upper = bounds(measurement, name, settings.estimator, *settings.reward_range)
-    verdict = "baseline" if name == baseline else ""
-    if not ranked:
-        verdict = "withheld"
-        base = measurement.policies.get(baseline)
-        if bounded_only(found.gates) and base is not None and _usable(base.gates) and name != baseline:
-            family = max(1, len(measurement.places) - 1)
-            least, most = bounded_difference(
-                measurement,
+    targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str]:
+    evidence = gather(log, settings, features)
+    heads = {target.name: evidence.head(target) for target in targets}
+    base = heads.get(baseline)
+    tests = Tests.of(log, settings, features)
+    measured: dict[str, Measured] = {}
+    estimates: dict[str, Compared] = {}
+    for target in targets:
+        head = heads[target.name]
+        other = base if base is not None and head is not base else None
+        estimates[target.name] = compare(evidence, head, other)
+        measured[target.name] = measure(evidence, head, other, tests)
+    passed = {name for name, found in measured.items() if all(gate.open for gate in found.gates)}
+    family = [name for name in estimates if name in passed and baseline in passed and name != baseline]
+    adjusted = dict(zip(family, holm([estimates[name].difference.p for name in family]), strict=True))  # type: ignore[union-attr]
+    rows = []
+    for target in targets:
+        name, found = target.name, estimates[target.name]
+        ranked, p = name in passed, adjusted.get(name, np.nan)
+        gap = found.difference if name in adjusted else None
+        verdict = "withheld" if not ranked else "baseline" if name == baseline else _verdict(gap, p, settings.level)
+        rows.append(
+            PolicyValue(
                 name,
-                baseline,
-                settings.estimator,
-                *settings.reward_range,
-                1 - (1 - settings.level) / family,
+                target.kind,
+                found.value if ranked else None,
+                gap,
+                p,
+                found.lower,
+                found.upper,
+                verdict,
+                found.value.value,
+                measured[name],
+                {},
             )
-            verdict = "better by its bounds" if least > 0 else "worse by its bounds" if most < 0 else verdict
-    elif not verdict:
-        verdict = _verdict(None if difference is None else difference.value, adjusted, settings.level)
-    return PolicyValue(
-        name,
-        target.kind,
-        estimate if ranked else None,
-        difference,
-        adjusted,
-        lower,
-        upper,
-        verdict,
-        estimate.value,
-        found,
-        {},
-    )
+        )
+    ordered = _ranked(rows)
+    return ordered, _needed(ordered, evidence, heads), _method(evidence, log)
 
 
-def _usable(gates: Sequence[Gate]) -> bool:
-    return all(gate.open for gate in gates) or bounded_only(tuple(gates))
+def _assumed(log: Log, settings: Settings) -> list[str]:
+    """What an estimate takes on trust, in a sentence each."""
+    notes = []
+    if settings.missing == "inverse" and log.silent:
+        notes.append("Silence is taken to depend on the logged features and the position alone.")
+    chance = (log.propensity > 0) & (log.propensity < 1)
+    if not chance.any() and not np.isnan(log.propensity).all():
+        notes.append(
+            "No exploration: this log is deterministic, and of what was not shown it knows only the range of the "
+            "rewards. Challenge a pack (lab.challenge), or log with probes ((setting probe-rate 0.1))."
+        )
+    if np.isnan(log.propensity[~log.shown]).any():
+        notes.append("The log does not say what else could have been shown: unsupported is unknown.")
+    return notes
 
 
-def _verdict(difference: float | None, adjusted: float, level: float) -> str:
-    if difference is None:
+def _method(evidence: Evidence, log: Log) -> str:
+    sample = evidence.sample(np.ones((len(log), 1)))
+    return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
+
+
+def _needed(rows: Sequence[PolicyValue], evidence: Evidence, heads: Mapping[str, Head]) -> tuple[str, str, int] | None:
+    """The two best and how many recalls like these would tell them apart four times out of five."""
+    best = [row.policy for row in rows if row.value is not None][:2]
+    if len(best) < 2:
+        return None
+    found = compare(evidence, heads[best[0]], heads[best[1]])
+    count = recalls_needed(found, len(evidence.log), evidence.level)
+    return None if count is None else (best[0], best[1], count)
+
+
+def _verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
+    if gap is None:
         return "ranked, without a baseline to compare with"
     if adjusted < 1 - level:
-        return "better" if difference > 0 else "worse"
+        return "better" if gap.low > 0 or (gap.value > 0 and not gap.high < 0) else "worse"
     return "not separated"
 
 
 def _by_labels(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, labels: pl.DataFrame
-) -> tuple[tuple[PolicyValue, ...], Contest, str, Settings, tuple[str, ...]]:
-    found = measure_labels(targets, log, labels, level=settings.level, seed=settings.seed)
-    enough = found.sample.clusters >= 2
-    contest = compare(
-        found.sample,
-        found.places,
-        mean,
-        baseline=baseline,
-        ranked=list(found.places) if enough else [],
-        recalls=found.judged,
-    )
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, tuple[str, ...]]:
+    found = measure_labels(targets, log, labels, level=settings.level)
+    sample, places = found.sample, found.places
+    enough = sample.clusters >= 2
+
+    def minus(first: str, second: str) -> Estimate:
+        own, other = places[first], places[second]
+        return sample.estimate(lambda totals: mean(totals[..., own]) - mean(totals[..., other]))
+
+    gaps = {name: minus(name, baseline) for name in places if name != baseline and baseline in places}
+    family = list(gaps) if enough else []
+    adjusted = dict(zip(family, holm([gaps[name].p for name in family]), strict=True))
     rows = []
     for target in targets:
-        name = target.name
-        estimate, adjusted = contest.values[name], contest.adjusted.get(name, np.nan)
-        difference = contest.differences.get(name) if name in contest.adjusted else None
-        verdict = "withheld" if not enough else "baseline" if name == baseline else ""
-        if not verdict:
-            verdict = _verdict(None if difference is None else difference.value, adjusted, settings.level)
+        name, place = target.name, places[target.name]
+        value = sample.estimate(lambda totals, place=place: mean(totals[..., place]))  # type: ignore[misc]
+        p = adjusted.get(name, np.nan)
+        gap = gaps[name] if name in adjusted else None
+        verdict = "withheld" if not enough else "baseline" if name == baseline else _verdict(gap, p, settings.level)
         rows.append(
             PolicyValue(
                 name,
                 target.kind,
-                estimate if enough else None,
-                difference,
-                adjusted,
-                estimate.value,
-                estimate.value,
+                value if enough else None,
+                gap,
+                p,
+                value.value,
+                value.value,
                 verdict,
-                estimate.value,
+                value.value,
                 None,
                 found.metrics[name],
             )
         )
-    return _ranked(rows), contest, found.sample.method, settings.by(found.metric), found.notes
+    ordered = _ranked(rows)
+    needed = None
+    if enough and len(ordered) > 1:
+        best = ordered[0].policy, ordered[1].policy
+        count = recalls_for(minus(*best), found.judged, settings.level)
+        needed = None if count is None else (*best, count)
+    return ordered, needed, sample.method, settings.by(found.metric), found.notes
 
 
 def _ranked(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
     """Best first; what has no value stands last, in the order in which it was given."""
-    valued = sorted((row for row in rows if row.value is not None), key=lambda row: -row.value.value)  # type: ignore[union-attr]
+    valued = [row for row in rows if row.value is not None]
+    valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
     return (*valued, *(row for row in rows if row.value is None))

@@ -4,12 +4,18 @@ With a horizon, a recall's window runs from its time to the horizon's end. A rec
 last event of the log is left out whole: keeping what it has earned so far would favour what pays early. Feedback that
 came after the window is left out too, so that every recall had the same time to earn.
 
-Silence about an item that was shown in a recall that counts:
+Silence about an item that was shown in a recall that counts (``MISSING``):
 
-- ``missing="censor"``: not known. The item takes no part in the estimate, which then speaks for the items that people
-  answered; the share that is silent is reported, and closes a gate when it is more than half.
-- ``missing="zero"``: a reward of 0. With a horizon that is known, because the window has closed; without one it is the
+- ``"censor"``: left out. The estimate then speaks for the items that people answered, which is right where silence
+  does not depend on the item; a gate tests that it does not follow the item's features.
+- ``"inverse"``: left out, and what was answered counts for 1 / P(answered | features, position), by a model that saw
+  no recall of its cluster. Right where silence depends on those alone.
+- ``"bounds"``: anything within the range of rewards, which widens the interval. Nothing is assumed.
+- ``"zero"``: a reward of 0. With a horizon that is known, because the window has closed; without one it is the
   caller's word that nothing more will come.
+
+A log in which more than a tenth is silent, or in which only one reward occurs (clicks, and nothing for the rest), does
+not say which of these holds: the caller must.
 """
 
 from __future__ import annotations
@@ -17,13 +23,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal, get_args
 
 import polars as pl
 
 from memlab.errors import InputError
 from memlab.schema import OUTCOMES
 
-__all__ = ["Answers", "Horizon", "closed", "horizon_micros", "read_answers"]
+__all__ = ["MISSING", "Answers", "Horizon", "Missing", "closed", "horizon_micros", "read_answers"]
+
+Missing = Literal["censor", "inverse", "bounds", "zero"]
+MISSING: tuple[Missing, ...] = get_args(Missing)
+
 
 Horizon = str | timedelta | None
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

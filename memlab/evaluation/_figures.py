@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_weights", "figure", "height_of"]
+    from memlab.evaluation._verdict import Verdicts
+
+__all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_sequences", "draw_weights", "figure", "height_of"]
 
 SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
 """Inches; the height of a leaderboard follows its rows."""
@@ -55,7 +58,7 @@ def draw_leaderboard(ev: Findings) -> Draw:
         if base is not None:
             axes.axvline(base, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         for y, row in enumerate(rows):
-            bounded = row.measured is not None and row.measured.unsupported > 0 and np.isfinite(row.lower)
+            bounded = row.measured is not None and row.upper > row.lower and np.isfinite(row.lower)
             if bounded:
                 label = "bounds, for what could not be shown"
                 axes.plot([row.lower, row.upper], [y, y], color=GREY, alpha=0.35, linewidth=5, label=label, zorder=1)
@@ -107,7 +110,7 @@ def draw_weights(ev: Findings) -> Draw:
     """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
     if ev.settings.measure == "labels":
         raise InputError("Labels are counted, not weighted: there is no figure of weights.")
-    rows = [row for row in ev.rows if row.measured is not None and len(row.measured.shown_weights)][:_MOST_LINES]
+    rows = [row for row in ev.rows if row.measured is not None and len(row.measured.weights)][:_MOST_LINES]
 
     def draw(axes: Axes) -> None:
         axes.axvline(0.01, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
@@ -115,7 +118,7 @@ def draw_weights(ev: Findings) -> Draw:
         axes.annotate("gate", (0.01, 0.5), xytext=(10, 0), textcoords="offset points", va="center", color=GREY)
         for number, row in enumerate(rows):
             assert row.measured is not None
-            weights = row.measured.shown_weights
+            weights = row.measured.weights
             share = np.arange(1, len(weights) + 1) / len(weights)
             held = np.cumsum(weights) / weights.sum()
             # 200 points draw the line; a log may hold a million items
@@ -174,3 +177,24 @@ def _legend(axes: Axes) -> None:
             handletextpad=0.5,
             columnspacing=1.4,
         )
+
+
+def draw_sequences(verdicts: Verdicts) -> Draw:
+    """The running difference of each challenger to the live pack, in the interval that holds at every look."""
+
+    def draw(axes: Axes) -> None:
+        axes.axhline(0, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        reach = 0.0
+        for colour, dash, one in zip(cycle(CYCLE), cycle(_DASHES), verdicts):
+            track = one.track
+            x = track["recalls"].to_numpy()
+            axes.fill_between(x, track["low"], track["high"], color=colour, alpha=0.15, linewidth=0)
+            axes.plot(x, track["difference"], color=colour, linestyle=dash, linewidth=1.8, label=one.challenger)
+            late = track.tail(max(1, track.height * 4 // 5))
+            reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
+        axes.set_ylim(-1.15 * reach, 1.15 * reach)
+        axes.set_xlabel("recalls while challenged")
+        axes.set_ylabel(f"rewards a recall, less {next(iter(verdicts)).live}")
+        _legend(axes)
+
+    return draw

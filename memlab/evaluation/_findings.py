@@ -12,10 +12,10 @@ import polars as pl
 from memlab.arguments import Count, checked
 from memlab.errors import UnknownName
 from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._compare import Measured
 from memlab.evaluation._disagreements import Disagreements, disagreements
 from memlab.evaluation._gates import ONE_CLUSTER, Gate, recalls_to_open
 from memlab.evaluation._log import Log
-from memlab.evaluation._measure import Measured
 from memlab.evaluation._model import predicted_rewards
 from memlab.evaluation._prepared import Settings
 from memlab.evaluation._targets import Refused, Target
@@ -112,7 +112,7 @@ class Findings:
         """One row a policy, best first, refused ones last.
 
         ``policy``, ``value``, ``low``, ``high``, ``difference``, ``difference_low``, ``difference_high``, ``p`` (Holm),
-        ``lower``, ``upper`` (bounds), ``effective_sample``, ``unsupported``, ``model_value`` (an extrapolation),
+        ``lower``, ``upper`` (bounds), ``probes`` (answered, by which it is told from the baseline), ``unsupported``,
         ``kind``, ``estimator``, ``verdict``; with labels, every metric in place of what concerns feedback.
         """
         labels = self.settings.measure == "labels"
@@ -131,9 +131,8 @@ class Findings:
                 record |= {
                     "lower": _known(row.lower),
                     "upper": _known(row.upper),
-                    "effective_sample": row.measured.weights.effective,
-                    "unsupported": row.measured.unsupported,
-                    "model_value": _known(self.model_values[row.policy]),
+                    "probes": row.measured.probes,
+                    "unsupported": _known(row.measured.unsupported),
                 }
             estimator = self.settings.metric if labels else self.settings.estimator
             rows.append(record | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
@@ -154,7 +153,7 @@ class Findings:
                 "open": gate.open,
                 "advice": "" if gate.open else gate.advice,
                 "estimate": row.estimate,
-                "largest_weight": row.measured.weights.largest,
+                "largest_weight": float(row.measured.weights[0]) if len(row.measured.weights) else None,
             }
             for row in self.rows
             if row.measured is not None

@@ -9,38 +9,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.evaluation._weights import Weights
-
-__all__ = [
-    "GATES",
-    "ONE_CLUSTER",
-    "Gate",
-    "bounded_only",
-    "explored_share",
-    "gates",
-    "recalls_to_open",
-    "rounded",
-    "share",
-]
+__all__ = ["GATES", "ONE_CLUSTER", "Facts", "Gate", "effective_count", "gates", "recalls_to_open", "rounded", "share"]
 
 GATES: dict[str, str] = {
     "propensities": "every item that counts was shown with a known probability",
-    "exploration": "some recalls left something to chance, unless the policy shows what was shown",
     "clusters": "at least 2 clusters",
-    "effective sample": "an effective sample of at least 100 items",
-    "effective share": "and of at least 1% of what was shown",
-    "mean weight": "weights that average 0.9 to 1.1: the propensities are what they say",
-    "weight tail": "the heaviest 1% of the items hold at most 50% of the weight",
-    "support": "at most 10% of what the policy would show could never have been shown",
-    "silence": "at most 50% of shown items have no feedback",
+    "independence": "recalls taken as independent do not earn alike where they are near in time (p at least .01)",
+    "balance": "what was shown agrees with the logged propensities (p at least .001)",
+    "answered probes": "at least 20 answered probes among the items that only one of the two policies would show",
+    "influence": "at least 4 recalls' worth of evidence: no handful of them decides",
+    "silence": "whether an item was answered does not follow its features (p at least .001), if silence is left out",
+    "position": "rewards do not follow the position in which an item was shown (p at least .001)",
+    "redundancy": "an item's reward does not depend on the others that were shown (p at least .001)",
 }
 """Every gate for feedback, with what it asks for. Labels need clusters only."""
 
-_COUNTS = ("clusters", "effective sample")
-_OF_WEIGHTS = ("effective sample", "effective share", "mean weight", "weight tail")
-_EFFECTIVE, _SHARE, _DRIFT, _TOP, _UNSUPPORTED, _SILENT = 100, 0.01, 0.1, 0.5, 0.1, 0.5
-# Unsupported: what could not be shown tends to earn less, so the self-normalised value leans upward. On questions of
-# real conversations a policy with 19% of it came out .15 too high (.82 for .68), and in a simulated life 10% made .09.
+ENOUGH, _EFFECTIVE, _ODDS, _ALIKE = 20, 4.0, 0.001, 0.01
+_TESTS = ("independence", "balance", "silence", "position", "redundancy")
 
 
 @dataclass(frozen=True)
@@ -65,11 +50,9 @@ class Gate:
         """The figure as people read it."""
         if math.isnan(self.figure):
             return "-"
-        if self.name in _COUNTS:
-            return f"{self.figure:,.0f}"
-        if self.name == "mean weight":
-            return f"{self.figure:.2f}"
-        return share(self.figure)
+        if self.name in _TESTS:
+            return f"p {self.figure:.3f}" if self.figure >= _ODDS else "p < .001"
+        return share(self.figure) if self.name == "propensities" else f"{self.figure:,.0f}"
 
     def __str__(self) -> str:
         return f"{self.finding} {self.advice}".rstrip()
@@ -79,130 +62,125 @@ ONE_CLUSTER = Gate("clusters", 1, "at least 2", False, "Labels of one cluster sa
 """The gate of policies that are judged by labels."""
 
 
-def gates(
-    weights: Weights,
-    *,
-    unknown: float,
-    unsupported: float,
-    silent: float,
-    explored: float,
-    clusters: int,
-    recalls: int,
-) -> tuple[Gate, ...]:
-    """The gates of one policy. Shares are of its items (``unknown`` propensity, ``unsupported``) and of what the log
-    shows (``silent``); ``explored`` is the share of recalls that left something to chance. Where nothing of the policy
-    could have been shown there are no weights, and no gates for them.
+@dataclass(frozen=True)
+class Facts:
+    """What the gates of one policy ask about. p-values are NaN where there was nothing to test.
+
+    ``unknown`` is the share of its items that were shown with an unknown probability; ``probes`` counts the answered
+    probes in the symmetric difference, NaN where that holds nothing left to chance; ``effective`` is how many recalls
+    carry the difference.
     """
-    found: tuple[Gate, ...] = (
+
+    unknown: float
+    clusters: int
+    recalls: int
+    probes: float
+    effective: float
+    independence: float
+    balance: float
+    silence: float
+    position: float
+    redundancy: float
+
+
+def gates(facts: Facts) -> tuple[Gate, ...]:
+    """The gates of one policy."""
+    found = [
         Gate(
             "propensities",
-            unknown,
+            facts.unknown,
             "none",
-            unknown == 0,
-            f"{share(unknown)} of what this policy would show was shown with an unknown probability; the limit is 0%.",
+            facts.unknown == 0,
+            f"{share(facts.unknown)} of what this policy would show was shown with an unknown probability; the limit "
+            "is 0%.",
             "Log the probability with which each item was shown; a lab does. Without it no estimate is possible.",
         ),
         Gate(
-            "exploration",
-            explored,
-            "more than none",
-            explored > 0 or unsupported == 0,
-            "No exploration: this log is deterministic, and holds nothing about what was not shown.",
-            "Log with probes ((setting probe-rate 0.1) in the pack), or compare by labels; the model's value is an "
-            "extrapolation.",
-        ),
-        Gate(
             "clusters",
-            clusters,
+            facts.clusters,
             "at least 2",
-            clusters >= 2,
-            f"{clusters} cluster{'' if clusters == 1 else 's'}; at least 2 are needed.",
-            "Name what is independent in the column cluster, and log more of it.",
+            facts.clusters >= 2,
+            f"{facts.clusters} cluster{'' if facts.clusters == 1 else 's'}; at least 2 are needed.",
+            'Name what is independent: cluster="session" or "day", or a column cluster of the decisions.',
         ),
-        Gate(
-            "effective share",
-            weights.effective_share,
-            f"at least {_SHARE:.0%}",
-            weights.effective_share >= _SHARE,
-            f"The effective sample is {share(weights.effective_share)} of what was shown; at least {_SHARE:.0%} is "
-            "needed.",
-            "More recalls leave it as it is: increase `probe-rate` or `probe-floor`, or probe where this policy looks.",
+        _tested(
+            "independence",
+            facts.independence,
+            "Recalls that are near in time earn alike, and each counts as a cluster of its own",
+            'Name what they share (a user, a project, a session) in the column cluster, or say cluster="day".',
         ),
-        Gate(
-            "weight tail",
-            weights.top_share,
-            f"at most {_TOP:.0%}",
-            weights.top_share <= _TOP,
-            f"The heaviest 1% of the items hold {share(weights.top_share)} of the weight; the limit is {_TOP:.0%}.",
-            f"A few rare probes carry the figure: one stands for {weights.largest:,.0f} items. More recalls leave that "
-            "as it is; a greater `probe-floor` makes each weigh less.",
+        _tested(
+            "balance",
+            facts.balance,
+            "What was shown does not agree with the logged propensities",
+            "They are not those with which items were drawn: no weight can be trusted. Mend the logging.",
         ),
+        _probes(facts),
         Gate(
-            "support",
-            unsupported,
-            f"at most {_UNSUPPORTED:.0%}",
-            unsupported <= _UNSUPPORTED,
-            f"Unsupported: {share(unsupported)} of what this policy would show could never have been shown; the limit "
-            f"is {_UNSUPPORTED:.0%}.",
-            "Only the bounds can settle this. For a later log, increase `probe-depth`, or use a pack that is nearer to "
-            "this policy.",
+            "influence",
+            facts.effective,
+            f"at least {_EFFECTIVE:g}",
+            not facts.effective < _EFFECTIVE,
+            f"{facts.effective:.1f} recalls carry the difference; at least {_EFFECTIVE:g} are needed.",
+            "A few rare probes decide. More recalls help, and probes where the policies differ: lab.challenge.",
+            math.ceil(facts.recalls * (_EFFECTIVE / facts.effective - 1)) if facts.effective > 0 else None,
         ),
-        Gate(
+        _tested(
             "silence",
-            silent,
-            f"at most {_SILENT:.0%}",
-            silent <= _SILENT,
-            f"{share(silent)} of shown items have no feedback (limit {_SILENT:.0%}).",
-            'If silence means no, say so: horizon="7d", missing="zero". Otherwise ask for feedback on another '
-            f"{share(max(silent - _SILENT, 0.0))} of them.",
+            facts.silence,
+            "Whether an item was answered follows its features",
+            'To leave silence out would be wrong. Choose missing="inverse" (answers depend on the features alone), '
+            '"bounds" (nothing assumed), or "zero" (silence means no).',
         ),
-    )
-    alone = all(gate.open for gate in found)
-    found += (_sample(weights, recalls, alone), _drift(weights, recalls, alone))
-    order = list(GATES)
-    kept = [gate for gate in found if unsupported < 1 or gate.name not in _OF_WEIGHTS]
-    return tuple(
-        replace(gate, more=0) if gate.open else gate for gate in sorted(kept, key=lambda one: order.index(one.name))
-    )
+        _tested(
+            "position",
+            facts.position,
+            "Rewards follow the position in which an item was shown",
+            "An item would earn another reward elsewhere. Show probes at random places, and evaluate with "
+            "position=True.",
+        ),
+        _tested(
+            "redundancy",
+            facts.redundancy,
+            "The reward of an item depends on what else was shown",
+            'Sums over items mislead: compare whole slates, by a lot (design="lot") or side by side.',
+        ),
+    ]
+    return tuple(replace(gate, more=0) if gate.open else gate for gate in found)
 
 
-_OTHERS_FIRST = "More recalls alone will not do: the other reasons come first."
+def _tested(name: str, p: float, finding: str, advice: str) -> Gate:
+    least = _ALIKE if name == "independence" else _ODDS
+    figure = "" if math.isnan(p) else f" (p {p:.1g}; at least {least:g} is needed)"
+    return Gate(name, p, f"p at least {least:g}", not p < least, f"{finding}{figure}.", advice)
 
 
-def _sample(weights: Weights, recalls: int, alone: bool) -> Gate:
-    """``alone``: whether nothing is in the way that more recalls would leave as it is."""
-    more = math.ceil(recalls * (_EFFECTIVE / weights.effective - 1)) if weights.effective else None
-    advice = "Nothing that the policy would show was shown and answered."
+def _probes(facts: Facts) -> Gate:
+    count = facts.probes
+    more = math.ceil(facts.recalls * (ENOUGH / count - 1)) if count > 0 else None
+    advice = "Nothing of it that was left to chance was shown and answered: lab.challenge shows it."
     if more is not None:
-        advice = f"About {rounded(more)} more recalls at this probe rate would reach it." if alone else _OTHERS_FIRST
+        advice = f"About {rounded(more)} more recalls at this probe rate would do; lab.challenge needs far fewer."
     return Gate(
-        "effective sample",
-        weights.effective,
-        f"at least {_EFFECTIVE}",
-        weights.effective >= _EFFECTIVE,
-        f"The effective sample is {weights.effective:,.0f} items; at least {_EFFECTIVE} are needed.",
+        "answered probes",
+        count,
+        f"at least {ENOUGH}",
+        not count < ENOUGH,
+        f"{count:.0f} answered probes tell the two policies apart; at least {ENOUGH} are needed.",
         advice,
-        more if alone else None,
+        more,
     )
 
 
-def _drift(weights: Weights, recalls: int, alone: bool) -> Gate:
-    """Chance makes the mean weight differ from 1 by an amount that falls with the root of the number of recalls."""
-    drift = abs(weights.mean - 1.0)
-    more = math.ceil(recalls * ((drift / _DRIFT) ** 2 - 1)) if drift > _DRIFT else None
-    advice = "Either the logged propensities are wrong, or there are too few probes for their weights to average out"
-    if more is not None and alone:
-        advice += f": if they are right, about {rounded(more)} more recalls at this probe rate would do"
-    return Gate(
-        "mean weight",
-        weights.mean,
-        f"{1 - _DRIFT:g} to {1 + _DRIFT:g}",
-        bool(drift <= _DRIFT),
-        f"{'No weight is known' if math.isnan(weights.mean) else f'Weights average {weights.mean:.2f}'}; expected "
-        f"{1 - _DRIFT:g}-{1 + _DRIFT:g}.",
-        f"{advice}.",
-        more if alone else None,
-    )
+def effective_count(influence: NDArray[np.float64]) -> float:
+    """How many equal parts would be as uneven as these: (sum x^2)^2 / sum x^4; NaN where nothing moves.
+
+    >>> effective_count(np.array([1.0, -1.0, 1.0, -1.0]))
+    4.0
+    """
+    squares = influence**2
+    fourth = float((squares**2).sum())
+    return float(squares.sum() ** 2 / fourth) if fourth > 0 else math.nan
 
 
 def recalls_to_open(gates: Sequence[Gate]) -> int | None:
@@ -215,20 +193,10 @@ def recalls_to_open(gates: Sequence[Gate]) -> int | None:
     return None if None in more else max((count for count in more if count is not None), default=0)
 
 
-def bounded_only(gates: tuple[Gate, ...]) -> bool:
-    """Whether lack of support is all that speaks against the figure, so that its bounds may still decide."""
-    closed = {gate.name for gate in gates if not gate.open}
-    return bool(closed) and closed <= {"support", "exploration"}
-
-
-def explored_share(propensity: NDArray[np.float64], recall: NDArray[np.int64], recalls: int) -> float:
-    """The share of recalls that left something to chance."""
-    chance = (propensity > 0) & (propensity < 1)
-    return len(np.unique(recall[chance])) / recalls
-
-
 def share(value: float) -> str:
     """A share in per cent, as people read it; with one decimal below 10%."""
+    if math.isnan(value):
+        return "-"
     return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"
 
 

@@ -1,18 +1,21 @@
 """Values from inclusion probabilities, for rewards of single items.
 
 A recall shows item i with probability p_i, whatever else it shows. A policy that would show the set T is worth the sum
-of the rewards of T; each item of T that was shown stands for 1/p_i of its kind:
+of the rewards of T; each item of T that was shown stands for 1/p_i of its kind. T falls into strata (Särndal, Swensson
+& Wretman 1992, 5.7): what was certain to be shown, of which the sum is known; what was left to chance, the probes; and
+what could not have been shown, of which nothing is known but the range of the rewards.
 
     Horvitz-Thompson    1/n sum over recalls of the sum over shown items of T of r_i / p_i                    (1952)
-    self-normalised     k sum(w r) / sum(w), with w = 1/p over all shown items of T and k the mean size of T
+    self-normalised     the sum over certain items, and k sum(w r) / sum(w) over probes, w = 1/p, k their number
 
 The first is unbiased where every item of T could be shown. The second trades a bias of order 1/n for far less variance
-and stays within the range of the rewards (Swaminathan & Joachims 2015); it is the default. Where a part of T could not
-be shown, the first counts it as 0 and the second takes it to be like the rest; ``bounds`` fill it with the least and
-the greatest reward instead.
+and stays within the range of the rewards (Hajek 1971; Swaminathan & Joachims 2015); it is the default. What could not
+be shown earns ``fill``: the least and the greatest reward give the bounds between which the value lies (Manski 1990).
 
-A value is a function of totals, f64[..., 5]: recalls, items of T, those that could not be shown, weights of those whose
-reward is known, and weighted rewards.
+Two policies differ by what only one of them would show: what both would show cancels and adds no variance.
+
+A value is a function of totals, f64[..., 1 + ARM]: recalls, then the columns of one arm; a difference one of totals
+f64[..., 1 + 2 ARM]: recalls, what only the first would show, what only the second would.
 """
 
 from __future__ import annotations
@@ -24,66 +27,60 @@ from numpy.typing import NDArray
 
 from memlab.evaluation._clusters import Statistic
 
-__all__ = ["WIDTH", "Estimator", "difference", "filled", "horvitz_thompson", "inclusion_weights", "self_normalised"]
+__all__ = ["ARM", "COLUMNS", "Estimator", "difference", "value"]
 
 Floats = NDArray[np.float64]
 Estimator = Literal["snips", "ht"]
 
-WIDTH = 5
-_RECALLS, _ITEMS, _UNSUPPORTED, _WEIGHT, _WEIGHTED = range(WIDTH)
+COLUMNS = (
+    "certain",
+    "certain weight",
+    "certain reward",
+    "probes",
+    "weight",
+    "weighted reward",
+    "silent",
+    "unsupported",
+)
+"""Of one arm: items that were certain to be shown, the weight of those answered and their weighted reward; items left
+to chance, and the same of them; the weight of probes whose silence counts as ``fill``; items that could not be shown.
+"""
+
+ARM = len(COLUMNS)
 
 
-def inclusion_weights(shown: NDArray[np.bool_], propensity: Floats) -> Floats:
-    """f64[n]: 1/p where an item was shown, 0 elsewhere; NaN where it was shown with an unknown probability.
+def value(estimator: Estimator, fill: float) -> Statistic:
+    """The statistic of a policy, where what the log knows nothing of earns ``fill``; NaN for what others earn."""
 
-    >>> inclusion_weights(np.array([True, False]), np.array([0.25, 0.5])).tolist()
-    [4.0, 0.0]
-    """
-    weights = np.zeros(len(propensity))
-    np.divide(1.0, propensity, out=weights, where=shown)
-    return weights
+    def of(totals: Floats) -> Floats:
+        return np.asarray(_worth(estimator, totals[..., 1:], fill) / totals[..., 0])
 
-
-def horvitz_thompson(totals: Floats) -> Floats:
-    """The value of a policy, summed with weights; f64[...] from totals f64[..., 5]."""
-    return np.asarray(totals[..., _WEIGHTED] / totals[..., _RECALLS])
-
-
-def self_normalised(totals: Floats) -> Floats:
-    """The value of a policy, averaged with weights; f64[...] from totals f64[..., 5]."""
-    size = totals[..., _ITEMS] / totals[..., _RECALLS]
-    return np.asarray(size * totals[..., _WEIGHTED] / totals[..., _WEIGHT])
-
-
-def _supported(estimator: Estimator, totals: Floats) -> Floats:
-    """What the items that could be shown are worth."""
-    if estimator == "ht":
-        return horvitz_thompson(totals)
-    size = (totals[..., _ITEMS] - totals[..., _UNSUPPORTED]) / totals[..., _RECALLS]
-    mean = np.where(size == 0, 0.0, totals[..., _WEIGHTED] / totals[..., _WEIGHT])
-    return np.asarray(size * mean)
-
-
-def filled(estimator: Estimator, reward: float) -> Statistic:
-    """The statistic of a policy whose every item that could not be shown earns ``reward``: a bound of its value."""
-
-    def value(totals: Floats) -> Floats:
-        filling = totals[..., _UNSUPPORTED] / totals[..., _RECALLS] * reward
-        return np.asarray(_supported(estimator, totals) + filling)
-
-    return value
+    return of
 
 
 def difference(estimator: Estimator, first: float, second: float) -> Statistic:
-    """The statistic of one policy minus another, where unsupported items earn ``first`` and ``second``.
+    """The statistic of one policy less another, where what the log knows nothing of earns ``first`` and ``second``."""
 
-    Totals are f64[..., 12]: those of the two policies, then the unsupported items of the first and of the second
-    alone. An item that both would show earns the same under both and cancels.
-    """
+    def of(totals: Floats) -> Floats:
+        own = _worth(estimator, totals[..., 1 : 1 + ARM], first)
+        other = _worth(estimator, totals[..., 1 + ARM :], second)
+        return np.asarray((own - other) / totals[..., 0])
 
-    def value(totals: Floats) -> Floats:
-        known = _supported(estimator, totals[..., :WIDTH]) - _supported(estimator, totals[..., WIDTH : 2 * WIDTH])
-        alone = totals[..., 2 * WIDTH] * first - totals[..., 2 * WIDTH + 1] * second
-        return np.asarray(known + alone / totals[..., _RECALLS])
+    return of
 
-    return value
+
+def _worth(estimator: Estimator, arm: Floats, fill: float) -> Floats:
+    certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = np.moveaxis(arm, -1, 0)
+    if estimator == "ht":
+        known = certain_reward + reward + silent * np.nan_to_num(fill)
+        typical = np.where(probes + certain > 0, known / np.maximum(probes + certain, 1e-300), 0.0)
+        return np.asarray(known + unsupported * (typical if np.isnan(fill) else fill))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sure, mean = certain_reward / certain_weight, reward / weight
+        drawn = mean if np.isnan(fill) else (reward + silent * fill) / (weight + silent)
+    # of a stratum that nobody answered nothing is known, as of what could not be shown
+    typical = np.where(weight > 0, mean, np.where(certain_weight > 0, sure, np.nan))
+    unknown = typical if np.isnan(fill) else fill
+    found = np.where(certain > 0, certain * np.where(certain_weight > 0, sure, unknown), 0.0)
+    found = found + np.where(probes > 0, probes * np.where(weight + silent > 0, drawn, unknown), 0.0)
+    return np.asarray(found + np.where(unsupported > 0, unsupported * unknown, 0.0))

@@ -73,7 +73,7 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
     return Gold(log, wanted, count, judged, int(log.limit[judged].min()), tuple(notes))
 
 
-def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float, seed: int) -> Labelled:
+def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float) -> Labelled:
     """Every metric of every policy at the size of the smallest head."""
     gold = read_gold(labels, log)
     judged, cut = gold.judged, gold.cut
@@ -88,7 +88,7 @@ def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *,
         columns += gold.totals(target, judgement)
     held = np.unique(log.cluster[judged], return_inverse=True)[1]
     sums = cluster_sums([column[judged] for column in columns], held, int(held.max()) + 1)
-    return Labelled(Sample(sums, level=level, seed=seed), places, metrics, gold.metric, int(judged.sum()), gold.notes)
+    return Labelled(Sample(sums, level=level), places, metrics, gold.metric, int(judged.sum()), gold.notes)
 
 
 def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:

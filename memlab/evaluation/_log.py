@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -29,8 +29,9 @@ class Log:
     """The recalls that count, sorted by id, and their candidates, sorted by recall and memory id.
 
     Arrays over candidates (n): ``recall`` (the number of its recall), ``propensity`` (NaN if unknown), ``shown``,
-    ``reward`` (NaN where it was not shown or its reward is not known). Over recalls: ``limit``, ``cluster``.
-    ``silent`` is the share of what was shown whose reward is not known; ``open`` counts recalls left out.
+    ``position`` (from 1 as shown, 0 if it was not), ``reward`` (NaN where it was not shown or its reward is not known).
+    Over recalls: ``limit``, ``cluster``. ``clustered`` says what a cluster is, ``silent`` is the share of what was
+    shown whose reward is not known; ``open`` counts recalls left out.
     """
 
     decisions: pl.DataFrame
@@ -38,15 +39,18 @@ class Log:
     recall: Ints
     propensity: Floats
     shown: NDArray[np.bool_]
+    position: Ints
     reward: Floats
     limit: Ints
     cluster: Ints
     clusters: int
+    clustered: str
     silent: float
     open: int
     notes: tuple[str, ...]
     _candidates: pl.LazyFrame = field(repr=False)
     _order: Ints | None = field(repr=False)
+    _kept: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return self.decisions.height
@@ -57,11 +61,44 @@ class Log:
 
     def sorted(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows in the order of the table of candidates, brought into that of the arrays."""
-        return frame if self._order is None else frame[self._order]
+        frame = frame if self._order is None else frame[self._order]
+        return frame if self._kept is None else frame.filter(self._kept)
+
+    def only(self, recalls: Ints) -> Log:
+        """The log of these recalls (ascending) alone."""
+        number = np.full(len(self), -1, dtype=np.int64)
+        number[recalls] = np.arange(len(recalls))
+        kept = number[self.recall] >= 0
+        codes, cluster = np.unique(self.cluster[recalls], return_inverse=True)
+        shown, reward = self.shown[kept], self.reward[kept]
+        rows = np.flatnonzero(kept)
+        whole = kept if self._kept is None else _spread(self._kept, kept)
+        return replace(
+            self,
+            decisions=self.decisions[recalls],
+            ids=self.ids[rows],
+            recall=number[self.recall[kept]],
+            propensity=self.propensity[kept],
+            shown=shown,
+            position=self.position[kept],
+            reward=reward,
+            limit=self.limit[recalls],
+            cluster=cluster.astype(np.int64),
+            clusters=len(codes),
+            silent=float(np.isnan(reward[shown]).mean()) if shown.any() else 0.0,
+            _kept=whole,
+        )
 
     @property
     def answered(self) -> NDArray[np.bool_]:
         return self.shown & ~np.isnan(self.reward)
+
+
+def _spread(outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """``inner`` speaks of the rows that ``outer`` keeps: the same of all rows."""
+    found = np.zeros(len(outer), dtype=np.bool_)
+    found[np.flatnonzero(outer)[inner]] = True
+    return found
 
 
 def read_log(
@@ -71,8 +108,12 @@ def read_log(
     zero: bool = False,
     reward_range: tuple[float, float] = (0.0, 1.0),
     feedback: bool = True,
+    cluster: str | None = None,
 ) -> Log:
     """The tables, checked, as arrays; without ``feedback`` nothing has a reward and every recall counts.
+
+    ``cluster`` names what is independent: a column of the decisions, "day" or "decision". Without it, the column
+    cluster; a log that is one cluster falls into days.
 
     Raises ``InputError`` with table, row and reason.
     """
@@ -90,18 +131,20 @@ def read_log(
     rows, order, empty = _candidates(tables.candidates, decisions, kept)
     if empty:
         notes.append(f"{empty} recalls have no candidates: whatever a policy says, they show nothing and earn 0.")
-    shown, propensity, reward, silent = _joined(rows, exposures, answers, kept, zero=zero)
-    cluster, clusters = _clusters(kept)
+    shown, position, propensity, reward, silent = _joined(rows, exposures, answers, kept, zero=zero)
+    codes, clusters, clustered = _clusters(kept, cluster)
     return Log(
         decisions=kept,
         ids=rows.select(_KEY),
         recall=rows["recall"].to_numpy(),
         propensity=propensity,
         shown=shown,
+        position=position,
         reward=reward,
         limit=kept["limit"].to_numpy(),
-        cluster=cluster,
+        cluster=codes,
         clusters=clusters,
+        clustered=clustered,
         silent=silent,
         open=decisions.height - kept.height,
         notes=tuple(notes),
@@ -145,7 +188,8 @@ def _exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) ->
     _same_types(frame, decisions, "exposures")
     if "propensity" not in frame.columns:
         frame = frame.with_columns(propensity=pl.lit(None, dtype=pl.Float64))
-    frame = frame.select(*_KEY, pl.col("propensity").cast(pl.Float64))
+    places = pl.col("position").cast(pl.Int64) if "position" in frame.columns else pl.lit(None, dtype=pl.Int64)
+    frame = frame.select(*_KEY, pl.col("propensity").cast(pl.Float64), position=places)
     if needed and not frame.height:
         raise InputError("Nothing was shown: the table exposures is empty, so nothing can be learned from this log.")
     if row := _first(frame, pl.struct(_KEY).is_duplicated()):
@@ -211,8 +255,8 @@ def _order(joined: pl.DataFrame) -> Ints | None:
 
 def _joined(
     rows: pl.DataFrame, exposures: pl.DataFrame, answers: Answers | None, kept: pl.DataFrame, *, zero: bool
-) -> tuple[NDArray[np.bool_], Floats, Floats, float]:
-    """What was shown, with which probability, and what it earned, over candidates; the share that is not known."""
+) -> tuple[NDArray[np.bool_], Ints, Floats, Floats, float]:
+    """What was shown, where, with which probability, and what it earned, over candidates; the share not known."""
     given = exposures.join(kept.select("decision"), on="decision", how="semi")
     if answers is not None:
         given = given.join(answers.frame, on=_KEY, how="left")
@@ -220,7 +264,7 @@ def _joined(
         given = given.with_columns(reward=pl.lit(None, dtype=pl.Float64))
     if zero:
         given = given.with_columns(pl.col("reward").fill_null(0.0))
-    own = given.select(*_KEY, "reward", chance="propensity", shown=pl.lit(True))
+    own = given.select(*_KEY, "reward", "position", chance="propensity", shown=pl.lit(True))
     joined = rows.join(own, on=_KEY, how="left", maintain_order="left")
     shown = joined["shown"].fill_null(False).to_numpy()
     if int(shown.sum()) < given.height:
@@ -236,17 +280,32 @@ def _joined(
             f"Recall {lost['decision']} shows memory {lost['memory_id']}, to which candidates gives propensity 0."
         )
     silent = given["reward"].null_count() / given.height if given.height else 0.0
-    return shown, np.where(np.isnan(chance), propensity, chance), joined["reward"].to_numpy(), silent
+    position = joined["position"].fill_null(0).to_numpy()
+    return shown, position, np.where(np.isnan(chance), propensity, chance), joined["reward"].to_numpy(), silent
 
 
-def _clusters(kept: pl.DataFrame) -> tuple[Ints, int]:
-    """The number of each recall's cluster; a recall without one is a cluster of its own."""
+def _clusters(kept: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
+    """The number of each recall's cluster, how many there are, and what one is; a recall without one is its own."""
     count = kept.height
-    if "cluster" not in kept.columns:
-        return np.arange(count), count
-    named = kept["cluster"]
+    if by == "decision" or (by is None and "cluster" not in kept.columns):
+        return np.arange(count), count, "decision"
+    if by == "day":
+        return _days(kept)
+    column = by or "cluster"
+    _require(kept, "decisions", (column,))
+    named = kept[column]
     codes = named.rank("dense").cast(pl.Int64).to_numpy().astype(np.float64)
     own = np.isnan(codes)
     codes[own] = codes.size + 1 + np.arange(int(own.sum()))
     numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    return numbers, int(numbers.max()) + 1
+    clusters = int(numbers.max()) + 1
+    if by is None and clusters == 1 and "at" in kept.columns and not kept["at"].null_count():
+        return _days(kept)  # blocks of time, for what is near in time is not independent (Politis & Romano 1994)
+    return numbers, clusters, column
+
+
+def _days(kept: pl.DataFrame) -> tuple[Ints, int, str]:
+    if "at" not in kept.columns or kept["at"].null_count():
+        raise InputError('cluster="day" needs the time of every recall, and column at of decisions has gaps.')
+    numbers = np.unique(kept["at"].dt.date().to_physical().to_numpy(), return_inverse=True)[1].astype(np.int64)
+    return numbers, int(numbers.max()) + 1, "day"

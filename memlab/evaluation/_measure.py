@@ -1,165 +1,160 @@
-"""Policies on feedback: the totals of each, its weights and gates, and bounds where support is lacking."""
+"""Policies on feedback: what the log holds of each head, as totals by recall and by cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.evaluation._clusters import Sample, cluster_sums
-from memlab.evaluation._gates import Gate, explored_share, gates
-from memlab.evaluation._inclusion import WIDTH, Estimator, difference, filled, inclusion_weights
+from memlab.evaluation._clusters import Estimate, Sample, Statistic
+from memlab.evaluation._inclusion import ARM, COLUMNS, Estimator, difference, value
 from memlab.evaluation._log import Log
 from memlab.evaluation._targets import Target
-from memlab.evaluation._weights import Weights, weigh
 
-__all__ = ["Measured", "Measurement", "bounded_difference", "bounds", "measure_feedback", "totals"]
+__all__ = ["Evidence", "Head"]
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+_UNSUPPORTED = COLUMNS.index("unsupported")
+_CERTAIN = 1 - 1e-9
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What the log says of one policy beside its value."""
-
-    weights: Weights
-    unsupported: float
-    unknown: float
-    gates: tuple[Gate, ...]
-    shown_weights: Floats = field(repr=False)
-    """1/p of each of its items that was shown, heaviest first."""
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """All policies: ``sample`` holds their totals by cluster, ``places`` where those of each policy stand, and
-    ``alone`` the two columns of items that only the policy, and only the baseline, could not have been shown.
+class Head:
+    """What one policy would have shown: rows of the log's candidates, ascending, and by recall how many items the log's
+    pools do not hold (f64[recalls]).
     """
 
-    sample: Sample
-    places: Mapping[str, slice]
-    alone: Mapping[str, slice]
-    policies: Mapping[str, Measured]
+    name: str
+    rows: Ints
+    outside: Floats
+
+    def __len__(self) -> int:
+        return len(self.rows) + int(self.outside.sum())
 
 
-def measure_feedback(
-    targets: Sequence[Target], log: Log, *, baseline: str | None, level: float, seed: int
-) -> Measurement:
-    """Sums over clusters for every policy, in one sample, so that all share the same draws."""
-    logged = int(log.answered.sum())
-    explored = explored_share(log.propensity, log.recall, len(log))
-    columns: list[Floats] = []
-    places: dict[str, slice] = {}
-    policies: dict[str, Measured] = {}
-    missed = {target.name: _missed(target, log) for target in targets}
-    for target in targets:
-        own, measured = _one(target, log, missed[target.name], logged=logged, explored=explored)
-        places[target.name] = slice(len(columns), len(columns) + WIDTH)
-        columns += own
-        policies[target.name] = measured
-    alone: dict[str, slice] = {}
-    base = next((target for target in targets if target.name == baseline), None)
-    if base is not None:
-        for target in targets:
-            alone[target.name] = slice(len(columns), len(columns) + 2)
-            columns += _alone(target, missed[target.name], base, missed[base.name], len(log))
-    sums = cluster_sums(columns, log.cluster, log.clusters)
-    return Measurement(Sample(sums, level=level, seed=seed), places, alone, policies)
+class Evidence:
+    """A log's rewards and probabilities, laid out so that a policy is a sum over its rows.
 
-
-def _missed(target: Target, log: Log) -> NDArray[np.bool_]:
-    """bool[t]: items of the policy that the log could not have shown."""
-    return np.asarray((target.row < 0) | (log.propensity[target.row] == 0))
-
-
-def _one(
-    target: Target, log: Log, missed: NDArray[np.bool_], *, logged: int, explored: float
-) -> tuple[list[Floats], Measured]:
-    shown, weight, reward = _earned(target, log)
-    answered = ~np.isnan(reward)
-    counted = np.where(answered, weight, 0.0)
-    columns = _totals(target, log, missed, counted, reward)
-    row, size = np.maximum(target.row, 0), len(target.row)
-    unknown = float((shown & np.isnan(log.propensity[row])).sum()) / size if size else 0.0
-    unsupported = float(missed.sum()) / size if size else 0.0
-    weights = weigh(np.nan_to_num(weight), answered, supported=float(size - missed.sum()), logged=logged)
-    checks = gates(
-        weights,
-        unknown=unknown,
-        unsupported=unsupported,
-        silent=log.silent,
-        explored=explored,
-        clusters=log.clusters,
-        recalls=len(log),
-    )
-    return columns, Measured(weights, unsupported, unknown, checks, np.sort(counted[answered])[::-1])
-
-
-def _earned(target: Target, log: Log) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Whether each item of the policy was shown, its 1/p (0 if it was not), and its reward (NaN if not known)."""
-    held = target.row >= 0
-    row = np.where(held, target.row, 0)
-    shown = log.shown[row] & held
-    return shown, inclusion_weights(shown, log.propensity[row]), np.where(shown, log.reward[row], np.nan)
-
-
-def _totals(target: Target, log: Log, missed: NDArray[np.bool_], counted: Floats, reward: Floats) -> list[Floats]:
-    def by_recall(values: Floats | NDArray[np.bool_]) -> Floats:
-        return np.asarray(np.bincount(target.recall, weights=values, minlength=len(log)), dtype=np.float64)
-
-    return [
-        np.ones(len(log)),
-        by_recall(np.ones(len(counted))),
-        by_recall(missed),
-        by_recall(counted),
-        by_recall(np.where(np.isnan(reward), 0.0, counted * np.nan_to_num(reward))),
-    ]
-
-
-def totals(target: Target, log: Log) -> list[Floats]:
-    """What the value of one policy is a function of, recall by recall: f64[recalls], ``WIDTH`` times."""
-    _, weight, reward = _earned(target, log)
-    return _totals(target, log, _missed(target, log), np.where(np.isnan(reward), 0.0, weight), reward)
-
-
-def _alone(
-    target: Target, missed: NDArray[np.bool_], base: Target, base_missed: NDArray[np.bool_], recalls: int
-) -> list[Floats]:
-    """Unsupported items of one policy that the other would not show, by recall: the first's, then the second's.
-
-    What is not in the log's pool counts as the policy's own, which can only widen the bounds.
+    ``answered`` is the probability with which each shown item gets feedback, where silence is weighed away. With
+    ``bounds``, silence earns anything within the range.
     """
-    return [
-        _only(target, missed, base, base_missed, recalls),
-        _only(base, base_missed, target, missed, recalls),
-    ]
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        estimator: Estimator,
+        level: float,
+        reward_range: tuple[float, float],
+        answered: Floats | None = None,
+        bounds: bool = False,
+    ) -> None:
+        self.log, self.estimator, self.level, self.reward_range = log, estimator, level, reward_range
+        self.probe: Flags = (log.propensity > 0) & (log.propensity < _CERTAIN)
+        self.unsupported: Flags = log.propensity == 0
+        certain = (log.propensity >= _CERTAIN) & log.shown
+        known = log.answered
+        weight = np.zeros(len(log.propensity))
+        np.divide(1.0, log.propensity, out=weight, where=log.shown)
+        weight = np.nan_to_num(weight)
+        chance = np.ones(len(weight)) if answered is None else answered
+        counted, reward = np.where(known, weight / chance, 0.0), np.nan_to_num(log.reward)
+        silent = log.shown & ~known & bounds
+        self.columns: Floats = np.column_stack(
+            [
+                certain & ~silent,
+                np.where(certain, counted, 0.0),
+                np.where(certain, counted * reward, 0.0),
+                ~certain & ~self.unsupported,
+                np.where(certain, 0.0, counted),
+                np.where(certain, 0.0, counted * reward),
+                np.where(silent & ~certain, weight, 0.0),
+                self.unsupported | (silent & certain),
+            ]
+        ).astype(np.float64)
+
+    def head(self, target: Target) -> Head:
+        """The head of a policy."""
+        held = target.row >= 0
+        outside = np.bincount(target.recall[~held], minlength=len(self.log)).astype(np.float64)
+        return Head(target.name, np.sort(target.row[held]), outside)
+
+    def arm(self, rows: Ints, outside: Floats) -> Floats:
+        """f64[recalls, ARM]: the totals of these rows and of so many items outside of the pools."""
+        found = np.zeros((len(self.log), ARM))
+        if len(rows):
+            recall = self.log.recall[rows]
+            first = np.flatnonzero(np.concatenate([[True], recall[1:] != recall[:-1]]))
+            found[recall[first]] = np.add.reduceat(self.columns[rows], first, axis=0)
+        found[:, _UNSUPPORTED] += outside
+        return found
+
+    def totals(self, head: Head) -> Floats:
+        """f64[recalls, 1 + ARM]: what the value of a policy is a function of."""
+        return np.column_stack([np.ones(len(self.log)), self.arm(head.rows, head.outside)])
+
+    def apart(self, first: Head, second: Head) -> tuple[Ints, Ints]:
+        """Rows that only the first would show, and those that only the second would."""
+        return (
+            np.setdiff1d(first.rows, second.rows, assume_unique=True),
+            np.setdiff1d(second.rows, first.rows, assume_unique=True),
+        )
+
+    def contrast(self, first: Head, second: Head) -> Floats:
+        """f64[recalls, 1 + 2 ARM]: what the difference of two policies is a function of.
+
+        What is outside of the pools counts as each one's own, which can only widen the bounds.
+        """
+        own, other = self.apart(first, second)
+        ones = np.ones(len(self.log))
+        return np.column_stack([ones, self.arm(own, first.outside), self.arm(other, second.outside)])
+
+    def sample(self, totals: Floats) -> Sample:
+        """The totals of recalls, summed in clusters."""
+        sums = np.zeros((self.log.clusters, totals.shape[1]))
+        np.add.at(sums, self.log.cluster, totals)
+        return Sample(sums, level=self.level)
+
+    def value(self, totals: Floats) -> tuple[Estimate, float, float]:
+        """The value with an interval that holds it whatever is unsupported earns, and its bounds without noise."""
+        low, high = self.reward_range
+        return self._estimate(
+            totals, value(self.estimator, low), value(self.estimator, high), value(self.estimator, np.nan)
+        )
+
+    def difference(self, totals: Floats, *, level: float | None = None) -> tuple[Estimate, float, float]:
+        """The same of a contrast."""
+        low, high = self.reward_range
+        least, most = difference(self.estimator, low, high), difference(self.estimator, high, low)
+        return self._estimate(totals, least, most, difference(self.estimator, np.nan, np.nan), level)
+
+    def _estimate(
+        self, totals: Floats, least: Statistic, most: Statistic, typical: Statistic, level: float | None = None
+    ) -> tuple[Estimate, float, float]:
+        sample = self.sample(totals)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high, middle = (float(of(sample.total)) for of in (least, most, typical))
+            found = sample.estimate(least, None if high == low else most, level=level)
+        point = low if high == low else float(np.clip(middle, low, high))  # NaN where nothing of it was shown
+        return Estimate(point, found.low, found.high, found.error, found.p), low, high
+
+    def influence(self, totals: Floats, statistic: Statistic) -> Floats:
+        """f64[recalls]: by how much each recall moves the statistic, to first order."""
+        total = totals.sum(axis=0)
+        steps = np.maximum(np.abs(total), 1.0) * 1e-6
+        ends = total + np.concatenate([np.diag(steps), -np.diag(steps)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above, below = np.split(statistic(ends), 2)
+        slope = np.nan_to_num((above - below) / (2 * steps))
+        found = totals @ slope
+        return np.asarray(found - found.mean())
 
 
-def _only(
-    one: Target, missed: NDArray[np.bool_], other: Target, other_missed: NDArray[np.bool_], recalls: int
-) -> Floats:
-    shared = np.isin(one.row, other.row[other_missed & (other.row >= 0)]) & (one.row >= 0)
-    return np.asarray(np.bincount(one.recall, weights=missed & ~shared, minlength=recalls), dtype=np.float64)
-
-
-def bounds(measurement: Measurement, name: str, estimator: Estimator, low: float, high: float) -> tuple[float, float]:
-    """The least and the greatest value that the log allows, sampling error left aside."""
-    total = measurement.sample.total[measurement.places[name]]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(filled(estimator, low)(total)), float(filled(estimator, high)(total))
-
-
-def bounded_difference(
-    measurement: Measurement, name: str, baseline: str, estimator: Estimator, low: float, high: float, level: float
-) -> tuple[float, float]:
-    """An interval that holds the difference to the baseline whatever the unsupported items would have earned."""
-    own, base, alone = measurement.places[name], measurement.places[baseline], measurement.alone[name]
-    columns = [*range(own.start, own.stop), *range(base.start, base.stop), *range(alone.start, alone.stop)]
-    least, most = difference(estimator, low, high), difference(estimator, high, low)
-    sample = measurement.sample
-    return (
-        sample.estimate(lambda totals: least(totals[..., columns]), level=level).low,
-        sample.estimate(lambda totals: most(totals[..., columns]), level=level).high,
-    )
+def heads(evidence: Evidence, targets: Sequence[Target]) -> dict[str, Head]:
+    """The head of each policy, by name."""
+    return {target.name: evidence.head(target) for target in targets}

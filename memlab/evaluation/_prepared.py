@@ -11,14 +11,14 @@ import polars as pl
 
 from memlab.arguments import checked
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation._feedback import Horizon, horizon_micros
+from memlab.evaluation._feedback import MISSING, Horizon, Missing, horizon_micros
 from memlab.evaluation._fingerprints import Fingerprints, read_fingerprints
 from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
 from memlab.slates import Slates
 
-__all__ = ["Prepared", "Settings", "prepare"]
+__all__ = ["Prepared", "Settings", "check_settings", "check_silence", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Settings:
 
     measure: Literal["feedback", "labels"]
     horizon: str | None
-    missing: str
+    missing: Missing
     estimator: Estimator
     level: float
     reward_range: tuple[float, float]
-    seed: int
+    cluster: str | None = None
     metric: str = ""
 
     @checked
@@ -54,18 +54,17 @@ def prepare(
     slates: Slates,
     policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
     *,
-    reward: str,
     horizon: Horizon,
-    missing: str,
+    missing: Missing | None,
     estimator: Estimator,
     level: float,
     reward_range: tuple[float, float] | None,
     labels: pl.DataFrame | None,
-    seed: int,
+    cluster: str | None = None,
 ) -> Prepared:
     """Arguments are those of ``evaluate``; InputError, UnknownName or PolicyError for what is wrong with them."""
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
-    settings = _checked_settings(reward, horizon, missing, estimator, level, bounds, labels, seed)
+    settings = check_settings(horizon, missing, estimator, level, bounds, labels, cluster)
     schema = slates.candidates.collect_schema()
     rankers = rankers_of(policies, schema)
     log = read_log(
@@ -74,25 +73,48 @@ def prepare(
         zero=missing == "zero",
         reward_range=settings.reward_range,
         feedback=labels is None,
+        cluster=cluster,
     )
+    if missing is None and labels is None:
+        check_silence(log)
     embedder = getattr(slates.lab, "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
     return Prepared(settings, rankers, log, schema, fingerprints)
 
 
-def _checked_settings(
-    reward: str,
+_SILENT = 0.1
+
+
+def check_silence(log: Log) -> None:
+    """InputError where the log cannot say what silence means, and it matters."""
+    rewards = log.reward[log.answered]
+    one = len(rewards) > 0 and log.silent > 0 and bool((rewards == rewards[0]).all())
+    if not one and log.silent <= _SILENT:
+        return
+    found = (
+        f"Every reward in the log is {rewards[0]:g}, and {log.silent:.0%} of what was shown has none"
+        if one
+        else f"{log.silent:.0%} of what was shown has no reward"
+    )
+    raise InputError(
+        f'{found}: say what silence means. missing="zero": no (with a horizon, once it has closed). "censor": nothing '
+        '(it does not depend on the item). "inverse": it depends on the features alone. "bounds": it may mean anything.'
+    )
+
+
+def check_settings(
     horizon: Horizon,
-    missing: str,
+    missing: Missing | None,
     estimator: Estimator,
     level: float,
     reward_range: tuple[float, float],
     labels: pl.DataFrame | None,
-    seed: int,
+    cluster: str | None,
 ) -> Settings:
+    """The settings; UnknownName or InputError for what is wrong with them."""
+    chosen: Missing = "censor" if missing is None else missing
     for what, value, known in (
-        ("kind of reward", reward, ("item",)),
-        ("treatment of missing feedback", missing, ("censor", "zero")),
+        ("treatment of missing feedback", chosen, MISSING),
         ("estimator", estimator, get_args(Estimator)),
     ):
         if value not in known:
@@ -108,4 +130,4 @@ def _checked_settings(
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"reward_range runs from the least to the greatest reward, both finite; not {reward_range!r}.")
     span = horizon if horizon is None or isinstance(horizon, str) else f"{horizon.total_seconds() / 86_400:g}d"
-    return Settings("feedback" if labels is None else "labels", span, missing, estimator, level, (low, high), seed)
+    return Settings("feedback" if labels is None else "labels", span, chosen, estimator, level, (low, high), cluster)

@@ -99,7 +99,7 @@ def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
     labels = ev.settings.measure == "labels"
     metrics = list(ev.rows[0].metrics) if labels and ev.rows else []
     head = ["policy", "value", "interval", f"to {ev.baseline}", "interval", "p", ""]
-    head += metrics if labels else ["bounds", "ess", "unsupported", "model"]
+    head += metrics if labels else ["bounds", "probes", "unsupported"]
     rows = []
     for row in ev.rows:
         gap = row.difference
@@ -115,29 +115,24 @@ def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
         if labels:
             cell += [number(row.metrics[name]) for name in metrics]
         else:
-            cell += _feedback_cells(ev, row)
+            cell += _feedback_cells(row)
         rows.append([*cell, row.kind, row.verdict])
     return [*head, "kind", "verdict"], rows
 
 
-def _feedback_cells(ev: Findings, row: PolicyValue) -> list[str]:
+def _feedback_cells(row: PolicyValue) -> list[str]:
     assert row.measured is not None
     return [
-        f"{number(row.lower, 2)}..{number(row.upper, 2)}" if row.measured.unsupported >= 0.005 else "",
-        f"{row.measured.weights.effective:,.0f}",
-        f"{row.measured.unsupported:.0%}",
-        number(ev.model_values[row.policy], 2),
+        f"{number(row.lower, 2)}..{number(row.upper, 2)}" if row.upper - row.lower >= 0.005 else "",
+        f"{row.measured.probes:,}",
+        share(row.measured.unsupported),
     ]
 
 
-_STARS = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
-_LEGEND = {
-    "labels": _STARS,
-    "feedback": f"{_STARS} model: the direct method, an extrapolation.",
-}
+_LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
 
 
-_OPTIONAL = ("model", "bounds", "ess", "kind", "unsupported", "p", "interval")
+_OPTIONAL = ("bounds", "probes", "kind", "unsupported", "p", "interval")
 """What a narrow terminal has no room for, in this order; of metrics the last first."""
 
 
@@ -151,7 +146,7 @@ def as_text(ev: Findings, width: int | None = None) -> str:
         optional = [at for name in (*metrics, *_OPTIONAL) for at in reversed(range(len(head))) if head[at] == name]
         left = (0, len(head) - 2, len(head) - 1)
         lines_of_table = text_table(head, rows, left=left, width=width, optional=optional)
-        lines += ["", *lines_of_table, *wrap(_LEGEND["feedback" if "model" in lines_of_table[0] else "labels"], width)]
+        lines += ["", *lines_of_table, *wrap(_LEGEND, width)]
     why = [line for policy, reason in reasons(ev) for line in wrap(f"{policy}: {reason}", width)]
     notes = [line for remark in remarks(ev) for line in wrap(remark, width)]
     for part in (why, notes):
@@ -164,7 +159,7 @@ def as_html(ev: Findings) -> str:
         f"<b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span>",
     )
     head, rows = cells(ev) if ev.rows else ([], [])
-    parts = [table(title, head, rows, notes=[_LEGEND[ev.settings.measure]] if rows else [])]
+    parts = [table(title, head, rows, notes=[_LEGEND] if rows else [])]
     why = reasons(ev)
     if why:
         items = "".join(f"<li><b>{escape(policy)}</b>: {escape(reason)}</li>" for policy, reason in why)

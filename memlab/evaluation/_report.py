@@ -83,8 +83,10 @@ def reproduction(ev: Findings) -> str:
         parts.append("labels=labels")
     else:
         parts.append(f"horizon={settings.horizon!r}, missing={settings.missing!r}, estimator={settings.estimator!r}")
+        if settings.cluster is not None:
+            parts.append(f"cluster={settings.cluster!r}")
         parts.append(f"reward_range={settings.reward_range!r}")
-    parts.append(f"level={settings.level!r}, baseline={ev.baseline!r}, seed={settings.seed!r})")
+    parts.append(f"level={settings.level!r}, baseline={ev.baseline!r})")
     return (",\n" + " " * len("memlab.evaluate(")).join(parts)
 
 

@@ -21,15 +21,18 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Seed, Within, checked
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation._clusters import Estimate, Sample, Statistic, cluster_sums, mean
-from memlab.evaluation._feedback import Horizon
-from memlab.evaluation._inclusion import WIDTH, Estimator, filled
+from memlab.evaluation._clusters import Estimate, Sample, Statistic, mean
+from memlab.evaluation._compare import Tests, gather, known_features, measure
+from memlab.evaluation._feedback import Horizon, Missing
+from memlab.evaluation._gates import Gate
+from memlab.evaluation._inclusion import ARM, Estimator
+from memlab.evaluation._inclusion import value as value_of
 from memlab.evaluation._labels import read_gold
 from memlab.evaluation._log import Log
-from memlab.evaluation._measure import totals
+from memlab.evaluation._measure import Evidence
 from memlab.evaluation._prepared import prepare
 from memlab.evaluation._rankers import PolicySpec, Ranker
-from memlab.evaluation._targets import Target, aim, pool_of, rescored
+from memlab.evaluation._targets import Refused, Target, aim, pool_of, rescored
 from memlab.language import Param, Policy
 from memlab.printable import printable
 from memlab.progress import Step, bar
@@ -67,6 +70,8 @@ class Tuning:
     budget: int = 0
     folds: int = 0
     seed: int = 0
+    closed: tuple[Gate, ...] = ()
+    """The gates that are closed, on feedback: the figures would mislead."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -86,8 +91,8 @@ class Tuning:
 
     @property
     def pays(self) -> bool:
-        """Whether the whole interval of ``gain`` lies above zero, by more than rounding."""
-        return bool(np.isfinite(self.gain.low) and self.gain.low > self._nothing)
+        """Whether every gate is open and the whole interval of ``gain`` lies above zero, by more than rounding."""
+        return bool(not self.closed and np.isfinite(self.gain.low) and self.gain.low > self._nothing)
 
     @property
     def _nothing(self) -> float:
@@ -97,6 +102,8 @@ class Tuning:
     def verdict(self) -> str:
         """Whether fitting paid, in a sentence."""
         gain = self.gain
+        if self.closed:
+            return f"The log does not tell whether fitting paid. {self.closed[0]}"
         if not np.isfinite(gain.low):
             return "There are too few clusters to say whether fitting paid."
         if self.pays:
@@ -127,8 +134,9 @@ def tune(
     bounds: Space | None = None,
     labels: pl.DataFrame | None = None,
     horizon: Horizon = None,
-    missing: str = "censor",
+    missing: Missing | None = None,
     estimator: Estimator = "snips",
+    cluster: str | None = None,
     reward_range: tuple[float, float] | None = None,
     level: Annotated[float, Within(0, 1)] = 0.95,
     folds: Annotated[int, Within(2)] = 5,
@@ -151,14 +159,13 @@ def tune(
     prepared = prepare(
         slates,
         policy,
-        reward="item",
         horizon=horizon,
         missing=missing,
         estimator=estimator,
         level=level,
         reward_range=reward_range,
         labels=labels,
-        seed=seed,
+        cluster=cluster,
     )
     (ranker,), log, schema = prepared.rankers, prepared.log, prepared.schema
     space = _space(ranker, bounds or {})
@@ -167,14 +174,26 @@ def tune(
         raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
     if log.clusters < 2:
         raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
-    measure = _measure(log, labels, estimator, prepared.settings.reward_range[0])
-    objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, measure)
+    features = known_features(log, slates.features or slates.policies or ("score",), schema)
+    evidence = None if labels is not None else gather(log, prepared.settings, features)
+    metric = _of_feedback(evidence) if evidence is not None else _of_labels(log, labels)
+    objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, metric)
     if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
         raise InputError(
             "The log does not say what the policy is worth as it stands: there are no rewards with known propensities "
             "for what it would show. memlab.evaluate tells why."
         )
-    return _search(objective, min(folds, log.clusters), budget, seed, level, progress)
+    found = _search(objective, min(folds, log.clusters), budget, seed, level, progress)
+    if evidence is None:
+        return found
+    tests = Tests.of(log, prepared.settings, features)
+    best, default = (
+        evidence.head(target)
+        for point in (tuple(found.params.values()), objective.default)
+        if isinstance(target := objective.target(point), Target)
+    )
+    checked_gates = measure(evidence, best, None if (best.rows == default.rows).all() else default, tests).gates
+    return replace(found, closed=tuple(gate for gate in checked_gates if not gate.open))
 
 
 def _space(ranker: Ranker, bounds: Space) -> Space:
@@ -207,51 +226,61 @@ def _space(ranker: Ranker, bounds: Space) -> Space:
 class _Objective:
     """From a point to the totals of each cluster, f64[clusters, columns]; a point is computed once."""
 
-    def __init__(self, ranker: Ranker, log: Log, pool: pl.DataFrame, space: Space, measure: Measure) -> None:
+    def __init__(self, ranker: Ranker, log: Log, pool: pl.DataFrame, space: Space, metric: Metric) -> None:
         assert ranker.policy is not None
         self.ranker, self.policy, self.log, self.pool, self.space = ranker, ranker.policy, log, pool, space
-        self.measure = measure
+        self.metric = metric
         self.known: dict[tuple[float, ...], Floats] = {}
         self.default = tuple(self.policy.params[name].value for name in space)
 
     def at(self, point: tuple[float, ...]) -> Policy:
         return self.policy.with_params(dict(zip(self.space, point, strict=True)))
 
+    def target(self, point: tuple[float, ...]) -> Target | Refused:
+        return rescored(replace(self.ranker, policy=self.at(point)), self.log, self.pool)
+
     def sums(self, point: tuple[float, ...]) -> Floats:
         if point not in self.known:
-            found = rescored(replace(self.ranker, policy=self.at(point)), self.log, self.pool)
-            columns = self.measure.columns(found) if isinstance(found, Target) else None
-            log = self.log
+            found = self.target(point)
             # Where no score is a number nothing is shown, and nothing can be worse.
-            self.known[point] = (
-                np.full((log.clusters, self.measure.width), np.nan)
-                if columns is None
-                else cluster_sums(columns, log.cluster, log.clusters)
-            )
+            sums = np.full((self.log.clusters, self.metric.width), np.nan)
+            if isinstance(found, Target):
+                sums[:] = 0.0
+                np.add.at(sums, self.log.cluster, self.metric.totals(found))
+            self.known[point] = sums
         return self.known[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
         """Over these clusters, to the digits that count; the least possible where it is undefined."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = float(self.measure.statistic(self.sums(point)[clusters].sum(axis=0)))
+            found = float(self.metric.statistic(self.sums(point)[clusters].sum(axis=0)))
         return float(f"{found:.{_DIGITS}g}") if np.isfinite(found) else -np.inf
 
 
 @dataclass(frozen=True)
-class Measure:
-    """What is made as great as can be."""
+class Metric:
+    """What is made as great as can be: a statistic of totals, f64[recalls, width]."""
 
     name: str
     width: int
-    columns: Callable[[Target], list[Floats]]
+    totals: Callable[[Target], Floats]
     statistic: Statistic
 
 
-def _measure(log: Log, labels: pl.DataFrame | None, estimator: Estimator, least: float) -> Measure:
-    if labels is None:
-        return Measure("value, at worst", WIDTH, lambda target: totals(target, log), filled(estimator, least))
+def _of_feedback(evidence: Evidence) -> Metric:
+    least = evidence.reward_range[0]
+    return Metric(
+        "value, at worst",
+        1 + ARM,
+        lambda target: evidence.totals(evidence.head(target)),
+        value_of(evidence.estimator, least),
+    )
+
+
+def _of_labels(log: Log, labels: pl.DataFrame | None) -> Metric:
+    assert labels is not None
     gold = read_gold(labels, log)
-    return Measure(gold.metric, 2, lambda target: list(gold.totals(target)), mean)
+    return Metric(gold.metric, 2, lambda target: np.column_stack(gold.totals(target)), mean)
 
 
 def _search(objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool) -> Tuning:
@@ -277,17 +306,17 @@ def _search(objective: _Objective, folds: int, budget: int, seed: int, level: fl
         }
         for number, point in enumerate(by_fold)
     ]
-    width, statistic = objective.measure.width, objective.measure.statistic
+    width, statistic = objective.metric.width, objective.metric.statistic
     held_out = np.empty((clusters, 2 * width))
     held_out[:, width:] = objective.sums(default)
     for number, point in enumerate(by_fold):
         held_out[fold == number, :width] = objective.sums(point)[fold == number]
-    sample = Sample(held_out, level=level, seed=seed)
+    sample = Sample(held_out, level=level)
     everywhere = np.ones(clusters, dtype=np.bool_)
     return Tuning(
         params=dict(zip(names, best, strict=True)),
         policy=objective.at(best),
-        metric=objective.measure.name,
+        metric=objective.metric.name,
         value=objective.value(best, everywhere),
         default=objective.value(default, everywhere),
         held_out=sample.estimate(lambda totals: statistic(totals[..., :width])),

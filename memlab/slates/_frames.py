@@ -190,12 +190,12 @@ def _without_empty(
 
 
 def _checked_scores(candidates: pl.DataFrame, policies: Sequence[str], labels: Labels) -> pl.DataFrame:
-    for column in ("score", *policies):
-        label = labels.column("candidates", column)
-        labels.refuse_where("candidates", candidates, pl.col(column).is_nan(), f"{label} is NaN")
-        if column != "score" or candidates[column].null_count() < candidates.height:
-            labels.refuse_where("candidates", candidates, pl.col(column).is_null(), f"{label} is missing")
-    return candidates
+    """The score of whoever logged is whole or absent; another policy never shows what it gives no score."""
+    label = labels.column("candidates", "score")
+    labels.refuse_where("candidates", candidates, pl.col("score").is_nan(), f"{label} is NaN")
+    if candidates["score"].null_count() < candidates.height:
+        labels.refuse_where("candidates", candidates, pl.col("score").is_null(), f"{label} is missing")
+    return candidates.with_columns(pl.col(name).cast(pl.Float64).fill_nan(None) for name in policies)
 
 
 def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:

@@ -186,18 +186,20 @@ class Slates:
         at: str | None = None,
         limit: str | int | None = None,
         query: str | None = None,
+        feedback_at: str | None = None,
         features: Sequence[str] | None = None,
         reward_range: tuple[float, float] | None = None,
         empty: Empty = "refuse",
     ) -> Slates:
         """A log in one frame, one row a candidate; the arguments name its columns.
 
-        ``shown`` is a rank (null or 0: not shown) or Boolean; without it every row was shown. ``reward`` is a number or
-        Boolean, null where there was no feedback; 0 for what was not shown counts as none. ``propensity`` is the
-        probability with which the row was to be shown; without it the sampler is "unknown" unless every candidate was
-        shown. ``score`` is what the logging policy gave, ``scores`` are those of policies to evaluate. ``limit`` may be
-        a number. All other numeric and Boolean columns become features, unless ``features`` lists them: leave out
-        what was measured afterwards.
+        ``shown`` is a rank (null or 0: not shown) or Boolean; without it every row was shown. ``reward`` is a number
+        or Boolean, null or NaN where there was no feedback, ``feedback_at`` its time; 0 for what was not shown counts
+        as none. ``propensity`` is the probability with which the row was to be shown; without it that is unknown,
+        even if every row was shown. ``score`` is what the logging policy gave, ``scores`` are those of policies to
+        evaluate. ``limit`` is the size of the head, a column or a number: without it, all that was shown. All other
+        numeric and Boolean columns become features, unless ``features`` lists them: leave out what was measured
+        afterwards.
 
         Raises as ``from_frames`` does, in the words of the frame.
         """
@@ -214,6 +216,7 @@ class Slates:
             at=at,
             limit=limit,
             query=query,
+            feedback_at=feedback_at,
             features=features,
         )
         found = checked(frames, policies=tuple(scores), reward_range=reward_range, empty=empty, labels=labels)

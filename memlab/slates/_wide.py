@@ -52,6 +52,7 @@ def narrow(
     at: str | None,
     limit: str | int | None,
     query: str | None,
+    feedback_at: str | None,
     features: Sequence[str] | None,
 ) -> tuple[dict[str, pl.DataFrame], Labels, list[str]]:
     """The four frames of a wide one, what their columns are called there, and what was left out on the way."""
@@ -62,7 +63,7 @@ def narrow(
         "decisions": {"decision": decision, **_named(at=at, query=query, cluster=cluster)},
         "candidates": {"decision": decision, "memory_id": item, **_named(score=score, propensity=propensity)},
         "exposures": {"decision": decision, "memory_id": item, **_named(position=shown)},
-        "feedback": {"decision": decision, "memory_id": item, **_named(reward=reward)},
+        "feedback": {"decision": decision, "memory_id": item, **_named(reward=reward, at=feedback_at)},
     }
     if isinstance(limit, str):
         roles["decisions"]["limit"] = limit
@@ -87,8 +88,8 @@ def narrow(
         ROW, *(pl.col(name).alias(column) for column, name in roles["candidates"].items()), *chosen, *scores
     )
     exposures = _exposures(wide, roles["exposures"], labels)
-    if propensity is None and exposures.height == wide.height:
-        exposures = exposures.with_columns(propensity=pl.lit(1.0))
+    if limit is None and exposures.height:
+        notes.append("No limit is given: a head is all that its recall showed, probes included.")
     feedback = _feedback(wide, roles["feedback"], exposures, labels, notes)
     return (
         {"decisions": decisions, "candidates": candidates, "exposures": exposures, "feedback": feedback},
@@ -158,7 +159,8 @@ def _feedback(
             ROW, *(pl.col(role[name]).alias(name) for name in IDS), pl.lit(None, dtype=pl.Float64).alias("reward")
         )
     rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
-    rows = labels.cast("feedback", rows, {"reward": FEEDBACK["reward"]}).filter(pl.col("reward").is_not_null())
+    rows = labels.cast("feedback", rows, {"reward": FEEDBACK["reward"]})
+    rows = rows.filter(pl.col("reward").is_not_null() & pl.col("reward").is_not_nan())
     unseen = rows.join(exposures, on=ROW, how="anti").filter(pl.col("reward") == 0)
     if unseen.height:
         notes.append(f"{unseen.height:,} rows that were not shown have {role['reward']} 0: no feedback, and left out.")

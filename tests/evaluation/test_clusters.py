@@ -1,4 +1,4 @@
-"""Uncertainty over clusters: the jackknife with t when there are few, the bootstrap when there are many."""
+"""Uncertainty over clusters: the jackknife with Student's t, and intervals of what is known within bounds."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from memlab.evaluation._clusters import Sample, cluster_sums, holm
+from memlab.evaluation._clusters import Sample, benjamini_hochberg, cluster_sums, degrees_of_freedom, holm
 
 
 def mean(totals):
@@ -50,25 +50,80 @@ def test_the_jackknife_of_a_ratio_leaves_out_one_cluster_after_another():
     assert found.error == pytest.approx(np.sqrt(6 / 7 * ((without - np.mean(without)) ** 2).sum()))
 
 
-def test_from_thirty_clusters_on_it_is_the_bootstrap():
-    values = np.random.default_rng(2).normal(0.3, 1, size=80)
+def bell_mccaffrey(sizes):
+    """The degrees of freedom by the definition: traces of products of whole matrices over all observations."""
+    total = int(sum(sizes))
+    design = np.ones((total, 1))
+    hat = design @ design.T / total
+    rest = np.eye(total) - hat
+    columns, start = [], 0
+    for size in sizes:
+        part = slice(start, start + int(size))
+        values, vectors = np.linalg.eigh(np.eye(int(size)) - hat[part, part])
+        adjusted = vectors @ np.diag(np.where(values > 1e-9, 1 / np.sqrt(np.maximum(values, 1e-9)), 0)) @ vectors.T
+        columns.append(rest[:, part] @ adjusted @ design[part][:, 0] / total)
+        start += int(size)
+    spread = np.array(columns) @ np.array(columns).T
+    return np.trace(spread) ** 2 / (spread**2).sum()
+
+
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=8))
+def test_degrees_of_freedom_are_bell_and_mccaffreys(sizes):
+    assert degrees_of_freedom(sizes) == pytest.approx(max(1.0, bell_mccaffrey(sizes)), rel=1e-6)
+
+
+def test_equal_clusters_lose_one_degree_of_freedom_and_a_giant_most_of_them():
+    assert degrees_of_freedom([7] * 12) == pytest.approx(11)
+    assert degrees_of_freedom([1000, *[1] * 40]) < 2
+    assert degrees_of_freedom([5]) == 1
+
+
+def within(low, high):
+    """Two statistics of one mean that lie apart by what is not known."""
+    return (lambda totals: mean(totals) + low), (lambda totals: mean(totals) + high)
+
+
+def test_an_interval_of_bounds_holds_every_point_between_them_and_not_both_at_once():
+    values = np.random.default_rng(4).normal(0.3, 1, size=40)
     sample = Sample(sums_of(values))
-    found = sample.estimate(mean)
-    error = values.std(ddof=1) / 80**0.5
-    assert "bootstrap of 80 clusters" in sample.method
-    assert found.error == pytest.approx(error, rel=0.06)
-    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.25 * error)
-    assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.02)
+    point, spread = sample.estimate(mean), sample.estimate(*within(-0.5, 0.5))
+    assert spread.value == pytest.approx(point.value)
+    assert spread.low < point.value - 0.5
+    # what lies far apart needs one side only: 1.685 standard errors and not 2.023
+    far = sample.estimate(*within(-50, 50))
+    assert point.value - 50 - far.low == pytest.approx(stats.t.ppf(0.95, 39) * point.error, rel=1e-6)
+    none = sample.estimate(*within(0, 0))
+    assert (none.low, none.high) == pytest.approx((point.low, point.high))
 
 
-def test_draws_are_the_same_for_every_statistic_and_seed():
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.9), (-0.9, -0.2), (-0.1, 0.4), (0.3, 0.3)])
+def test_the_p_value_is_that_of_the_level_at_which_the_interval_ends_at_zero(low, high):
+    values = np.random.default_rng(5).normal(0.0, 1, size=30)
+    sample = Sample(sums_of(values - values.mean()))
+    found = sample.estimate(*within(low, high))
+    if low <= 0 <= high:
+        assert found.p == 1
+    else:
+        edge = sample.estimate(*within(low, high), level=1 - found.p)
+        assert min(abs(edge.low), abs(edge.high)) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clusters", [8, 40])
+def test_an_interval_of_bounds_covers_both_ends(clusters):
+    dice, held = np.random.default_rng(6), np.zeros(2)
+    for _ in range(3000):
+        sample = Sample(sums_of(dice.normal(0, 1, size=clusters)))
+        found = sample.estimate(*within(-0.4, 0.4))
+        held += [found.low <= -0.4, found.high >= 0.4]
+    assert (held / 3000 > 0.94).all()
+
+
+def test_a_statistic_is_paired_with_another_of_the_same_clusters():
     sums = np.random.default_rng(3).uniform(size=(40, 2))
-    doubled = np.concatenate([sums, 2 * sums], axis=1)
-    sample = Sample(doubled, seed=5)
+    sample = Sample(np.concatenate([sums, 2 * sums], axis=1))
     gap = sample.estimate(lambda totals: totals[..., 3] / totals[..., 2] - totals[..., 1] / totals[..., 0])
     assert (gap.low, gap.value, gap.high) == pytest.approx((0, 0, 0), abs=1e-12)
-    assert sample.estimate(mean) == Sample(doubled, seed=5).estimate(mean)
-    assert sample.estimate(mean) != Sample(doubled, seed=6).estimate(mean)
 
 
 def test_one_cluster_has_a_value_and_no_interval():
@@ -84,7 +139,7 @@ def test_no_difference_at_all_has_a_p_of_one():
         assert Sample(sums_of([0.0] * count)).estimate(mean).p == 1.0
 
 
-def test_a_statistic_that_some_draws_leave_undefined_has_no_interval():
+def test_a_statistic_that_one_cluster_alone_defines_has_no_interval():
     sums = np.zeros((40, 2))
     sums[0] = 1
     found = Sample(sums).estimate(mean)
@@ -110,3 +165,8 @@ def test_holm_is_the_closed_test(p):
 def test_holm_leaves_out_what_is_not_known():
     assert holm([0.02, float("nan"), 0.01])[::2] == [0.02, 0.02]
     assert np.isnan(holm([float("nan")])[0])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_benjamini_and_hochberg_are_scipys(p):
+    assert benjamini_hochberg(p) == pytest.approx(stats.false_discovery_control(p).tolist())

@@ -1,23 +1,31 @@
 """Gates: each closes on what it names, says its figure and threshold, and what would help."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from memlab.evaluation import GATES
-from memlab.evaluation._gates import bounded_only, gates, recalls_to_open, rounded
-from memlab.evaluation._weights import Weights
+from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded
 
-SOUND = Weights(items=500, effective=300, effective_share=0.3, largest=20, mean=1.02, top_share=0.1)
+NAN = float("nan")
+SOUND = Facts(
+    unknown=0.0,
+    clusters=8,
+    recalls=1000,
+    probes=300,
+    effective=120.0,
+    independence=0.4,
+    balance=0.4,
+    silence=0.4,
+    position=0.4,
+    redundancy=0.4,
+)
 
 
-def found(weights=SOUND, **changed):
-    given = {"unknown": 0.0, "unsupported": 0.0, "silent": 0.0, "explored": 0.4, "clusters": 8, "recalls": 1000}
-    return {gate.name: gate for gate in gates(weights, **given | changed)}
-
-
-def worse(**changed):
-    return Weights(**{name: getattr(SOUND, name) for name in Weights.__dataclass_fields__} | changed)
+def found(**changed):
+    return {gate.name: gate for gate in gates(replace(SOUND, **changed))}
 
 
 def test_a_sound_log_opens_every_gate():
@@ -25,58 +33,44 @@ def test_a_sound_log_opens_every_gate():
     assert all(gate.open for gate in found().values())
 
 
+def test_what_could_not_be_tested_closes_nothing():
+    tested = dict.fromkeys(("independence", "balance", "silence", "position", "redundancy", "probes", "effective"), NAN)
+    assert all(gate.open for gate in found(**tested).values())
+
+
 @pytest.mark.parametrize(
-    ("name", "weights", "changed", "says"),
+    ("name", "changed", "says"),
     [
-        ("propensities", SOUND, {"unknown": 0.2}, "Log the probability"),
-        ("exploration", SOUND, {"explored": 0.0, "unsupported": 0.1}, "Log with probes"),
-        ("clusters", SOUND, {"clusters": 1}, "column cluster"),
-        ("effective sample", worse(effective=40), {}, "About 1,500 more recalls at this probe rate"),
-        ("effective sample", worse(effective=99.4), {}, "About 7 more recalls"),
-        ("effective share", worse(effective_share=0.009), {}, "increase `probe-rate`"),
-        ("mean weight", worse(mean=1.11), {}, "logged propensities are wrong"),
-        ("mean weight", worse(mean=0.89), {}, "logged propensities are wrong"),
-        ("mean weight", worse(mean=float("nan")), {}, "logged propensities are wrong"),
-        ("weight tail", worse(top_share=0.51), {}, "A few rare probes"),
-        ("support", SOUND, {"unsupported": 0.11}, "probe-depth"),
-        ("silence", SOUND, {"silent": 0.51}, 'missing="zero"'),
+        ("propensities", {"unknown": 0.2}, "Log the probability"),
+        ("clusters", {"clusters": 1}, "column cluster"),
+        ("independence", {"independence": 0.009}, "column cluster"),
+        ("balance", {"balance": 0.0009}, "no weight can be trusted"),
+        ("answered probes", {"probes": 8}, "About 1,500 more recalls at this probe rate"),
+        ("answered probes", {"probes": 0}, "lab.challenge"),
+        ("influence", {"effective": 3.0}, "A few rare probes"),
+        ("silence", {"silence": 0.0001}, 'missing="inverse"'),
+        ("position", {"position": 0.0001}, "random places"),
+        ("redundancy", {"redundancy": 0.0001}, "whole slates"),
     ],
 )
-def test_one_fault_closes_one_gate(name, weights, changed, says):
-    closed = [gate for gate in found(weights, **changed).values() if not gate.open]
+def test_one_fault_closes_one_gate(name, changed, says):
+    closed = [gate for gate in found(**changed).values() if not gate.open]
     assert [gate.name for gate in closed] == [name]
     assert says in closed[0].advice
     assert re.match(r"[A-Z0-9].+[.;)] .+\.", str(closed[0]))
 
 
-NEVER_ENOUGH = {"effective_share": 0.009, "top_share": 0.51}
-
-
-@pytest.mark.parametrize(("name", "value"), NEVER_ENOUGH.items())
-def test_recalls_are_asked_for_only_where_they_would_do(name, value):
-    assert recalls_to_open(list(found(worse(effective=40)).values())) == 1500
-    assert recalls_to_open(list(found(worse(mean=1.2)).values())) == 3000
-    assert recalls_to_open(list(found(worse(mean=1.2, effective=40)).values())) == 3000
-    both = found(worse(effective=40, mean=1.2, **{name: value}))
-    assert recalls_to_open(list(both.values())) is None
-    assert not any("about" in str(gate).lower() for gate in both.values() if not gate.open)
+def test_recalls_are_asked_for_only_where_they_would_do():
+    assert recalls_to_open(list(found(probes=8).values())) == 1500
+    assert recalls_to_open(list(found(probes=8, effective=2.0).values())) == 1500
+    assert recalls_to_open(list(found(probes=8, balance=0.0001).values())) is None
     assert recalls_to_open(list(found().values())) == 0
 
 
-def test_a_deterministic_log_can_value_what_it_showed():
-    assert found(explored=0.0)["exploration"].open
-
-
-def test_without_support_there_are_no_weights_to_check():
-    nothing = worse(items=0, effective=0, effective_share=0, largest=0, mean=float("nan"), top_share=0)
-    assert {name for name, gate in found(nothing, unsupported=1.0).items() if not gate.open} == {"support"}
-
-
-def test_bounds_may_decide_only_where_support_is_all_that_lacks():
-    assert bounded_only(tuple(found(unsupported=0.5).values()))
-    assert bounded_only(tuple(found(unsupported=0.5, explored=0.0).values()))
-    assert not bounded_only(tuple(found(unsupported=0.5, clusters=1).values()))
-    assert not bounded_only(tuple(found().values()))
+def test_equal_parts_count_as_many_and_one_great_part_as_one():
+    assert effective_count(np.array([2.0, -2.0, 2.0])) == pytest.approx(3)
+    assert effective_count(np.array([100.0, 0.1, 0.1])) == pytest.approx(1, abs=0.01)
+    assert np.isnan(effective_count(np.zeros(4)))
 
 
 @pytest.mark.parametrize(("count", "shown"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")])

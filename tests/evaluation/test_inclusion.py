@@ -8,23 +8,32 @@ from estimators.bandits import ips, snips
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.evaluation._inclusion import (
-    WIDTH,
-    difference,
-    filled,
-    horvitz_thompson,
-    inclusion_weights,
-    self_normalised,
-)
+from memlab.evaluation._inclusion import ARM, COLUMNS, difference, value
 
-chances = st.floats(0.01, 1)
+chances = st.floats(0.01, 0.99)
 items = st.lists(st.tuples(st.booleans(), chances, st.floats(0, 1)), min_size=1, max_size=40)
+sures = st.lists(st.floats(0, 1), max_size=5)
 
 
-def totals(recalls, size, unsupported, weights, rewards):
-    return np.array(
-        [recalls, size, unsupported, sum(weights), sum(w * r for w, r in zip(weights, rewards, strict=True))]
-    )
+def arm(rows=(), sure=(), *, unsupported=0, silent=0.0):
+    """The totals of an arm: ``rows`` (shown, propensity, reward) were left to chance, ``sure`` are certain rewards."""
+    weights = [1 / chance if shown else 0.0 for shown, chance, _ in rows]
+    earned = sum(weight * reward for weight, (_, _, reward) in zip(weights, rows, strict=True))
+    found = {
+        "certain": len(sure),
+        "certain weight": len(sure),
+        "certain reward": sum(sure),
+        "probes": len(rows),
+        "weight": sum(weights),
+        "weighted reward": earned,
+        "silent": silent,
+        "unsupported": unsupported,
+    }
+    return np.array([found[name] for name in COLUMNS], dtype=float)
+
+
+def totals(recalls, *arms):
+    return np.concatenate([[recalls], *arms])
 
 
 @given(items)
@@ -34,90 +43,85 @@ def test_one_item_a_recall_is_vws_ips_and_snips(rows):
     for matches, chance, reward in rows:
         for oracle in oracles:
             oracle.add_example(chance, reward, 1.0 if matches else 0.0)
-    shown = np.array([matches for matches, _, _ in rows])
-    weights = inclusion_weights(shown, np.array([chance for _, chance, _ in rows]))
-    found = totals(len(rows), len(rows), 0, weights, [reward for _, _, reward in rows])
-    assert horvitz_thompson(found) == pytest.approx(oracles[0].get())
-    if shown.any():
-        assert self_normalised(found) == pytest.approx(oracles[1].get())
+    found = totals(len(rows), arm(rows))
+    assert value("ht", 0.0)(found) == pytest.approx(oracles[0].get())
+    if any(shown for shown, _, _ in rows):
+        assert value("snips", 0.0)(found) == pytest.approx(oracles[1].get())
 
 
-@given(items, st.integers(1, 5))
-def test_values_are_those_of_a_loop(rows, recalls):
-    shown = np.array([matches for matches, _, _ in rows])
-    weights = inclusion_weights(shown, np.array([chance for _, chance, _ in rows]))
-    rewards = [reward for _, _, reward in rows]
-    found = totals(recalls, len(rows), 0, weights, rewards)
-    weighted = weight = 0.0
-    for matches, chance, reward in rows:
-        if matches:
-            weighted += reward / chance
-            weight += 1 / chance
-    assert horvitz_thompson(found) == pytest.approx(weighted / recalls)
+@given(items, sures, st.integers(1, 5))
+def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_not(rows, sure, recalls):
+    found = totals(recalls, arm(rows, sure))
+    shown = [(1 / chance, reward) for matches, chance, reward in rows if matches]
+    weight, earned = sum(w for w, _ in shown), sum(w * r for w, r in shown)
+    assert value("ht", 0.0)(found) == pytest.approx((sum(sure) + earned) / recalls)
     if weight:
-        assert self_normalised(found) == pytest.approx(len(rows) / recalls * weighted / weight)
+        expected = (sum(sure) + len(rows) * earned / weight) / recalls
+        assert value("snips", 0.0)(found) == pytest.approx(expected)
         # it never leaves the range of the rewards
-        assert -1e-9 <= self_normalised(found) <= len(rows) / recalls + 1e-9
+        assert -1e-9 <= value("snips", 0.0)(found) <= (len(rows) + len(sure)) / recalls + 1e-9
 
 
 def test_horvitz_thompson_is_right_on_average():
     """Every outcome of a log with a head of one and a probe of one, weighted by its probability."""
-    rewards = np.array([0.9, 0.2, 0.7, 0.4])
-    chance = np.array([1.0, 0.3, 0.1, 0.1])
-    target = [0, 2]
+    rewards, chance, target = [0.9, 0.2, 0.7, 0.4], [1.0, 0.3, 0.1, 0.1], [2]
     expected = 0.0
     for probed, probability in ((None, 0.5), (1, 0.3), (2, 0.1), (3, 0.1)):
-        shown = np.array([at == 0 or at == probed for at in range(4)])
-        weights = inclusion_weights(shown, chance)[target]
-        expected += probability * float(horvitz_thompson(totals(1, 2, 0, weights, rewards[target])))
-    assert expected == pytest.approx(rewards[target].sum())
+        rows = [(at == probed, chance[at], rewards[at]) for at in target]
+        expected += probability * float(value("ht", 0.0)(totals(1, arm(rows, rewards[:1]))))
+    assert expected == pytest.approx(rewards[0] + rewards[2])
 
 
 @given(st.integers(0, 5), st.floats(0, 1), st.sampled_from(["ht", "snips"]))
 def test_bounds_hold_whatever_the_unsupported_earn(unsupported, earned, estimator):
-    supported, rewards = 3, [0.2, 0.5, 0.8]
-    found = totals(1, supported + unsupported, unsupported, [1.0] * supported, rewards)
-    truth = sum(rewards) + unsupported * earned
-    low, high = filled(estimator, 0.0)(found), filled(estimator, 1.0)(found)
-    assert low - 1e-9 <= truth <= high + 1e-9
+    sure = [0.2, 0.5, 0.8]
+    found = totals(1, arm(sure=sure, unsupported=unsupported))
+    low, high = value(estimator, 0.0)(found), value(estimator, 1.0)(found)
+    assert low - 1e-9 <= sum(sure) + unsupported * earned <= high + 1e-9
     assert high - low == pytest.approx(unsupported)
 
 
-def test_without_any_support_bounds_are_all_there_is():
-    nothing = totals(2, 10, 10, [], [])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        assert filled("snips", 0.0)(nothing) == 0
-        assert filled("snips", 1.0)(nothing) == 5
-
-
-def test_an_unsupported_item_of_both_policies_cancels():
-    one = totals(1, 3, 1, [1.0, 1.0], [0.5, 0.9])
-    other = totals(1, 3, 1, [1.0, 1.0], [0.5, 0.1])
-    shared = np.concatenate([one, other, [0, 0]])
-    apart = np.concatenate([one, other, [1, 1]])
+@given(items, sures, items, sures)
+def test_a_difference_is_that_of_its_arms(rows, sure, others, other_sure):
     for estimator in ("ht", "snips"):
-        least, most = difference(estimator, 0.0, 1.0), difference(estimator, 1.0, 0.0)
-        assert least(shared) == pytest.approx(most(shared)) == pytest.approx(0.8)
-        assert (least(apart), most(apart)) == (pytest.approx(-0.2), pytest.approx(1.8))
+        first, second = arm(rows, sure, unsupported=1), arm(others, other_sure, unsupported=2)
+        for ends in ((0.0, 1.0), (1.0, 0.0)):
+            apart = [value(estimator, fill)(totals(3, one)) for fill, one in zip(ends, (first, second), strict=True)]
+            found = difference(estimator, *ends)(totals(3, first, second))
+            assert found == pytest.approx(apart[0] - apart[1], abs=1e-9)
+
+
+def test_silent_probes_earn_anything_within_the_bounds():
+    rows = [(True, 0.5, 1.0)]
+    found = totals(1, arm(rows, silent=2.0))
+    assert value("snips", 0.0)(found) == pytest.approx(0.5)
+    assert value("snips", 1.0)(found) == pytest.approx(1.0)
+
+
+def test_of_a_stratum_that_nobody_answered_only_the_range_is_known():
+    found = totals(1, arm([(False, 0.5, 0.0)], [0.5]))
+    assert value("snips", 0.0)(found) == 0.5
+    assert value("snips", 1.0)(found) == 1.5
+
+
+def test_where_nothing_was_shown_there_is_no_typical_value():
+    nothing = totals(2, arm(unsupported=4))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert np.isnan(value("snips", np.nan)(nothing))
+        assert (value("snips", 0.0)(nothing), value("snips", 1.0)(nothing)) == (0, 2)
 
 
 def test_statistics_take_a_stack_of_totals():
-    stack = np.stack([totals(2, 4, 0, [1, 2], [0.5, 0.25]), totals(1, 4, 1, [3], [1.0])])
-    for statistic in (horvitz_thompson, self_normalised, filled("ht", 0.5), filled("snips", 0.5)):
-        assert statistic(stack).tolist() == [float(statistic(row)) for row in stack]
-    assert stack.shape[1] == WIDTH
-
-
-def test_weights_of_what_was_not_shown_are_zero_whatever_its_propensity():
-    shown = np.array([False, False, True, True])
-    found = inclusion_weights(shown, np.array([0.0, np.nan, 0.5, np.nan]))
-    assert found[:3].tolist() == [0, 0, 2]
-    assert np.isnan(found[3])
+    stack = np.stack([totals(2, arm([(True, 0.5, 1.0)], [0.25])), totals(1, arm(unsupported=1))])
+    for statistic in (value("ht", 0.5), value("snips", 0.5)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            assert statistic(stack).tolist() == [float(statistic(row)) for row in stack]
+    assert stack.shape[1] == 1 + ARM
 
 
 def test_every_subset_of_a_small_log_agrees_with_the_definition():
-    rewards, chance = [1.0, 0.0, 0.5], [0.5, 0.25, 1.0]
+    rewards, chance = [1.0, 0.0, 0.5], [0.5, 0.25, 0.75]
     for shown in itertools.product([False, True], repeat=3):
-        weights = inclusion_weights(np.array(shown), np.array(chance))
-        by_hand = sum(r / p for s, r, p in zip(shown, rewards, chance, strict=True) if s)
-        assert horvitz_thompson(totals(1, 3, 0, weights, rewards)) == by_hand
+        rows = list(zip(shown, chance, rewards, strict=True))
+        by_hand = sum(r / p for s, p, r in rows if s)
+        assert value("ht", 0.0)(totals(1, arm(rows))) == pytest.approx(by_hand)

@@ -1,0 +1,129 @@
+"""Confidence sequences: intervals that hold at every look, so that a result may be watched as it grows.
+
+The estimand is the running mean of what each observation was worth given the past, which may change from one to the
+next. Let x_t be an observation, e_t what was expected of it beforehand, and -c_t the least that x_t - e_t can be. Then
+
+    exp(s sum(x - mean) - sum psi(s, c) (x - e)^2),    psi(s, c) = (-log(1 - c s) - c s) / c^2,
+
+is a supermartingale for every rate s < 1/c (Fan, Grama & Liu 2015; Howard, Ramdas, McAuliffe & Sekhon 2021, Theorem 4;
+for weighted rewards Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro 2022). So is a mixture over rates, and by
+Ville's inequality it exceeds 1/alpha at any time with probability alpha at most; all means for which it does not are
+kept. Each end has half of alpha. c_t may differ from one observation to the next, as long as it was known before it:
+it comes from the range of the rewards and the probability of what was drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.errors import InputError
+
+__all__ = ["RATES", "Bounds", "log_mixture", "rate_penalty", "recalls_of_sequence", "sequence"]
+
+Floats = NDArray[np.float64]
+
+RATES: Floats = np.array([0.0075, 0.015, 0.03, 0.045, 0.065, 0.09, 0.125, 0.175, 0.3])
+"""In units of 1 / the range of rewards; the best rate is the difference over the variance of an observation."""
+
+_WEIGHTS: Floats = np.array([0.04, 0.06, 0.1, 0.15, 0.2, 0.18, 0.14, 0.08, 0.05])
+
+
+_POWER = 0.8416
+"""The quantile of the normal distribution below which .8 of it lies."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The running mean and what it may be, after each observation: f64[n] each."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def sequence(
+    least: Floats,
+    most: Floats | None = None,
+    *,
+    floor: Floats,
+    ceiling: Floats,
+    sizes: Floats | None = None,
+    unit: float = 1.0,
+    level: float = 0.95,
+) -> Bounds:
+    """The sequence of f64[n] observations, each of which could lie between ``floor`` and ``ceiling`` (f64[n]).
+
+    An observation may be the sum of a block of ``sizes`` (f64[n], 1 unless given) that belong together. Where an
+    observation is known within bounds only, they are ``least`` and ``most``: the lower end then holds for the one,
+    the upper end for the other. ``unit`` is the range of the rewards.
+
+    >>> ones = np.ones(400)
+    >>> found = sequence(ones, floor=0 * ones, ceiling=ones)
+    >>> found.mean[-1], bool(found.low[-1] > 0.9), bool(found.high[-1] >= 1)
+    (1.0, True, True)
+    """
+    most = least if most is None else most
+    if not (np.isfinite(least).all() and np.isfinite(most).all()):
+        raise InputError("A sequence is of finite numbers.")
+    if ((least < floor - 1e-9) | (most > ceiling + 1e-9)).any():
+        raise InputError("An observation lies outside of the bounds that were stated beforehand.")
+    alpha = (1 - level) / 2
+    sizes = np.ones(len(least)) if sizes is None else sizes
+    low = _lower(least, floor, sizes, unit, alpha)
+    high = -_lower(-most, -ceiling, sizes, unit, alpha)
+    count = np.cumsum(sizes)
+    return Bounds(np.cumsum((least + most) / 2) / count, low, high)
+
+
+def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: float) -> Floats:
+    """f64[n]: the lower end for the running mean."""
+    count = np.cumsum(sizes)
+    before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    # what was expected: the mean so far, drawn towards zero by one observation
+    expected = np.maximum(before / (count - sizes + 1) * sizes, floor)
+    # a scale of zero would be a promise that nothing is below what is expected
+    scale = np.maximum(expected - floor, 1e-6 * unit)
+    sums, rates = np.cumsum(values), RATES / unit
+    penalty = np.cumsum(rate_penalty(rates[:, None], scale) * (values - expected) ** 2, axis=1)
+    # a rate that is too great for one observation is out from then on
+    penalty[np.logical_or.accumulate(rates[:, None] * scale >= 1, axis=1)] = np.inf
+    low, high = np.minimum.accumulate(np.minimum(floor, values) / sizes), sums / count
+    for _ in range(50):
+        middle = (low + high) / 2
+        out = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)
+        low, high = np.where(out, middle, low), np.where(out, high, middle)
+    return low
+
+
+def rate_penalty(rate: Floats, scale: Floats) -> Floats:
+    """By how much squares count against a rate below 1 / scale."""
+    reach = np.minimum(rate * scale, 1 - 1e-12)
+    return np.asarray((-np.log1p(-reach) - reach) / scale**2)
+
+
+def log_mixture(excess: Floats, penalty: Floats, rates: Floats, weights: Floats = _WEIGHTS) -> Floats:
+    """f64[n]: the logarithm of the mixture, from excess sums f64[n] and penalties f64[rates, n]."""
+    exponent = rates[:, None] * excess - penalty + np.log(weights)[:, None]
+    top = exponent.max(axis=0)
+    return np.asarray(top + np.log(np.exp(exponent - top).sum(axis=0)))
+
+
+def recalls_of_sequence(gap: float, spread: float, scale: float, *, unit: float, level: float) -> int | None:
+    """After how many observations a sequence leaves zero with a power of .8; None where ten million would not do.
+
+    ``gap`` is the mean of an observation (above 0), ``spread`` its standard deviation, ``scale`` how far below what is
+    expected it can be.
+    """
+    if not gap > 0:
+        return None
+    rates = RATES / unit
+    weights = np.where(rates * (scale + gap) < 1, _WEIGHTS, 0.0)
+    counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
+    penalty = rate_penalty(rates[:, None], np.full(1, scale + gap)) * counts * spread**2
+    excess = counts * gap - _POWER * spread * np.sqrt(counts)
+    with np.errstate(divide="ignore"):
+        enough = np.flatnonzero(log_mixture(excess, penalty, rates, weights) >= -np.log((1 - level) / 2))
+    return int(counts[enough[0]]) if len(enough) else None

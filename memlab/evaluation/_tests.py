@@ -1,0 +1,129 @@
+"""Tests of what an estimate takes for granted: each gives a p-value, or NaN where there is nothing to test.
+
+- *balance*: with the right propensities, what was shown less what was expected is noise, whatever it is summed with
+  (the rank, the score, membership of a policy's head). Draws of different recalls are independent by design, so the
+  covariance is that of recalls, and Hotelling's statistic holds for few of them.
+- *independence*: what recalls earn, in order of time, does not resemble what the next one earns.
+- *silence*: rewards may be left out where they are missing at random; whether an item was answered must then not follow
+  what is known of it.
+- *position*: at the same score, an item shown further up must not earn more.
+- *redundancy*: where rewards add up, those of one recall move apart by chance, or together by its mood. If they move
+  against each other, one item makes another one worthless.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["balance_p", "independence_p", "position_p", "redundancy_p", "silence_p"]
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+_LEAST = 30
+"""Recalls, or items, below which nothing is tested."""
+_BINS = 20
+
+
+def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints) -> float:
+    """Of the logged propensities. ``features`` is f64[n, k] over the candidates that were left to chance."""
+    moved = (shown - propensity)[:, None] * features
+    groups = np.unique(recall, return_inverse=True)[1]
+    count = int(groups.max(initial=-1)) + 1
+    sums = np.zeros((count, features.shape[1]))
+    np.add.at(sums, groups, moved)
+    return _hotelling(sums)
+
+
+def independence_p(earned: Floats) -> float:
+    """Of recalls that earn independently of the one before; ``earned`` is f64[recalls] in order of time."""
+    count = len(earned)
+    centred = earned - earned.mean()
+    spread = float((centred**2).sum())
+    if count < _LEAST or spread == 0:
+        return np.nan
+    from scipy.special import ndtr
+
+    # one-sided: the first autocorrelation of independent values is normal around -1/n with variance 1/n
+    correlation = float((centred[1:] * centred[:-1]).sum()) / spread
+    return float(ndtr(-(correlation + 1 / count) * np.sqrt(count)))
+
+
+def silence_p(features: Floats, answered: Flags, recall: Ints) -> float:
+    """Of silence that does not follow the features, f64[n, k], over the items that were shown."""
+    if answered.all() or len(answered) < _LEAST:
+        return np.nan
+    sums = _by_recall((answered - answered.mean())[:, None] * _centred(features, answered), recall)
+    return _hotelling(sums)
+
+
+def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> float:
+    """Of rewards that do not follow the position (from 1), given the score, over the items with a reward."""
+    if len(reward) < _LEAST or np.ptp(position) == 0:
+        return np.nan
+    strata = _strata(score)
+    place = np.log(position.astype(np.float64))
+    place, residual = place - _means(place, strata), reward - _means(reward, strata)
+    return _hotelling(_by_recall((place * residual)[:, None], recall))
+
+
+def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
+    """Of rewards that do not move against each other within a recall, given the score; one-sided."""
+    if len(reward) < _LEAST:
+        return np.nan
+    residual = reward - _means(reward, _strata(score))
+    groups = np.unique(recall, return_inverse=True)[1]
+    total = np.bincount(groups, weights=residual)
+    pairs = (total**2 - np.bincount(groups, weights=residual**2)) / 2
+    if len(pairs) < _LEAST or not pairs.any():
+        return np.nan
+    from scipy.special import stdtr
+
+    error = pairs.std(ddof=1) / np.sqrt(len(pairs))
+    return float(stdtr(len(pairs) - 1, pairs.mean() / error)) if error > 0 else np.nan
+
+
+def _centred(features: Floats, answered: Flags) -> Floats:
+    return np.asarray(features - features.mean(axis=0))
+
+
+def _by_recall(values: Floats, recall: Ints) -> Floats:
+    groups = np.unique(recall, return_inverse=True)[1]
+    sums = np.zeros((int(groups.max(initial=-1)) + 1, values.shape[1]))
+    np.add.at(sums, groups, values)
+    return sums
+
+
+def _strata(score: Floats) -> Ints:
+    """The twentieth of all items in which each one's score lies."""
+    edges = np.quantile(score, np.linspace(0, 1, _BINS + 1)[1:-1])
+    return np.searchsorted(edges, score, side="right")
+
+
+def _means(values: Floats, strata: Ints) -> Floats:
+    counts = np.maximum(np.bincount(strata, minlength=_BINS), 1)
+    return np.asarray((np.bincount(strata, weights=values, minlength=_BINS) / counts)[strata])
+
+
+def _hotelling(sums: Floats) -> float:
+    """The p-value of a mean of zero, from independent rows f64[n, k]; columns that repeat others are left out."""
+    from scipy.special import fdtrc
+
+    count = len(sums)
+    if count < _LEAST:
+        return np.nan
+    covariance = np.atleast_2d(np.cov(sums, rowvar=False))
+    scale = np.sqrt(np.diag(covariance))
+    kept = scale > 1e-12
+    if not kept.any():
+        return np.nan
+    correlation = covariance[np.ix_(kept, kept)] / np.outer(scale[kept], scale[kept])
+    values, vectors = np.linalg.eigh(correlation)
+    firm = values > 1e-6
+    rank = int(firm.sum())
+    mean = (sums.mean(axis=0)[kept] / scale[kept]) @ vectors[:, firm]
+    squared = count * float((mean**2 / values[firm]).sum())
+    if count <= rank:
+        return np.nan
+    return float(fdtrc(rank, count - rank, squared * (count - rank) / (rank * (count - 1))))

@@ -1,0 +1,415 @@
+"""``memlab.verdict``: which is better, the live pack or its challenger, at any look.
+
+While a pack is challenged, what only one of the two would show is shown with a known probability, and the rewards of
+each recall give one unbiased observation of the difference: the rewards of what only the challenger would show, each
+over its probability, less those of what only the live pack would. A recall enters once, when its horizon has closed.
+The interval is a confidence sequence: one may look every day, and stop at any. Beside it stands the interval for a
+single look that was planned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.arguments import checked
+from memlab.display import table, text_table
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
+from memlab.evaluation._evaluate import HasSlates
+from memlab.evaluation._feedback import Horizon, Missing, horizon_micros
+from memlab.evaluation._gates import Gate, rounded
+from memlab.evaluation._inclusion import ARM, COLUMNS
+from memlab.evaluation._log import Log, read_log
+from memlab.evaluation._measure import Evidence, Head
+from memlab.evaluation._prepared import Settings, check_settings, check_silence
+from memlab.evaluation._sequence import recalls_of_sequence, sequence
+from memlab.printable import printable
+from memlab.slates import Slates
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Verdict", "Verdicts", "verdict"]
+
+Floats = NDArray[np.float64]
+_CERTAIN, _PROBES, _UNSUPPORTED = (COLUMNS.index(name) for name in ("certain", "probes", "unsupported"))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One challenger against the live pack, over the recalls while it was one.
+
+    ``difference``: the challenger's reward a recall less the live pack's, with the interval that holds at every look;
+    ``planned`` the same for one look. ``better`` is the name of the better pack, None while they are not told apart;
+    ``since`` the time of the recall by which it was. ``needed`` is how many recalls from the beginning would tell them
+    apart four times out of five if the difference is what it seems; None where no number would.
+    """
+
+    challenger: str
+    live: str
+    better: str | None
+    difference: Estimate
+    planned: Estimate | None
+    recalls: int
+    needed: int | None
+    unsupported: float
+    closed: tuple[Gate, ...]
+    since: Any
+    faster: str
+    track: pl.DataFrame = field(repr=False)
+    """A row a recall (or block): ``at``, ``recalls``, ``difference``, ``low``, ``high``."""
+
+    @property
+    def sentence(self) -> str:
+        """What a person can act on."""
+        gap = self.difference
+        span = f"[{gap.low:+.2f}, {gap.high:+.2f}]"
+        if self.closed:
+            return f"No verdict on {self.challenger}: {self.closed[0]}"
+        if self.better is not None:
+            worse = self.live if self.better == self.challenger else self.challenger
+            advice = f"Install {self.challenger}." if self.better == self.challenger else f"Keep {self.live}."
+            return (
+                f"{self.better} is better than {worse} by {abs(gap.value):.2f} rewards a recall {span}, "
+                f"after {self.recalls:,} recalls. {advice}"
+            )
+        told = f"{self.challenger} and {self.live} are not told apart after {self.recalls:,} recalls: {gap.value:+.2f}"
+        if self.needed is None:
+            return f"{told} {span}. {self.faster}"
+        more = max(self.needed - self.recalls, 1)
+        return f"{told} {span}. About {rounded(more)} more would do at this rate. {self.faster}".rstrip()
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """One verdict for each challenger, and the settings by which they were found."""
+
+    verdicts: tuple[Verdict, ...]
+    settings: Settings
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    @checked
+    def __getitem__(self, challenger: str) -> Verdict:
+        for one in self.verdicts:
+            if one.challenger == challenger:
+                return one
+        raise UnknownName("challenger", challenger, [one.challenger for one in self.verdicts])
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """A row a challenger: ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and
+        ``planned_high`` (one look), ``recalls``, ``needed``, ``unsupported``, ``better``, ``sentence``.
+        """
+        return pl.DataFrame(
+            [
+                {
+                    "challenger": one.challenger,
+                    "live": one.live,
+                    "difference": one.difference.value,
+                    "low": one.difference.low,
+                    "high": one.difference.high,
+                    "planned_low": None if one.planned is None else one.planned.low,
+                    "planned_high": None if one.planned is None else one.planned.high,
+                    "recalls": one.recalls,
+                    "needed": one.needed,
+                    "unsupported": one.unsupported,
+                    "better": one.better,
+                    "sentence": one.sentence,
+                }
+                for one in self.verdicts
+            ],
+            schema_overrides={"planned_low": pl.Float64, "planned_high": pl.Float64, "needed": pl.Int64},
+            infer_schema_length=None,
+        )
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        rows = []
+        for one in self.verdicts:
+            gap, once = one.difference, one.planned
+            rows.append(
+                [
+                    one.challenger,
+                    f"{gap.value:+.3f}",
+                    f"[{gap.low:+.3f}, {gap.high:+.3f}]",
+                    "" if once is None or math.isnan(once.low) else f"[{once.low:+.3f}, {once.high:+.3f}]",
+                    f"{one.recalls:,}",
+                    "-" if one.needed is None else rounded(one.needed),
+                    f"{one.unsupported:.0%}",
+                    one.better or "",
+                ]
+            )
+        live = self.verdicts[0].live
+        head = ["challenger", f"to {live}", "at every look", "one planned look", "recalls", "needed", "unsupported"]
+        return [*head, "better"], rows
+
+    def __repr__(self) -> str:
+        head, rows = self._cells()
+        lines = [one.sentence for one in self.verdicts]
+        return printable("\n".join([*lines, "", *text_table(head, rows, left=(0, 7)), *self.notes]))
+
+    def _repr_html_(self) -> str:
+        head, rows = self._cells()
+        return table(" ".join(one.sentence for one in self.verdicts), head, rows, notes=self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The frame and the notes, as JSON values; each closed gate with its reason."""
+        rows = self.frame.to_dicts()
+        for row, one in zip(rows, self.verdicts, strict=True):
+            row |= {"withheld": [str(gate) for gate in one.closed], "faster": one.faster}
+        return {"verdicts": rows, "notes": list(self.notes)}
+
+    def figure(self) -> Figure:
+        """The difference to the live pack as the recalls came in, with the interval that holds at every look."""
+        from memlab.drawing import drawn
+        from memlab.evaluation._figures import draw_sequences
+
+        return drawn(draw_sequences(self), width=7.6, height=3.2)
+
+
+@checked
+def verdict(
+    slates: Slates | HasSlates,
+    challenger: str | None = None,
+    *,
+    horizon: Horizon = None,
+    missing: Missing | None = None,
+    cluster: str | None = None,
+    level: float = 0.95,
+    reward_range: tuple[float, float] | None = None,
+) -> Verdicts:
+    """Which is better, the live pack or each of its challengers; valid at every look.
+
+    ``slates`` of a lab in which ``lab.challenge`` was called, or the lab. ``horizon`` and ``missing`` are those of
+    ``memlab.evaluate``; a recall whose horizon is open is not counted yet. ``cluster`` ("session", "day", a column of
+    the decisions): recalls that belong together enter as one block; each by itself unless given. With several
+    challengers, each has its share of the error, so that all verdicts hold together at ``level``.
+
+    A verdict is about one step: what these recalls would have earned. What becomes of a memory that lives under another
+    pack, ``memlab.trial`` tells. Raises InputError where nothing was challenged, UnknownName for a challenger.
+
+    >>> memlab.verdict(lab, horizon="1d", missing="zero")                                      # doctest: +SKIP
+    """
+    slates = slates if isinstance(slates, Slates) else slates.slates()
+    bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
+    settings = check_settings(horizon, missing, "snips", level, bounds, None, cluster)
+    log = read_log(
+        slates,
+        horizon=horizon_micros(horizon),
+        zero=missing == "zero",
+        reward_range=settings.reward_range,
+        cluster=cluster,
+    )
+    if missing is None:
+        check_silence(log)
+    if missing == "inverse":
+        raise InputError(
+            "A model of who answers is learned from the whole log, and a sequence may look at the past alone: say "
+            'missing="censor", "bounds" or "zero"; memlab.evaluate knows "inverse".'
+        )
+    duels = _duels(log, challenger)
+    schema, names = slates.candidates.collect_schema(), slates.features or ("score",)
+    share = 1 - (1 - level) / len(duels)
+    found = tuple(_judged(duel, settings, names, schema, share) for duel in duels)
+    notes = [*log.notes]
+    if log.open:
+        notes.append(f"{log.open:,} recalls whose horizon had not closed are left out.")
+    notes += [note for duel in duels for note in duel.notes]
+    notes.append("One step: what these recalls would have earned. memlab.trial lives on with each pack.")
+    return Verdicts(found, settings, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Duel:
+    """The recalls on which one challenger stood against the live pack, and the two heads on each."""
+
+    challenger: str
+    live: str
+    log: Log
+    own: Head
+    base: Head
+    draws: Floats
+    notes: tuple[str, ...]
+
+
+def _duels(log: Log, wanted: str | None) -> list[_Duel]:
+    if "challenge" not in log.decisions.columns or log.decisions["challenge"].null_count() == len(log):
+        raise InputError(
+            'Nothing was challenged: lab.challenge("companion", reason="...") lets a pack stand against it.'
+        )
+    logged: list[Any] = [text and msgspec.json.decode(text) for text in log.decisions["challenge"].to_list()]
+    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
+    last = {name: at for at, one in enumerate(logged) if one for name in one["heads"]}
+    if wanted is not None and wanted not in last:
+        raise UnknownName("challenger", wanted, last)
+    duels = []
+    for name, end in last.items():
+        if wanted not in (None, name):
+            continue
+        version = logged[end]["heads"][name]["hash"], hashes[end]
+        with_it = [at for at, one in enumerate(logged) if one and name in one["heads"]]
+        chosen = [at for at in with_it if (logged[at]["heads"][name]["hash"], hashes[at]) == version]
+        others = len(with_it) - len(chosen)
+        part = log.only(np.array(chosen, dtype=np.int64))
+        duels.append(
+            _Duel(
+                name,
+                log.decisions["pack"][end] if "pack" in log.decisions.columns else "live",
+                part,
+                _head(name, [logged[at]["heads"][name]["ids"] for at in chosen], part),
+                _head("live", [logged[at]["live"] for at in chosen], part),
+                np.array([float(logged[at]["draws"]) for at in chosen]),
+                (f"{others:,} recalls under other versions of {name} or of the live pack are left out.",)
+                if others
+                else (),
+            )
+        )
+    return duels
+
+
+def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
+    """The head that was logged: its rows among the candidates, and how many of it are none."""
+    given = pl.DataFrame(
+        {
+            "recall": np.repeat(np.arange(len(ids)), [len(one) for one in ids]),
+            "memory_id": pl.Series([memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype),
+        }
+    )
+    held = log.ids.select("memory_id").with_columns(recall=pl.Series(log.recall), row=pl.int_range(pl.len()))
+    row = given.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
+    outside = np.bincount(given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)).astype(np.float64)
+    return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
+
+
+def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float) -> Verdict:
+    log, (low, high) = duel.log, settings.reward_range
+    features = known_features(log, names, schema)
+    order = _order(log)
+    rate = _answer_rate(log, order) if settings.missing == "censor" else np.ones(len(log))
+    evidence = gather(log, settings, features, answered=rate[log.recall])
+    totals = evidence.contrast(duel.own, duel.base)
+    arms = totals[:, 1 : 1 + ARM], totals[:, 1 + ARM :]
+    least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
+    apart = evidence.apart(duel.own, duel.base)
+    heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
+    up, down = max(high, 0.0), min(low, 0.0)
+    ceiling, floor = heaviest[0] * up - heaviest[1] * down, heaviest[0] * down - heaviest[1] * up
+    columns, sizes = [values[order] for values in (least, most, floor, ceiling)], np.ones(len(log))
+    at = log.decisions["at"][order] if "at" in log.decisions.columns else None
+    if settings.cluster is not None:
+        last, parts = _blocks(log.cluster[order])
+        columns = [np.array([values[part].sum() for part in parts]) for values in columns]
+        sizes = np.array([float(len(part)) for part in parts])
+        at = None if at is None else at.gather(last)
+    unit = high - low
+    found = sequence(columns[0], columns[1], floor=columns[2], ceiling=columns[3], sizes=sizes, unit=unit, level=level)
+    measured = measure(evidence, duel.own, duel.base, Tests.of(log, settings, features))
+    ready = ("answered probes", "influence", "clusters", "independence")  # which a sequence does not rest on
+    closed = tuple(gate for gate in measured.gates if not gate.open and gate.name not in ready)
+    better, since = None, None
+    if not closed and (found.low[-1] > 0 or found.high[-1] < 0):
+        better = duel.challenger if found.low[-1] > 0 else duel.live
+        before = np.flatnonzero(~(found.low > 0 if found.low[-1] > 0 else found.high < 0))
+        since = None if at is None else at[int(before[-1]) + 1 if len(before) else 0]
+    needed = _needed([values / sizes for values in columns], unit, level)
+    track = pl.DataFrame(
+        {
+            **({} if at is None else {"at": at}),
+            "recalls": np.cumsum(sizes).astype(np.int64),
+            "difference": found.mean,
+            "low": found.low,
+            "high": found.high,
+        }
+    )
+    return Verdict(
+        challenger=duel.challenger,
+        live=duel.live,
+        better=better,
+        difference=Estimate(float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan),
+        planned=compare(evidence, duel.own, duel.base).difference,
+        recalls=len(log),
+        needed=needed,
+        unsupported=measured.unsupported,
+        closed=closed,
+        since=since,
+        faster="" if better else _faster(needed, measured.unsupported, duel),
+        track=track,
+    )
+
+
+def _faster(needed: int | None, unsupported: float, duel: _Duel) -> str:
+    if needed is None and unsupported > 0.02:
+        return (
+            f"{unsupported:.0%} of what {duel.challenger} would show may not be shown under {duel.live}: only a trial "
+            "(memlab.trial) or installing it for a while tells."
+        )
+    if needed is None:
+        return "The difference, if there is one, is too small to be told in reasonable time."
+    draws = float(duel.draws.max(initial=0.0))
+    return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster." if draws <= 2 else ""
+
+
+def _needed(columns: Sequence[Floats], unit: float, level: float) -> int | None:
+    """How many recalls like these would bring a sequence to a verdict; what lies between the bounds does not shrink."""
+    least, most, floor, ceiling = columns
+    if len(least) < 2 or np.sign(least.mean()) != np.sign(most.mean()):
+        return None
+    values, scale = (least, -floor.mean()) if least.mean() > 0 else (-most, ceiling.mean())
+    spread = float(values.std(ddof=1))
+    return recalls_of_sequence(float(values.mean()), spread, float(scale), unit=unit, level=level)
+
+
+def _sum(arm: Floats, fill: float) -> Floats:
+    _, _, certain_reward, _, _, reward, silent, unsupported = arm.T
+    return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
+
+
+def _heaviest(arm: Floats, rows: NDArray[np.int64], duel: _Duel, evidence: Evidence, rate: Floats) -> Floats:
+    """The most that the weights of an arm can add up to, f64[recalls]: known before anything is drawn."""
+    log = duel.log
+    weight = np.zeros(len(log))
+    probes = rows[evidence.probe[rows]]
+    np.maximum.at(weight, log.recall[probes], 1.0 / log.propensity[probes])
+    drawn = np.minimum(arm[:, _PROBES], duel.draws)
+    return np.asarray((arm[:, _CERTAIN] + drawn * weight) / rate + arm[:, _UNSUPPORTED])
+
+
+def _answer_rate(log: Log, order: NDArray[np.int64]) -> Floats:
+    """f64[recalls]: the share of items answered in earlier recalls, by which a censored reward is scaled up."""
+    shown, answered = (
+        np.bincount(log.recall, weights=flags, minlength=len(log)) for flags in (log.shown, log.answered)
+    )
+    if (shown == answered).all():
+        return np.ones(len(log))
+    rate = np.empty(len(log))
+    before = np.cumsum(np.stack([answered[order], shown[order]]), axis=1) - np.stack([answered[order], shown[order]])
+    rate[order] = np.clip((before[0] + 5.0) / (before[1] + 10.0), 0.05, 1.0)
+    return rate
+
+
+def _order(log: Log) -> NDArray[np.int64]:
+    if "at" not in log.decisions.columns or log.decisions["at"].null_count():
+        return np.arange(len(log))
+    return np.argsort(log.decisions["at"].to_physical().to_numpy(), kind="stable").astype(np.int64)
+
+
+def _blocks(cluster: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """The last place of each cluster, and its places, in the order in which clusters end."""
+    last = {int(code): place for place, code in enumerate(cluster)}
+    ends = np.array(sorted(last.values()), dtype=np.int64)
+    return ends, [np.flatnonzero(cluster == cluster[end]) for end in ends]

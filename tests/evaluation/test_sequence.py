@@ -1,0 +1,127 @@
+"""Confidence sequences: against an independent package, against the truth at every look, and at their edges."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from memlab.errors import InputError
+from memlab.evaluation._sequence import log_mixture, rate_penalty, sequence
+
+# of confseq 0.0.11: gamma_exponential_log_mixture(s, v, v_opt, c, alpha_opt=.025)
+CONFSEQ = [
+    (30.0, 100.0, 100.0, 1.0, 2.9194549117728457),
+    (12.0, 40.0, 250.0, 2.5, 0.8619646394830944),
+    (80.0, 900.0, 400.0, 5.0, 1.6509011004145293),
+    (3.0, 1.0, 50.0, 0.5, 0.9655250513068268),
+]
+
+
+@pytest.mark.parametrize(("excess", "variance", "tuned", "scale", "expected"), CONFSEQ)
+def test_a_fine_mixture_is_confseqs_gamma_exponential_one(excess, variance, tuned, scale, expected):
+    odds = np.log(1 / 0.05)  # one side
+    shape = tuned / (2 * odds + np.log1p(2 * odds)) / scale**2
+    edges = np.linspace(0, 1, 200_001)  # of 1 - scale * rate, which is gamma distributed below 1
+    weights = np.diff(special.gammainc(shape, shape * edges)) / special.gammainc(shape, shape)
+    rates = (1 - (edges[1:] + edges[:-1]) / 2) / scale
+    penalty = rate_penalty(rates[:, None], np.array([scale])) * variance
+    with np.errstate(divide="ignore"):
+        found = log_mixture(np.array([excess]), penalty, rates, weights)
+    assert found[0] == pytest.approx(expected, abs=2e-4)
+
+
+def observed(dice, recalls, items, chance_own, chance_base):
+    """One of ``items`` own items is shown, and counts for all; of the base's items all are."""
+    own = items * (dice.random(recalls) < chance_own)
+    return own - (dice.random((recalls, items)) < chance_base).sum(axis=1).astype(float)
+
+
+def test_the_truth_is_left_by_fewer_than_promised_though_looked_for_at_every_recall():
+    dice, out = np.random.default_rng(1), 0
+    for _ in range(200):
+        values = observed(dice, 300, 4, 0.1, 0.1)
+        found = sequence(values, floor=np.full(300, -4.0), ceiling=np.full(300, 4.0), level=0.8)
+        out += bool(((found.low > 0) | (found.high < 0)).any())
+    assert out / 200 < 0.2
+
+
+@pytest.mark.slow
+def test_the_running_mean_of_changing_means_is_held_at_every_look():
+    dice, out = np.random.default_rng(2), 0
+    chances = np.where(np.arange(400) < 150, 0.05, 0.4)
+    truth = np.cumsum(5 * chances - 1) / np.arange(1, 401)
+    for _ in range(1000):
+        values = 5 * (dice.random(400) < chances) - 1.0
+        found = sequence(values, floor=np.full(400, -1.0), ceiling=np.full(400, 4.0), level=0.9)
+        out += bool(((found.low > truth) | (found.high < truth)).any())
+    assert out / 1000 < 0.1
+
+
+def test_a_difference_is_found_within_little_more_than_twice_the_recalls_of_one_look():
+    dice, first = np.random.default_rng(3), []
+    for _ in range(40):
+        values = observed(dice, 1200, 5, 0.1, 0.05)
+        found = sequence(values, floor=np.full(1200, -5.0), ceiling=np.full(1200, 5.0))
+        apart = np.flatnonzero(found.low > 0)
+        first.append(apart[0] if len(apart) else np.inf)
+    assert np.quantile(first, 0.8) < 2.6 * 312  # 312 recalls give one look a power of .8
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
+def test_the_mean_lies_within_its_ends_and_the_ends_within_what_is_possible(values):
+    values = np.array(values)
+    found = sequence(values, floor=np.full(len(values), -1.0), ceiling=np.full(len(values), 1.0))
+    assert (found.low <= found.mean + 1e-9).all()
+    assert (found.mean <= found.high + 1e-9).all()
+    assert (found.low >= -1 - 1e-9).all()
+    assert (found.high <= 1 + 1e-9).all()
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
+def test_what_is_turned_round_has_its_ends_turned_round(values):
+    values, ones = np.array(values), np.ones(len(values))
+    here, there = (sequence(sign * values, floor=-ones, ceiling=ones) for sign in (1, -1))
+    assert here.low == pytest.approx(-there.high, abs=1e-9)
+
+
+def test_an_observation_is_judged_by_what_was_known_before_it():
+    """The ends after t observations do not change when more come."""
+    dice = np.random.default_rng(4)
+    values, ones = dice.uniform(-1, 1, size=80), np.ones(80)
+    all_of_it = sequence(values, floor=-ones, ceiling=ones)
+    part = sequence(values[:50], floor=-ones[:50], ceiling=ones[:50])
+    assert part.low == pytest.approx(all_of_it.low[:50], abs=1e-9)
+    assert part.high == pytest.approx(all_of_it.high[:50], abs=1e-9)
+
+
+def test_a_range_of_another_unit_is_the_same_sequence():
+    dice = np.random.default_rng(5)
+    values, ones = dice.uniform(-1, 1, size=80), np.ones(80)
+    one, ten = (sequence(k * values, floor=-k * ones, ceiling=k * ones, unit=k) for k in (1.0, 10.0))
+    assert ten.low == pytest.approx(10 * one.low, rel=1e-6)
+
+
+def test_blocks_of_one_are_recalls():
+    dice = np.random.default_rng(6)
+    values, ones = dice.uniform(-1, 1, size=80), np.ones(80)
+    assert sequence(values, floor=-ones, ceiling=ones, sizes=ones).low == pytest.approx(
+        sequence(values, floor=-ones, ceiling=ones).low
+    )
+
+
+def test_bounds_widen_either_end():
+    dice = np.random.default_rng(7)
+    values, ones = dice.uniform(-1, 1, size=200), np.ones(200)
+    sharp = sequence(values, floor=-2 * ones, ceiling=2 * ones)
+    wide = sequence(values - 0.5, values + 0.5, floor=-2 * ones, ceiling=2 * ones)
+    assert (wide.low <= sharp.low + 1e-9).all()
+    assert (wide.high >= sharp.high - 1e-9).all()
+
+
+def test_what_was_not_foreseen_is_refused():
+    ones = np.ones(3)
+    with pytest.raises(InputError, match="outside of the bounds"):
+        sequence(2 * ones, floor=0 * ones, ceiling=ones)
+    with pytest.raises(InputError, match="finite"):
+        sequence(np.nan * ones, floor=0 * ones, ceiling=ones)
