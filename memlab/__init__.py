@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
     from memlab.evaluation import evaluate as evaluate
+    from memlab.evaluation import plan as plan
     from memlab.evaluation import tune as tune
+    from memlab.evaluation import verdict as verdict
     from memlab.history import compare as compare
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
@@ -81,12 +83,14 @@ _WHERE = {
     "load_ipython_extension": "notebook",
     "load_pack": "policies",
     "open": ("lab", "open_lab"),
+    "plan": "evaluation",
     "packs": ("policies", "pack_names"),
     "replay": "history",
     "restore": "subjects.backups.restoring",
     "system_clock": "clock",
     "tune": "evaluation",
     "unload_ipython_extension": "notebook",
+    "verdict": "evaluation",
 }
 
 __all__ = [

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import polars as pl
 
@@ -18,7 +19,7 @@ from memlab.clock import Clock, When, system_clock
 from memlab.display import clip, table
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
-from memlab.policies import DEFAULT_PACK, Pack, load_pack
+from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.slates import Slates
@@ -57,6 +58,9 @@ from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
 from memlab.verifiers import Verifier
+
+if TYPE_CHECKING:
+    from memlab.evaluation import Verdicts
 
 __all__ = ["Lab", "load_lab", "open_lab"]
 
@@ -737,6 +741,49 @@ class Lab:
     def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
         return self.policies.use(pack, reason=reason)
+
+    @checked
+    def challenge(
+        self,
+        pack: str | Path | Pack,
+        *,
+        design: ChallengeDesign = "extra",
+        extra: Annotated[int, Within(1, 20)] = 1,
+        rate: Annotated[float, Within(0.01, 1)] = 1.0,
+        reason: str = "",
+    ) -> Challenge:
+        """Compare a pack with the live one from the next recall on; see ``lab.policies.challenge``.
+
+        >>> lab.challenge("companion", reason="is fresh better?")                              # doctest: +SKIP
+        """
+        return self.policies.challenge(pack, design=design, extra=extra, rate=rate, reason=reason)
+
+    @checked
+    def verdict(
+        self,
+        challenger: str | None = None,
+        *,
+        horizon: str | timedelta | None = None,
+        missing: Literal["censor", "inverse", "bounds", "zero"] | None = None,
+        cluster: str | None = None,
+        level: float = 0.95,
+        reward_range: tuple[float, float] | None = None,
+    ) -> Verdicts:
+        """Whether each challenger is better than the live pack, valid at every look; see ``memlab.verdict``.
+
+        >>> lab.verdict(horizon="1d", missing="zero")                                          # doctest: +SKIP
+        """
+        from memlab.evaluation import verdict
+
+        return verdict(
+            self.slates(),
+            challenger,
+            horizon=horizon,
+            missing=missing,
+            cluster=cluster,
+            level=level,
+            reward_range=reward_range,
+        )
 
     @property
     def path(self) -> Path | None:

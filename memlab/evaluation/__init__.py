@@ -13,9 +13,11 @@ from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._findings import PolicyValue
 from memlab.evaluation._gates import GATES, Gate
 from memlab.evaluation._metrics import METRICS, Judged, judge, measure
+from memlab.evaluation._plan import Plan, plan
 from memlab.evaluation._rankers import PolicySpec
 from memlab.evaluation._targets import RecallsAgain, Refused
 from memlab.evaluation._tune import Tuning, tune
+from memlab.evaluation._verdict import Verdict, Verdicts, verdict
 
 __all__ = [
     "BASELINES",
@@ -27,14 +29,19 @@ __all__ = [
     "Evaluation",
     "Gate",
     "Judged",
+    "Plan",
     "PolicySpec",
     "PolicyValue",
     "RecallsAgain",
     "Refused",
     "Tuning",
+    "Verdict",
+    "Verdicts",
     "cluster_interval",
     "evaluate",
     "judge",
     "measure",
+    "plan",
     "tune",
+    "verdict",
 ]

@@ -84,7 +84,7 @@ class Plan:
     @property
     def _legend(self) -> str:
         return (
-            f"To {self.baseline}; by a model of {self.recalls:,} recalls. Recalls for a verdict four times out of five; "
+            f"To {self.baseline}, by a model of {self.recalls:,} recalls: recalls for a verdict four times of five; "
             f"half-width of an interval after {_LOOK}."
         )
 
