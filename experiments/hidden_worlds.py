@@ -19,7 +19,7 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from multiprocessing import Pool
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -320,7 +320,7 @@ def main() -> None:
     print(f"{'world':<38}{'truth':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}")
     bad = 0
     began = time.monotonic()
-    with Pool(given.processes) as pool:
+    with get_context("spawn").Pool(given.processes) as pool:
         for world in WORLDS:
             if wanted and not any(part in world.name for part in wanted):
                 continue

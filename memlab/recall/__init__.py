@@ -1,5 +1,6 @@
 """Recall: from a question to a slate of scored candidates, and to hits."""
 
+from memlab.recall._challenge import draw_challenge, inclusion
 from memlab.recall._dates import named_dates
 from memlab.recall._diversity import diversifies
 from memlab.recall._features import Moment, columns
@@ -25,6 +26,8 @@ __all__ = [
     "WordOrWords",
     "columns",
     "diversifies",
+    "draw_challenge",
+    "inclusion",
     "named_dates",
     "occurs",
     "recalled",

@@ -1,0 +1,165 @@
+"""After how many recalls does a challenge name the better pack? Real questions, a hidden user, one command.
+
+    python experiments/challenges.py locomo-dev5.json                    # 500 runs a pair
+    python experiments/challenges.py locomo-dev5.json --runs 50
+
+The live pack is the default one; what it and each challenger would show for every question is asked of labs that hold
+the conversations. A run draws questions, shows by the engine's own design, and lets a user judge each item shown: a
+success with probability .9 if it is evidence, .45 beside it, .12 in its session, .02 elsewhere. ``memlab.verdict`` is
+asked for the table of one planned look and for every look. *tie*: the same heads, and a user to whom all is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import memlab
+from memlab.ingest import conversation, read_locomo
+from memlab.policies import Challenge
+from memlab.recall import draw_challenge
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+PACKS = {
+    "words": "(pack words :inherits memlab) (defpolicy recall-score [lexical] lexical)",
+    "near": "(pack near :inherits memlab) (defpolicy recall-score [similarity] similarity)",
+    "both": "(pack both :inherits memlab) (defpolicy recall-score [lexical closeness] (+ (min-max lexical) closeness))",
+    "companion": "companion",
+    "associative": "associative",
+}
+LOOKS = (100, 260, 450, 550, 1000)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question: what the live pack and each challenger would show, and how likely each is a success."""
+
+    live: tuple[int, ...]
+    heads: dict[str, tuple[int, ...]]
+    worth: dict[int, float]
+
+
+def ask(path: Path) -> list[Asked]:
+    found = []
+    for benchmark in read_locomo(path):
+        with memlab.open(pack="memlab") as lab:
+            conversation(lab, benchmark.conversation, project="p")
+            rows = lab.memories.select("ref", "id", "session")
+            ids, sessions = (
+                dict(zip(rows["ref"], rows["id"], strict=True)),
+                dict(zip(rows["id"], rows["session"], strict=True)),
+            )
+            for source in PACKS.values():
+                lab.challenge(source)
+            for question in benchmark.questions:
+                if question.category == 5 or not question.evidence:
+                    continue
+                slate = lab.recall(question.text, project="p", limit=10, at=benchmark.conversation.end).slate
+                assert slate.challenge is not None
+                gold = {ids[ref] for ref in question.evidence}
+                worth = {}
+                heads = dict(zip(PACKS, (tuple(one["ids"]) for one in slate.challenge["heads"].values()), strict=True))
+                for item in {item for head in (*heads.values(), slate.challenge["live"]) for item in head}:
+                    beside = bool({item - 1, item + 1} & gold)
+                    near = sessions[item] in {sessions[one] for one in gold}
+                    worth[item] = 0.9 if item in gold else 0.45 if beside else 0.12 if near else 0.02
+                found.append(Asked(tuple(slate.challenge["live"]), heads, worth))
+    return found
+
+
+def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str) -> memlab.Slates:
+    """A log of ``count`` questions under a challenge."""
+    dice = np.random.default_rng((5, seed))
+    pack = memlab.load_pack("companion")
+    challenge = Challenge(pack, design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
+    decisions, candidates, exposures, feedback = [], [], [], []
+    for number, place in enumerate(dice.integers(len(asked), size=count).tolist()):
+        one = asked[place]
+        items = sorted({*one.live, *one.heads[name]})
+        at = {item: index for index, item in enumerate(items)}
+
+        def positions(head: Sequence[int], at: dict[int, int] = at) -> NDArray[np.int64]:
+            return np.array([at[item] for item in head], dtype=np.int64)
+
+        shown, _, propensity, draws = draw_challenge(
+            positions(one.live), [positions(one.heads[name])], len(items), [challenge], dice
+        )
+        logged = {"draws": draws, "live": one.live, "heads": {name: {"hash": "h", "ids": one.heads[name]}}}
+        when = _START + timedelta(minutes=number)
+        decisions.append((number, when, len(one.live), "challenge", "memlab", "a", json.dumps(logged)))
+        order = {item: rank for rank, item in enumerate((*one.live, *(i for i in items if i not in one.live)), 1)}
+        candidates += [(number, item, float(propensity[at[item]]), order[item]) for item in items]
+        for position, index in enumerate(shown.tolist(), 1):
+            item = items[index]
+            exposures.append((number, item, position, float(propensity[index])))
+            reward = float(dice.random() < (0.1 if tie else one.worth[item]))
+            feedback.append((number, item, reward, when))
+    names = ["decision", "at", "limit", "sampler", "pack", "pack_hash", "challenge"]
+    return memlab.Slates(
+        pl.DataFrame(decisions, schema=names, orient="row").lazy(),
+        pl.DataFrame(candidates, schema=["decision", "memory_id", "propensity", "rank"], orient="row").lazy(),
+        pl.DataFrame(exposures, schema=["decision", "memory_id", "position", "propensity"], orient="row").lazy(),
+        pl.DataFrame(feedback, schema=["decision", "memory_id", "reward", "at"], orient="row").lazy(),
+    )
+
+
+_ASKED: list[Asked] = []
+
+
+def run(task: tuple[str, int, bool, str, float]) -> tuple[dict[int, int], dict[int, int], bool]:
+    """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
+    name, seed, tie, design, truth = task
+    log = slates(_ASKED, name, max(LOOKS), seed, tie, design)
+    found = memlab.verdict(log, name)[name]
+    low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
+    signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
+    every = {look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0 for look in LOOKS}
+    once = {}
+    for look in (260, 450):
+        part = memlab.verdict(log.filter(pl.col("decision") < look), name)[name].planned
+        once[look] = 1 if part.low > 0 else -1 if part.high < 0 else 0
+    wrong = bool((signs == (-1 if truth > 0 else 1)).any()) if not tie else bool(signs.any())
+    return every, once, wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--design", default="extra", choices=("extra", "lot"))
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    began = time.monotonic()
+    _ASKED[:] = ask(given.path)
+    heads = "".join(f"{f'<={look}':>8}" for look in LOOKS)
+    print(f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict")
+    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}")
+    # Polars' threads do not live through a fork
+    with get_context("spawn").Pool(given.processes, _ASKED.extend, (list(_ASKED),)) as pool:
+        for name in (*PACKS, "words, a tie"):
+            tie, pack = name.endswith("a tie"), name.partition(",")[0]
+            gaps = [sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live) for one in _ASKED]
+            truth = 0.0 if tie else float(np.mean(gaps))
+            differ = np.mean([len(set(one.heads[pack]) - set(one.live)) for one in _ASKED])
+            found = pool.map(run, [(pack, seed, tie, given.design, truth) for seed in range(given.runs)], chunksize=4)
+            sign = 1 if truth > 0 else -1
+            once = "".join(f"{np.mean([one[1][look] == sign for one in found]):>10.2f}" for look in (260, 450))
+            every = "".join(f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in LOOKS)
+            wrong = sum(one[2] for one in found)
+            print(f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}", flush=True)
+    print(f"{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
