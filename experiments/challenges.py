@@ -117,6 +117,11 @@ def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, 
 _ASKED: list[Asked] = []
 
 
+def keep(asked: list[Asked]) -> None:
+    """Give a worker the questions."""
+    _ASKED[:] = asked
+
+
 def run(task: tuple[str, int, bool, str, float]) -> tuple[dict[int, int], dict[int, int], bool]:
     """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
     name, seed, tie, design, truth = task
@@ -146,7 +151,7 @@ def main() -> None:
     print(f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict")
     print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}")
     # Polars' threads do not live through a fork
-    with get_context("spawn").Pool(given.processes, _ASKED.extend, (list(_ASKED),)) as pool:
+    with get_context("spawn").Pool(given.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
             gaps = [sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live) for one in _ASKED]

@@ -86,7 +86,7 @@ class Tests:
             silence = silence_p(seen, answered[shown], log.recall[shown])
         given = answered & (log.position > 0)
         position = redundancy = math.nan
-        if given.any():
+        if given.any() and np.ptp(score):  # without scores, what stands first cannot be told from what is best
             at = score[given], log.reward[given], log.recall[given]
             position = position_p(at[0], log.position[given], at[1], at[2])
             redundancy = redundancy_p(*at)
