@@ -88,7 +88,7 @@ def narrow(
         ROW, *(pl.col(name).alias(column) for column, name in roles["candidates"].items()), *chosen, *scores
     )
     exposures = _exposures(wide, roles["exposures"], labels)
-    if limit is None and exposures.height:
+    if limit is None and propensity is not None and wide.select((pl.col(propensity) < 1).any()).item():
         notes.append("No limit is given: a head is all that its recall showed, probes included.")
     feedback = _feedback(wide, roles["feedback"], exposures, labels, notes)
     return (

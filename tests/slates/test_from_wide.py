@@ -121,10 +121,11 @@ class TestPropensity:
         assert slates.exposures.collect()["propensity"].to_list() == [None] * 4
         assert "no propensities" in slates.notes[-1]
 
-    def test_unless_every_candidate_was_shown(self):
+    def test_even_if_every_candidate_was_shown(self):
+        """A table of impressions says what was shown, and not how likely that was."""
         found = frames(Slates.from_wide(log().drop("p", "rank"), decision="query_id", item="memory_id"))
-        assert found["decisions"]["sampler"].to_list() == ["deterministic"] * 2
-        assert found["exposures"]["propensity"].to_list() == [1.0] * 6
+        assert found["decisions"]["sampler"].to_list() == ["unknown"] * 2
+        assert found["exposures"]["propensity"].to_list() == [None] * 6
 
     def test_of_what_was_shown_only(self):
         slates = read(log(p=[1, 0.2, None, 0.5, None, 1]))
@@ -157,13 +158,26 @@ class TestReward:
     def test_null_is_no_feedback_and_nothing_is_known_of_what_was_not_shown(self):
         slates = read(log(clicked=[1.0, None, 0, None, None, 0.5]))
         assert slates.feedback.collect()["reward"].to_list() == [1.0, 0.5]
-        assert slates.notes == ("1 rows that were not shown have clicked 0: no feedback, and left out.",)
+        assert slates.notes[-1] == "1 rows that were not shown have clicked 0: no feedback, and left out."
+
+    def test_nan_is_no_feedback_either(self):
+        assert read(log(clicked=[1.0, math.nan, None, None, None, 0.5])).feedback.collect()["reward"].to_list() == [
+            1.0,
+            0.5,
+        ]
+
+    def test_a_head_without_a_limit_is_said_to_hold_the_probes(self):
+        assert "probes included" in read().notes[0]
+        assert not any("probes included" in note for note in read(limit=2).notes)
+
+    def test_feedback_may_have_a_time_of_its_own(self):
+        told = log().with_columns(when=pl.datetime(2026, 3, 2))
+        assert read(told, feedback_at="when", features=[]).feedback.collect()["at"].null_count() == 0
 
     @pytest.mark.parametrize(
         ("clicked", "why"),
         [
             ([1, 0, 1, 0, 0, 1], r"frame, row 2 \(query_id 'a', memory_id 9\): it has feedback, and was never shown"),
-            ([1, math.nan, 0, 0, 0, 1], r"frame, row 1 .*clicked is NaN; where there was no feedback"),
             ([1, math.inf, 0, 0, 0, 1], r"frame, row 1 .*clicked is infinite"),
             ([1, 0, 0, 0, 0, 2], r"frame, row 5 .*clicked is 2, outside the range 0\.\.1"),
         ],
@@ -186,9 +200,9 @@ class TestColumns:
         with pytest.raises(InputError, match=r"Did you mean \['mine'\]"):
             read(scores="mine")
 
-    def test_scores_are_whole(self):
-        with pytest.raises(DatasetError, match=r"frame, row 4 .*mine is NaN"):
-            read(log(mine=[1, 2, 3, 4, math.nan, 6.0]))
+    def test_what_a_policy_gives_no_score_it_never_shows(self):
+        scores = read(log(mine=[1, 2, 3, 4, math.nan, 6.0])).candidates.collect()["mine"].to_list()
+        assert scores == [1, 2, 3, 4, None, 6]
 
     def test_features_are_the_numbers_that_are_left_or_those_that_are_listed(self):
         assert read(scores=()).features == ("mine", "theirs", "age")
