@@ -1,15 +1,17 @@
 """Confidence sequences: intervals that hold at every look, so that a result may be watched as it grows.
 
 The estimand is the running mean of what each observation was worth given the past, which may change from one to the
-next. Let x_t be an observation, e_t what was expected of it beforehand, and -c_t the least that x_t - e_t can be. Then
+next. Let x_t be an observation, m_t its mean given the past, e_t what was expected of it beforehand, and s a rate with
+1 + s (x_t - e_t) >= 0 whatever x_t turns out to be. Then
 
-    exp(s sum(x - mean) - sum psi(s, c) (x - e)^2),    psi(s, c) = (-log(1 - c s) - c s) / c^2,
+    exp(s sum(e - m)) prod(1 + s (x - e))
 
-is a supermartingale for every rate s < 1/c (Fan, Grama & Liu 2015; Howard, Ramdas, McAuliffe & Sekhon 2021, Theorem 4;
-for weighted rewards Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro 2022). So is a mixture over rates, and by
-Ville's inequality it exceeds 1/alpha at any time with probability alpha at most; all means for which it does not are
-kept. Each end has half of alpha. c_t may differ from one observation to the next, as long as it was known before it:
-it comes from the range of the rewards and the probability of what was drawn.
+is a supermartingale, for 1 + y <= exp(y) (Mineiro 2022). It is never below the empirical Bernstein process of Howard,
+Ramdas, McAuliffe & Sekhon (2021, Theorem 4) and of Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro (2022), which
+puts exp(s (x - e) - psi(s) (x - e)^2) in place of the factor. So is a mixture over rates, and by Ville's inequality it
+exceeds 1/alpha at any time with probability alpha at most; all means for which it does not are kept. Each end has half
+of alpha. How far an observation may fall below what is expected must be known before it: it comes from the range of the
+rewards and the probability of what was drawn.
 """
 
 from __future__ import annotations
@@ -21,14 +23,23 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 
-__all__ = ["RATES", "Bounds", "log_mixture", "rate_penalty", "recalls_of_sequence", "sequence"]
+__all__ = [
+    "RATES",
+    "WEIGHTS",
+    "Bounds",
+    "log_mixture",
+    "rate_penalty",
+    "recalls_of_sequence",
+    "recalls_to_end",
+    "sequence",
+]
 
 Floats = NDArray[np.float64]
 
-RATES: Floats = np.array([0.0075, 0.015, 0.03, 0.045, 0.065, 0.09, 0.125, 0.175, 0.3])
+RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
 """In units of 1 / the range of rewards; the best rate is the difference over the variance of an observation."""
 
-_WEIGHTS: Floats = np.array([0.04, 0.06, 0.1, 0.15, 0.2, 0.18, 0.14, 0.08, 0.05])
+WEIGHTS: Floats = np.array([0.02, 0.05, 0.1, 0.15, 0.24, 0.2, 0.15, 0.05, 0.04])
 
 
 _POWER = 0.8416
@@ -87,7 +98,8 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
     # a scale of zero would be a promise that nothing is below what is expected
     scale = np.maximum(expected - floor, 1e-6 * unit)
     sums, rates = np.cumsum(values), RATES / unit
-    penalty = np.cumsum(rate_penalty(rates[:, None], scale) * (values - expected) ** 2, axis=1)
+    step = rates[:, None] * (values - expected)
+    penalty = np.cumsum(step - np.log1p(np.maximum(step, -1 + 1e-12)), axis=1)
     # a rate that is too great for one observation is out from then on
     penalty[np.logical_or.accumulate(rates[:, None] * scale >= 1, axis=1)] = np.inf
     low, high = np.minimum.accumulate(np.minimum(floor, values) / sizes), sums / count
@@ -99,12 +111,15 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
 
 
 def rate_penalty(rate: Floats, scale: Floats) -> Floats:
-    """By how much squares count against a rate below 1 / scale."""
+    """The psi of the empirical Bernstein process, by which squares count at most against a rate below 1 / scale.
+
+    (-log(1 - c s) - c s) / c^2 for the rate s and the scale c (Fan, Grama & Liu 2015).
+    """
     reach = np.minimum(rate * scale, 1 - 1e-12)
     return np.asarray((-np.log1p(-reach) - reach) / scale**2)
 
 
-def log_mixture(excess: Floats, penalty: Floats, rates: Floats, weights: Floats = _WEIGHTS) -> Floats:
+def log_mixture(excess: Floats, penalty: Floats, rates: Floats, weights: Floats = WEIGHTS) -> Floats:
     """f64[n]: the logarithm of the mixture, from excess sums f64[n] and penalties f64[rates, n]."""
     exponent = rates[:, None] * excess - penalty + np.log(weights)[:, None]
     top = exponent.max(axis=0)
@@ -120,10 +135,31 @@ def recalls_of_sequence(gap: float, spread: float, scale: float, *, unit: float,
     if not gap > 0:
         return None
     rates = RATES / unit
-    weights = np.where(rates * (scale + gap) < 1, _WEIGHTS, 0.0)
+    weights = np.where(rates * (scale + gap) < 1, WEIGHTS, 0.0)
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
     penalty = rate_penalty(rates[:, None], np.full(1, scale + gap)) * counts * spread**2
     excess = counts * gap - _POWER * spread * np.sqrt(counts)
     with np.errstate(divide="ignore"):
         enough = np.flatnonzero(log_mixture(excess, penalty, rates, weights) >= -np.log((1 - level) / 2))
+    return int(counts[enough[0]]) if len(enough) else None
+
+
+def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
+    """After how many observations like these (f64[n], of a mean above 0) a sequence leaves zero with a power of .8.
+
+    By the growth of the process at each rate, as it was on average; None where ten million would not do.
+    """
+    mean = float(values.mean())
+    if len(values) < 2 or not mean > 0:
+        return None
+    rates = RATES / unit
+    fit = rates * (mean - float(floor.min())) < 1
+    growth = rates[:, None] * mean + np.log1p(np.maximum(rates[:, None] * (values - mean), -1 + 1e-12))
+    each, spread = growth.mean(axis=1), growth.std(axis=1, ddof=1)
+    counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
+    reached = each[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
+    weights = np.where(fit, WEIGHTS, 0.0)
+    with np.errstate(divide="ignore"):
+        total = log_mixture(np.zeros(len(counts)), -reached, rates, weights)
+    enough = np.flatnonzero(total >= -np.log((1 - level) / 2))
     return int(counts[enough[0]]) if len(enough) else None

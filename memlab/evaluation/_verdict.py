@@ -32,7 +32,7 @@ from memlab.evaluation._inclusion import ARM, COLUMNS
 from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._prepared import Settings, check_settings, check_silence
-from memlab.evaluation._sequence import recalls_of_sequence, sequence
+from memlab.evaluation._sequence import recalls_to_end, sequence
 from memlab.printable import printable
 from memlab.slates import Slates
 
@@ -367,11 +367,10 @@ def _faster(needed: int | None, unsupported: float, duel: _Duel) -> str:
 def _needed(columns: Sequence[Floats], unit: float, level: float) -> int | None:
     """How many recalls like these would bring a sequence to a verdict; what lies between the bounds does not shrink."""
     least, most, floor, ceiling = columns
-    if len(least) < 2 or np.sign(least.mean()) != np.sign(most.mean()):
+    if np.sign(least.mean()) != np.sign(most.mean()):
         return None
-    values, scale = (least, -floor.mean()) if least.mean() > 0 else (-most, ceiling.mean())
-    spread = float(values.std(ddof=1))
-    return recalls_of_sequence(float(values.mean()), spread, float(scale), unit=unit, level=level)
+    values, bottom = (least, floor) if least.mean() > 0 else (-most, -ceiling)
+    return recalls_to_end(values, bottom, unit=unit, level=level)
 
 
 def _sum(arm: Floats, fill: float) -> Floats:

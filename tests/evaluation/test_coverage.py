@@ -6,7 +6,7 @@ from probed_logs import World
 
 from memlab.evaluation import evaluate
 
-SHAPE = {"recalls": 80, "pool": 20, "limit": 5, "depth": 8, "rate": 0.8, "spread": 0.5}
+SHAPE = {"recalls": 160, "pool": 20, "limit": 5, "depth": 8, "rate": 0.8, "spread": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def over_logs(clusters, logs, truth, estimator="snips"):
     return np.mean(covered, axis=0), errors.mean(axis=0), errors.std(axis=0, ddof=1) / len(errors) ** 0.5
 
 
-@pytest.mark.parametrize("clusters", [5, 20])
+@pytest.mark.parametrize("clusters", [5, 12])
 def test_a_few_logs(clusters, truth):
     share, bias, error = over_logs(clusters, 40, truth)
     assert (share >= 0.85).all()

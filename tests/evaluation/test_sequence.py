@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from memlab.errors import InputError
-from memlab.evaluation._sequence import log_mixture, rate_penalty, sequence
+from memlab.evaluation._sequence import RATES, WEIGHTS, log_mixture, rate_penalty, sequence
 
 # of confseq 0.0.11: gamma_exponential_log_mixture(s, v, v_opt, c, alpha_opt=.025)
 CONFSEQ = [
@@ -29,6 +29,39 @@ def test_a_fine_mixture_is_confseqs_gamma_exponential_one(excess, variance, tune
     with np.errstate(divide="ignore"):
         found = log_mixture(np.array([excess]), penalty, rates, weights)
     assert found[0] == pytest.approx(expected, abs=2e-4)
+
+
+@given(st.floats(-0.999, 50), st.floats(0.01, 0.99))
+def test_the_factor_is_never_below_that_of_empirical_bernstein(deviation, rate):
+    """For any deviation from what was expected that is not below -1: the exponent of the one less that of the other."""
+    bernstein = rate * deviation - float(rate_penalty(np.array([rate]), np.array([1.0]))[0]) * deviation**2
+    assert np.log1p(rate * deviation) >= bernstein - 1e-9
+
+
+def test_the_ends_are_those_of_the_definition():
+    """Bisected for each time by a plain loop over rates and observations."""
+    dice = np.random.default_rng(8)
+    values = dice.choice([-1.0, 0.0, 3.0], size=25, p=[0.3, 0.5, 0.2])
+    found = sequence(values, floor=np.full(25, -1.0), ceiling=np.full(25, 3.0), level=0.9)
+
+    def exceeds(count, mean):
+        total = 0.0
+        for rate, weight in zip(RATES, WEIGHTS, strict=True):
+            product, drift, alive = 1.0, 0.0, True
+            for at in range(count):
+                expected = max(sum(values[:at]) / (at + 1), -1.0)
+                alive &= rate * (expected + 1) < 1
+                product *= 1 + rate * (values[at] - expected)
+                drift += rate * (expected - mean)
+            total += weight * product * np.exp(drift) * alive
+        return total >= 1 / 0.05
+
+    for count in (1, 7, 25):
+        low, high = -1.0, values[:count].mean()
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if exceeds(count, middle) else (low, middle)
+        assert found.low[count - 1] == pytest.approx(low, abs=1e-6)
 
 
 def observed(dice, recalls, items, chance_own, chance_base):
@@ -65,7 +98,7 @@ def test_a_difference_is_found_within_little_more_than_twice_the_recalls_of_one_
         found = sequence(values, floor=np.full(1200, -5.0), ceiling=np.full(1200, 5.0))
         apart = np.flatnonzero(found.low > 0)
         first.append(apart[0] if len(apart) else np.inf)
-    assert np.quantile(first, 0.8) < 2.6 * 312  # 312 recalls give one look a power of .8
+    assert np.quantile(first, 0.8) < 2.3 * 312  # 312 recalls give one look a power of .8
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
