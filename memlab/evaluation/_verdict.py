@@ -215,14 +215,14 @@ def verdict(
         reward_range=settings.reward_range,
         cluster=cluster,
     )
-    if missing is None:
-        check_silence(log)
     if missing == "inverse":
         raise InputError(
             "A model of who answers is learned from the whole log, and a sequence may look at the past alone: say "
             'missing="censor", "bounds" or "zero"; memlab.evaluate knows "inverse".'
         )
     duels = _duels(log, challenger)
+    if missing is None:
+        check_silence(log)
     schema, names = slates.candidates.collect_schema(), slates.features or ("score",)
     share = 1 - (1 - level) / len(duels)
     found = tuple(_judged(duel, settings, names, schema, share) for duel in duels)

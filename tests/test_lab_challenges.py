@@ -1,0 +1,189 @@
+"""Challenges of a lab: logged events, what a recall shows while packs are compared, and a verdict on real slates."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import InputError, UnknownName
+
+WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
+CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible [success] (= success 0))'
+
+
+@pytest.fixture
+def asked(lab, clock):
+    """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
+    topics = ["harbour", "boat", "tide", "rope", "sail"]
+    lab.remember_many([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+    lab.challenge(WORDS, reason="are words enough?")
+    for number in range(20):
+        clock.advance(hours=1)
+        for hit in lab.recall(f"what of the {topics[number % 5]} and note {number}", limit=4):
+            lab.feedback(hit, "success" if topics[number % 5] in hit.text else "fail")
+    return lab
+
+
+def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
+    with disk() as lab:
+        made = lab.challenge("companion", extra=2, rate=0.5, reason="is fresh better?")
+        assert (made.name, made.design, made.extra, made.rate, made.reason) == (
+            *("companion", "extra", 2, 0.5),
+            "is fresh better?",
+        )
+        assert "2 extra items in 50%" in repr(made)
+    with disk() as lab:
+        (again,) = lab.policies.challenges
+        assert (again.pack.hash, again.extra, again.at) == (made.pack.hash, 2, made.at)
+        lab.policies.end_challenge("companion", reason="seen enough")
+        assert lab.policies.challenges == ()
+        assert [row["kind"] for row in lab.log.tail(2).iter_rows(named=True)] == ["challenge", "end-challenge"]
+    with disk() as lab:
+        assert lab.policies.challenges == ()
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "reason"),
+    [
+        (lambda lab: lab.challenge("companion"), InputError, "is a challenger already"),
+        (lambda lab: lab.challenge("cascade", design="lot"), InputError, "all challengers share one design"),
+        (lambda lab: lab.challenge(lab.pack), InputError, "is the live pack"),
+        (lambda lab: lab.challenge("compagnon"), UnknownName, "companion"),
+        (lambda lab: lab.policies.end_challenge("cascade"), UnknownName, "There is no challenger "),
+        (lambda lab: lab.challenge("cascade", extra=0), InputError, "extra is a whole number"),
+        (lambda lab: lab.challenge("cascade", rate=0), InputError, "rate is a number"),
+        (lambda lab: lab.challenge("cascade", design="duel"), UnknownName, "lot"),
+    ],
+)
+def test_what_cannot_be_challenged_is_refused_and_changes_nothing(lab, ask, error, reason):
+    lab.challenge("companion")
+    head = lab.store.state.seq
+    with pytest.raises(error, match=reason):
+        ask(lab)
+    assert lab.store.state.seq == head
+    assert [one.name for one in lab.policies.challenges] == ["companion"]
+
+
+def test_the_agent_keeps_its_head_and_sees_one_more(asked):
+    hits = asked.recall("boat and rope", limit=4)
+    challenge = hits.slate.challenge
+    own = set(challenge["heads"]["words"]["ids"]) - set(challenge["live"])
+    shown = list(hits.slate.shown)
+    assert [one for one in shown if one not in hits.slate.probes] == challenge["live"]
+    assert set(hits.slate.probes) <= own
+    assert len(shown) == 4 + bool(own)
+    frame = hits.slate.frame
+    assert frame.filter(pl.col("memory_id").is_in(list(own)))["propensity"].to_list() == pytest.approx(
+        [1 / len(own)] * len(own)
+    )
+    assert frame["propensity"].sum() == pytest.approx(len(shown))
+
+
+def test_what_is_not_logged_teaches_nothing_and_is_not_challenged(asked):
+    hits = asked.recall("boat and rope", limit=4, log=False)
+    assert hits.slate.challenge is None
+    assert len(hits) == 4
+
+
+def test_slates_carry_the_heads_and_give_a_verdict(asked):
+    logged = asked.slates().decisions.collect()["challenge"]
+    assert logged.null_count() == 0
+    found = asked.verdict("words")
+    one = found["words"]
+    assert one.recalls == 20
+    assert one.track.height == 20
+    assert one.difference.low <= one.difference.value <= one.difference.high
+    assert one.better is None
+    assert "not told apart after 20 recalls" in one.sentence
+    assert found.frame["challenger"].to_list() == ["words"]
+    assert "memlab.trial" in repr(found)
+    assert memlab.verdict(asked).frame.equals(asked.verdict().frame)
+
+
+def test_an_observation_is_the_weighted_difference(asked):
+    """Recall by recall, by a plain loop over what was shown."""
+    slates = asked.slates()
+    track = asked.verdict("words")["words"].track
+    rewards = {(d, m): r for d, m, r in slates.feedback.select("decision", "memory_id", "reward").collect().iter_rows()}
+    total, means = 0.0, []
+    for number, (_, blob) in enumerate(asked.store.journal.slates(), 1):
+        slate = memlab.slates.decode(blob, decision=_)
+        live, other = set(slate.challenge["live"]), set(slate.challenge["heads"]["words"]["ids"])
+        chance = dict(zip(slate.ids.tolist(), slate.propensity.tolist(), strict=True))
+        for memory in slate.shown:
+            sign = (memory in other) - (memory in live)
+            total += sign * rewards[slate.decision, memory] / chance[memory]
+        means.append(total / number)
+    assert track["difference"].to_list() == pytest.approx(means)
+
+
+def test_nothing_is_shown_that_the_live_pack_forbids(lab):
+    lab.use(CLOSED)
+    lab.remember_many([f"note {n} on the harbour" for n in range(12)])
+    used = lab.recall("harbour note 3", limit=2, log=False).ids
+    for memory in used:
+        lab.feedback(memory, "success")
+    lab.challenge("(pack open :inherits memlab) (defpolicy eligible [success] (>= success 0))")
+    for _ in range(10):
+        slate = lab.recall("harbour note 3", limit=3).slate
+        assert not set(used) & set(slate.shown)
+        assert not set(used) & set(slate.ids.tolist())
+        assert set(used) & set(slate.challenge["heads"]["open"]["ids"])
+
+
+def test_a_challenger_that_fails_is_left_out_of_the_recall_with_a_warning(lab):
+    lab.remember_many([f"note {n} on the harbour" for n in range(12)])
+    lists = '(pack lists "Asks for more than it may.") (defpolicy recall-score [similarity] (/ similarity 0))'
+    lab.challenge(lists)
+    slate = lab.recall("harbour note 3", limit=3).slate
+    assert set(slate.challenge["live"]) <= set(slate.shown)
+
+
+def test_several_challengers_share_the_error(asked):
+    asked.challenge("companion")
+    for number in range(5):
+        for hit in asked.recall(f"tide and sail {number}", limit=4):
+            asked.feedback(hit, "success")
+    found = asked.verdict()
+    assert [one.challenger for one in found] == ["words", "companion"]
+    assert found["companion"].recalls == 5
+    alone = asked.verdict("words")["words"].difference
+    assert found["words"].difference.high - found["words"].difference.low > alone.high - alone.low
+    with pytest.raises(UnknownName, match="There is no challenger "):
+        asked.verdict("companyon")
+
+
+def test_recalls_under_another_version_of_the_live_pack_are_left_out(asked):
+    asked.use("cascade")
+    for number in range(3):
+        for hit in asked.recall(f"tide and sail {number}", limit=4):
+            asked.feedback(hit, "success")
+    found = asked.verdict("words")
+    assert found["words"].recalls == 3
+    assert any("20 recalls under other versions" in note for note in found.notes)
+
+
+def test_a_log_without_a_challenge_says_how_to_have_one(lab):
+    lab.remember("a note")
+    lab.recall("note")
+    with pytest.raises(InputError, match=r"lab\.challenge"):
+        lab.verdict()
+
+
+def test_silence_is_asked_about_and_may_mean_anything(asked):
+    for number in range(10):
+        asked.recall(f"tide and sail {number}", limit=4)
+    with pytest.raises(InputError, match="say what silence means"):
+        asked.verdict("words")
+    zero, bounds = (asked.verdict("words", missing=how)["words"].difference for how in ("zero", "bounds"))
+    assert bounds.low <= zero.low
+    assert bounds.high >= zero.high
+    with pytest.raises(InputError, match="a sequence may look at the past alone"):
+        asked.verdict("words", missing="inverse")
+
+
+def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(asked):
+    (_, blob), *_ = asked.store.journal.slates()
+    slate = memlab.slates.decode(blob)
+    assert memlab.slates.decode(memlab.slates.encode(slate)).challenge == slate.challenge
+    assert np.isfinite(slate.propensity).all()
