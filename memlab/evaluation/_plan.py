@@ -212,12 +212,19 @@ def _designs(
     far = float(head.outside.sum()) / items
     design("one probe of 90, every recall", 1.0, 90 * second + other.noise, 90 * unit, far)
     for extra in (1, 3):
-        drawn = np.maximum(own.size / extra, 1.0) * second - own.sum**2 / extra
-        design(f"challenge, {extra} extra", float(extra), np.maximum(drawn, 0) + other.noise, reach)
+        design(f"challenge, {extra} extra", float(extra), _drawn(own, extra) + other.noise, reach)
     both = 2 * (second + other.squares + other.noise) - (own.squares + other.squares)
     design("challenge by lot", 0.0, both, 2 * reach)
     design("A/B by recall", 0.0, 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise), 2 * reach)
     return found
+
+
+def _drawn(arm: _Apart, draws: int) -> Floats:
+    """f64[recalls]: the variance of an arm's weighted sum, ``draws`` of its items shown without replacement."""
+    size = np.maximum(arm.size, 1.0)
+    rate = np.minimum(draws / size, 1.0)
+    spread = (arm.squares - arm.sum**2 / size) / np.maximum(size - 1, 1.0)
+    return np.asarray(size * (1 - rate) / rate * np.maximum(spread, 0.0) + arm.noise / rate)
 
 
 def _apart(

@@ -1,0 +1,73 @@
+"""Plans: the design that shows where policies differ needs the fewest recalls, and says how many."""
+
+import numpy as np
+import pytest
+from probed_logs import World
+
+import memlab
+from memlab.errors import InputError
+
+WORLD = World(clusters=30, recalls=30, pool=30, limit=5, depth=25, rate=0.5, seed=3)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return memlab.plan(WORLD.slates(), ["good", "noise"])
+
+
+def design(plan, policy, name):
+    return next(row for row in plan.frame.iter_rows(named=True) if (row["policy"], row["design"]) == (policy, name))
+
+
+def test_a_challenge_needs_fewer_recalls_than_probes(plan):
+    probes, extra, more = (
+        design(plan, "good", name)["one_look"]
+        for name in ("probes as logged", "challenge, 1 extra", "challenge, 3 extra")
+    )
+    assert extra < probes / 3
+    assert more <= extra
+    assert plan.best["good"].startswith("challenge")
+
+
+def test_watching_costs_about_twice_the_recalls_of_one_look(plan):
+    row = design(plan, "good", "challenge, 1 extra")
+    assert 1.2 * row["one_look"] < row["every_look"] < 4 * row["one_look"]
+
+
+def test_the_half_width_is_that_of_logs_of_the_design(plan):
+    """Logs of 400 recalls with one extra item, drawn from what is truly worth what."""
+    dice, found = np.random.default_rng(1), []
+    head = WORLD.rank <= WORLD.limit
+    order = np.argsort(-WORLD.good, axis=1, kind="stable")[:, : WORLD.limit]
+    own = np.zeros_like(head)
+    np.put_along_axis(own, order, True, axis=1)
+    for _ in range(300):
+        total = []
+        for recall in dice.integers(WORLD.count, size=400):
+            reward = dice.random(WORLD.pool) < WORLD.truth[recall]
+            only, lost = np.flatnonzero(own[recall] & ~head[recall]), head[recall] & ~own[recall]
+            drawn = reward[dice.choice(only)] * len(only) if len(only) else 0.0
+            total.append(drawn - reward[lost].sum())
+        found.append(np.mean(total))
+    row = design(plan, "good", "challenge, 1 extra")
+    assert row["half_width"] == pytest.approx(1.96 * np.std(found), rel=0.2)
+    assert row["difference"] == pytest.approx(np.mean(found), abs=0.1)
+
+
+def test_of_a_small_difference_it_gives_the_half_width_and_no_promise(plan):
+    row = design(plan, "noise", "probes as logged")
+    assert row["half_width"] > 0
+    assert row["one_look"] is None or row["one_look"] > 1000
+
+
+def test_it_renders_and_says_to_whom_it_compares(plan):
+    assert "To logged" in repr(plan)
+    assert "challenge by lot" in plan._repr_html_()
+    assert plan.frame.columns[:3] == ["policy", "design", "extra"]
+
+
+def test_without_rewards_there_is_nothing_to_plan_by():
+    frames = WORLD.frames()
+    few = {"feedback": frames["feedback"].head(5)}
+    with pytest.raises(InputError, match="nothing to plan by"):
+        memlab.plan(WORLD.slates(**few), ["good"], missing="censor")
