@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memlab.embedding import Embedder
 from memlab.graph import kind_of
 from memlab.index import Vectors, best
-from memlab.recall._question import Asked
+from memlab.recall._question import QuestionFeatures
 from memlab.schema import RELATIONS
 from memlab.state import Entities, State, entity_key
 
@@ -77,7 +77,7 @@ class EntityNames:
         self._embedder = embedder
         self._kept: WeakKeyDictionary[State, _Known] = WeakKeyDictionary()
 
-    def about(self, asked: Asked, count: int) -> About:
+    def about(self, asked: QuestionFeatures, count: int) -> About:
         """The ``count`` entities that a question is most about, among those that memories which take part mention."""
         state = asked.state
         entities = state.projection(Entities)
@@ -153,7 +153,7 @@ def _pieces(text: str) -> list[str]:
     return pieces
 
 
-def _mentioned(asked: Asked, nodes: Nodes, near: Scores, count: int) -> Nodes:
+def _mentioned(asked: QuestionFeatures, nodes: Nodes, near: Scores, count: int) -> Nodes:
     """The ``count`` nearest entities that a memory which takes part mentions; ties by number."""
     mask, edges = asked.population.mask, asked.state.edges
     many, able = _FIRST_LOOKED_AT, int(np.isfinite(near).sum())

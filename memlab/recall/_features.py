@@ -20,7 +20,7 @@ from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._hints import Phrases, file_namer, tag_namer
-from memlab.recall._question import Asked
+from memlab.recall._question import QuestionFeatures
 from memlab.schema import RELATIONS, USES
 from memlab.state import State, gather, words_at
 
@@ -269,7 +269,7 @@ Moment.compute = COMPUTE
 class Candidates(Moment):
     """Some rows of a state under one question, with all features on demand. Rows are ascending."""
 
-    def __init__(self, state: State, pack: Pack, asked: Asked, rows: Rows) -> None:
+    def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
 

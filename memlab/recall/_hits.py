@@ -81,9 +81,9 @@ class ScoreExplanation:
         top = max((abs(value) for _, value in self.terms), default=0.0)
         rows = [(text, f"{value:+.4f}", bar(value, top)) for text, value in self.terms]
         reads = ", ".join(f"{name} = {_short(value)}" for name, value in self.features.items())
-        told = f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+        head = f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
         steps = f"<details><summary>step by step</summary>{self.tree._repr_html_()}</details>"
-        return f"<div>{table(told, ('term', 'value', ''), rows, notes=[f'reads {reads}'])}{steps}</div>"
+        return f"<div>{table(head, ('term', 'value', ''), rows, notes=[f'reads {reads}'])}{steps}</div>"
 
 
 @dataclass(frozen=True)
@@ -248,8 +248,8 @@ class Hits(Sequence[Hit]):
         """Why this candidate, a hit or a memory's id, has its score; it need not have been shown."""
         index, policy = self._index(memory), self._policy
         values, aggregates = self._values(index)
-        told: Explanation = policy.explain(values, aggregates=aggregates)
-        terms = tuple((term.text, float(term.value)) for term in told.terms)
+        explanation: Explanation = policy.explain(values, aggregates=aggregates)
+        terms = tuple((term.text, float(term.value)) for term in explanation.terms)
         return ScoreExplanation(
             memory=int(self.slate.ids[index]),
             score=float(self.slate.scores[index]),
@@ -257,7 +257,7 @@ class Hits(Sequence[Hit]):
             policy=policy.name,
             hash=policy.hash,
             features=values,
-            tree=told.tree,
+            tree=explanation.tree,
         )
 
     @checked
@@ -301,7 +301,7 @@ class Hits(Sequence[Hit]):
         return self._policy.sensitivity(self._index(memory), self.slate.frame)
 
     @property
-    def _told(self) -> str:
+    def _redactions(self) -> str:
         return f"; {len(self.redacted)} secrets redacted in the question" if self.redacted else ""
 
     @property
@@ -312,7 +312,7 @@ class Hits(Sequence[Hit]):
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
         asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
-        lines = [f"{asked}, {pack}{self._unscored}{self._told}"]
+        lines = [f"{asked}, {pack}{self._unscored}{self._redactions}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
@@ -335,12 +335,12 @@ class Hits(Sequence[Hit]):
             )
             for hit in self
         ]
-        told = (
+        caption = (
             f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 200)!r}, pack {self.pack.name} "
-            f"[{self.pack.hash[:12]}]{self._unscored}{self._told}"
+            f"[{self.pack.hash[:12]}]{self._unscored}{self._redactions}"
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
-        return table(told, heads, rows)
+        return table(caption, heads, rows)
 
 
 def _stands_for(hit: Hit) -> str:

@@ -31,7 +31,7 @@ from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import Shown, choose, generator
 from memlab.recall._features import Candidates, columns, read
 from memlab.recall._population import Population, Populations
-from memlab.recall._question import Asked, Question, SpeakerNames
+from memlab.recall._question import Question, QuestionFeatures, SpeakerNames
 from memlab.recall._triggers import Triggers
 from memlab.schema import RELATIONS
 from memlab.slates import Slate
@@ -138,9 +138,11 @@ class Recaller:
             },
         )
 
-    def _asked_and_pool(self, state: State, pack: Pack, question: Question) -> tuple[Asked, Candidates]:
+    def _asked_and_pool(self, state: State, pack: Pack, question: Question) -> tuple[QuestionFeatures, Candidates]:
         speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
-        asked = Asked(state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers)
+        asked = QuestionFeatures(
+            state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers
+        )
         most = int(pack.settings["entity-seeds"])
         return asked, _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
 
@@ -217,7 +219,7 @@ def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(ids[place]) for place in places)
 
 
-def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
+def _pool(state: State, pack: Pack, asked: QuestionFeatures, about: About) -> Candidates:
     """The candidates that are scored: found by the question or reached by spreading, and eligible."""
     found = _found(pack, asked)
     direct = Candidates(state, pack, asked, found)
@@ -243,7 +245,7 @@ def _pool(state: State, pack: Pack, asked: Asked, about: About) -> Candidates:
 def _with_heads(
     state: State,
     pack: Pack,
-    asked: Asked,
+    asked: QuestionFeatures,
     pool: Candidates,
     scores: Scores,
     ranking: Ranking,
@@ -309,7 +311,7 @@ def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
     return numbers
 
 
-def _found(pack: Pack, asked: Asked) -> Rows:
+def _found(pack: Pack, asked: QuestionFeatures) -> Rows:
     """The nearest vectors and the best matches of words, by ascending row."""
     dense, lexical = int(pack.settings["dense-candidates"]), int(pack.settings["lexical-candidates"])
     found = [np.empty(0, dtype=np.int64)]
@@ -325,7 +327,7 @@ def _found(pack: Pack, asked: Asked) -> Rows:
 
 
 def _spread(
-    state: State, pack: Pack, asked: Asked, direct: Candidates, seed: Scores, about: About
+    state: State, pack: Pack, asked: QuestionFeatures, direct: Candidates, seed: Scores, about: About
 ) -> tuple[Rows, Scores, Scores, Scores, Scores]:
     """Carry activation over edges, from seeds and entities: rows, seed, received, activation, hops of all reached."""
     most = int(pack.settings["seeds"])

@@ -88,7 +88,7 @@ class Population:
 
     @property
     def search(self) -> dict[str, Any]:
-        """How ``Vectors.top`` is told of it."""
+        """What ``Vectors.top`` takes it as."""
         if self.mask is None:
             return {}
         return {"rows": self.rows, "mask": self.mask, "key": self.key, "exact": self.exact}

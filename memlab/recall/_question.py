@@ -18,7 +18,7 @@ from memlab.recall._population import Population
 from memlab.recall._triggers import Triggers
 from memlab.state import State
 
-__all__ = ["Asked", "Question", "SpeakerNames"]
+__all__ = ["Question", "QuestionFeatures", "SpeakerNames"]
 
 _WORD = re.compile(r"\w+")
 _ALL = 10_000
@@ -67,7 +67,7 @@ class SpeakerNames:
         return np.array(sorted(named), dtype=np.int32)
 
 
-class Asked:
+class QuestionFeatures:
     """A question against one state: vectors and postings are read once, features look rows up in them."""
 
     def __init__(

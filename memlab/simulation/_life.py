@@ -180,13 +180,15 @@ def live(
     world: Script,
     *,
     pack: str | Path | Pack | None = None,
+    challengers: Sequence[str | Path | Pack] = (),
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> Life:
     """Live a world: remember what is said, recall what is asked, give feedback when it is due, all by the clock.
 
-    The world's own packs log unless ``pack`` does for the whole time. What is said and asked, and how the user would
+    The world's own packs log unless ``pack`` does for the whole time; ``challengers`` are compared with them from the
+    first day (``lab.challenge``). What is said and asked, and how the user would
     react to each memory, depends on the world alone. Feedback that would come after the last event has not come: at
     the end of a log some windows are open. ``path`` is a directory for the lab; without one it is in memory.
 
@@ -206,7 +208,7 @@ def live(
         if len(lab):
             raise InputError(f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab.")
         packs = [(0, load_pack(pack))] if pack is not None else [(day, load_pack(one)) for day, one in world.packs]
-        questions, worth = _lived(lab, clock, world, packs, progress)
+        questions, worth = _lived(lab, clock, world, packs, [load_pack(one) for one in challengers], progress)
         return Life(world, lab, lab.slates(), questions, worth)
     except BaseException:
         lab.close()
@@ -214,7 +216,12 @@ def live(
 
 
 def _lived(
-    lab: Lab, clock: ManualClock, world: Script, packs: Sequence[tuple[int, Pack]], progress: bool
+    lab: Lab,
+    clock: ManualClock,
+    world: Script,
+    packs: Sequence[tuple[int, Pack]],
+    challengers: Sequence[Pack],
+    progress: bool,
 ) -> tuple[dict[int, QuestionEvent], Floats]:
     """Live through the events; the question of each decision, and the utility of every memory for it."""
     events = world.events()
@@ -232,6 +239,9 @@ def _lived(
             while ahead and event.at // DAY - begin >= ahead[-1][0]:
                 clock.set(event.at)
                 lab.use(ahead.pop()[1], reason=f"live from day {event.at // DAY - begin}")
+                if not lab.policies.challenges:
+                    for one in challengers:
+                        lab.challenge(one)
             due.give(event.at)
             clock.set(event.at)
             if isinstance(event, MessageEvent):

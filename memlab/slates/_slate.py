@@ -97,8 +97,8 @@ class Slate:
 
     def __repr__(self) -> str:
         place = f"recall {self.decision}" if self.decision else "not logged"
-        told = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
-        return printable(f"<Slate, {place}: {told}, pack {self.pack} [{self.pack_hash[:12]}]>")
+        size = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
+        return printable(f"<Slate, {place}: {size}, pack {self.pack} [{self.pack_hash[:12]}]>")
 
     def _repr_html_(self) -> str:
         best = self.frame.select("rank", "memory_id", "score", "propensity").sort("rank").head(10)

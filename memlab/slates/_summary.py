@@ -79,7 +79,7 @@ def summary_of(
     """
     decisions, candidates, exposures, feedback = tables
     asked = set(decisions.collect_schema().names())
-    told = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
+    answered = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
     probes = pl.col("probe").mean() if "probe" in exposures.collect_schema().names() else pl.lit(0.0)
     overall = [
         pl.len().alias("decisions"),
@@ -93,7 +93,7 @@ def summary_of(
             decisions.select(overall),
             candidates.select(candidates=pl.len()),
             exposures.select(pl.len().alias("shown"), probes.alias("probes")),
-            told,
+            answered,
             *(
                 decisions.filter(pl.col(name).is_not_null())
                 .group_by(name)
