@@ -82,7 +82,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> None:
             raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
         click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
     with memlab.open(lab) if changing else existing(lab) as opened:
-        ran = opened.operations.run(file)
+        ran = opened.operations.run(file, consent=bool(changing))
     tell(json.loads(ran.json()), as_json=as_json, text=lambda: repr(ran))
 
 

@@ -13,13 +13,19 @@ __all__ = ["run_program"]
 
 
 def run_program(
-    lab: OperableLab, program: Program, *, fuel: Fuel, record: Callable[[], int], memory: int | None = None
+    lab: OperableLab,
+    program: Program,
+    *,
+    fuel: Fuel,
+    record: Callable[[], int],
+    memory: int | None = None,
+    consent: bool = False,
 ) -> Ran:
     """Run what was read and checked.
 
     ``record`` checks the ids, writes first that the program is run, and returns the event; ``memory`` is the one that
-    proposed it. Every operation is durable by itself. If one fails, those before it stay, and the error says which it
-    was.
+    proposed it; ``consent`` allows what is otherwise proposed only. Every operation is durable by itself. If one fails,
+    those before it stay, and the error says which it was.
     """
     for what, value in (("operations", fuel.operations), ("memories", fuel.memories)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -40,7 +46,7 @@ def run_program(
                 f"are left. {before}",
             )
         try:
-            outcome = call.operation.verb(lab, call.arguments)
+            outcome = call.operation.verb(lab, {**call.arguments, "consent": consent})
         except MemlabError as error:
             error.add_note(f"Operation {number} of {len(program)}, line {call.line}: {call.source[:200]}. {before}")
             raise

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from memlab.language import with_setting
 from memlab.operations import _arguments as read
-from memlab.operations._adapt import adapt
+from memlab.operations._adapt import MISSING, adapt
 from memlab.operations._arguments import Reader
 from memlab.operations._lab import OperableLab
 from memlab.policies import Pack, pack_from_sources
@@ -19,7 +19,7 @@ __all__ = ["OPERATIONS", "Operation", "Outcome"]
 _SHOWN = 60
 
 Arguments = Mapping[str, Any]
-"""By parameter; what was left out is None."""
+"""By parameter; what was left out is None. ``consent``: whether the caller allows what needs it."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _set_policy(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _adapt(lab: OperableLab, a: Arguments) -> Outcome:
-    adapted = adapt(lab)
+    adapted = adapt(lab, missing=a["missing"], consent=a["consent"])
     return Outcome(repr(adapted), adapted, adapted.frame.to_dicts())
 
 
@@ -197,7 +197,12 @@ OPERATIONS: dict[str, Operation] = {
     "set-policy-fn": Operation(
         "put a policy into its slot", "decides", _set_policy, {"name": read.slot, "code": read.code}
     ),
-    "adapt-policy": Operation("keep what does better on the log, take back what does worse", "decides", _adapt),
+    "adapt-policy": Operation(
+        "propose what does better on the log and, on consent, install it or take the live one back",
+        "decides",
+        _adapt,
+        optional={"missing": read.one_of(MISSING)},
+    ),
     "stats": Operation("show what the memory is like as a whole", "reads", _stats),
     "trace": Operation(
         "show how a memory is joined to others",

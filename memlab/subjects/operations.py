@@ -34,13 +34,13 @@ class LabOperations:
         >>> lab.operations.run('(recall "how should I indent?" 3) (stats)')                           # doctest: +SKIP
         """
         if isinstance(operations, str):
-            return self._run(read_program(operations), fuel)
+            return self._run(read_program(operations), fuel, consent)
         if isinstance(operations, Path):
             try:
                 source = operations.expanduser().read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"Cannot read the operations in {operations}: {error}.") from None
-            return self._run(read_program(source, file=str(operations)), fuel)
+            return self._run(read_program(source, file=str(operations)), fuel, consent)
         if isinstance(operations, Proposal):
             proposal = operations
         else:
@@ -52,9 +52,9 @@ class LabOperations:
             raise InputError(f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}")
         if consent is not True:
             raise InputError(f"{proposal}\nTo run this, consent: lab.operations.run({proposal.memory}, consent=True).")
-        return self._run(proposal.program, fuel, proposal.memory)
+        return self._run(proposal.program, fuel, consent, proposal.memory)
 
-    def _run(self, program: Program, fuel: Fuel | None, memory: int | None = None) -> Ran:
+    def _run(self, program: Program, fuel: Fuel | None, consent: bool, memory: int | None = None) -> Ran:
         store = self._core.store
 
         def record() -> int:
@@ -63,7 +63,7 @@ class LabOperations:
                 program.check_ids(len(store.state))
                 return tx.event("run", body, at=store.clock())
 
-        return run_program(self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory)
+        return run_program(self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory, consent=consent)
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:

@@ -279,7 +279,7 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
         (setting linking "off") (setting edge-gain 0) (setting limit 3)
         (setting probe-rate 1) (setting probes 3) (setting probe-depth 9) (setting probe-floor 1)
         (defpolicy explore [activation] 1)
-        (defpolicy recall-score [activation importance] (+ (* 0.6 activation) (* 0.15 importance)))"""
+        (defpolicy recall-score [activation importance] (+ (* 0.6 activation) (* 0.02 importance)))"""
     words = ["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         chance = random.Random(3)
@@ -302,9 +302,9 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
                     success, fail = success + (good and not hit.probe), fail + (not good and not hit.probe)
             return success, fail
 
-        counts = [live(50)]
+        counts = [live(70)]
         first = lab.policies["recall-score"].hash
-        assert adapt(lab).action == "installed"
+        assert adapt(lab, consent=True).action == "installed"
         better = lab.policies["recall-score"].hash
         counts.append(live(30))
         lab.operations.run('(set-policy-fn recall-score "(fn [importance] (- 1 importance))")')
@@ -312,7 +312,7 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
         told = lab.policies.attribution("recall-score").frame
         assert [(row["success"], row["fail"]) for row in told.iter_rows(named=True)] == counts
         assert counts[1][0] / sum(counts[1]) > counts[0][0] / sum(counts[0]) > counts[2][0] / sum(counts[2])
-        back = adapt(lab)
+        back = adapt(lab, consent=True)
         assert back.action == "rolled back"
         assert back.after == better != first
         assert lab.policies["recall-score"].hash == better
