@@ -213,7 +213,7 @@ class _Step:
             )
             return version
 
-        after = tunable.with_params(**params).hash
+        after = tunable.with_params(params).hash
         done = self._done(_SLOT, "installed", found.verdict, after, gain, install)
         return replace(done, params=tuple(sorted(params.items())))
 
