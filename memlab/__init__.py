@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
     from memlab.evaluation import evaluate as evaluate
+    from memlab.evaluation import failures as failures
     from memlab.evaluation import plan as plan
     from memlab.evaluation import tune as tune
     from memlab.evaluation import verdict as verdict
@@ -79,6 +80,7 @@ _WHERE = {
     "check": "subjects.backups.checking",
     "compare": "history",
     "evaluate": "evaluation",
+    "failures": "evaluation",
     "load": ("lab", "load_lab"),
     "load_ipython_extension": "notebook",
     "load_pack": "policies",

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import memlab
-from memlab.cli._base import as_json_option, existing, main, tell, terminal_width
+from memlab.cli._base import LAB, as_json_option, existing, main, tell, terminal_width
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from memlab.evaluation import Evaluation
 
 
@@ -91,6 +93,38 @@ def evaluate(
     slates, names = _wide(log, policies, limit, columns)
     found = memlab.evaluate(slates, names, horizon=horizon, missing=missing, estimator=estimator)
     _evaluated(found, report, as_json=as_json)
+
+
+@main.command()
+@LAB
+@click.option("--labels", type=click.Path(path_type=Path), help="What was wanted: a .csv, .jsonl or .parquet file.")
+@click.option("--examples", type=click.IntRange(0, 1000), default=3, show_default=True, help="So many of each place.")
+@click.option("--cluster", help="What is independent: session, day, decision.")
+@as_json_option
+def failures(lab: Path, labels: Path | None, examples: int, cluster: str | None, as_json: bool) -> None:
+    """Where LAB lost what was wanted: never stored, not in the pool, ranked out, or shown and unused.
+
+    The file has a row for each wanted memory: decision or question, and memory_id or ref. Without it, what feedback
+    calls a success was wanted.
+    """
+    wanted = None if labels is None else _labels(labels)
+    with existing(lab, read_only=True) as opened:
+        found = memlab.failures(opened, wanted, examples=examples, cluster=cluster)
+    tell(found.to_dict(), as_json=as_json, text=lambda: found.text(terminal_width()))
+
+
+def _labels(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    from memlab.moving import UNREADABLE
+
+    readers = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet}
+    if path.suffix not in readers:
+        raise memlab.InputError(f"{path} is no .csv, .jsonl or .parquet file.")
+    try:
+        return readers[path.suffix](path)
+    except UNREADABLE as error:
+        raise memlab.InputError(f"Cannot read {path}: {str(error).splitlines()[0]}") from None
 
 
 def _evaluated(found: Evaluation, report: Path | None, *, as_json: bool) -> None:

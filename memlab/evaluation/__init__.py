@@ -10,6 +10,7 @@ from memlab.evaluation._clusters import Estimate, cluster_interval
 from memlab.evaluation._disagreements import Disagreement, Disagreements
 from memlab.evaluation._evaluate import evaluate
 from memlab.evaluation._evaluation import Evaluation
+from memlab.evaluation._failures import PLACES, Failures, failures
 from memlab.evaluation._findings import PolicyValue
 from memlab.evaluation._gates import GATES, Gate
 from memlab.evaluation._metrics import METRICS, Judged, judge, measure
@@ -23,10 +24,12 @@ __all__ = [
     "BASELINES",
     "GATES",
     "METRICS",
+    "PLACES",
     "Disagreement",
     "Disagreements",
     "Estimate",
     "Evaluation",
+    "Failures",
     "Gate",
     "Judged",
     "Plan",
@@ -39,6 +42,7 @@ __all__ = [
     "Verdicts",
     "cluster_interval",
     "evaluate",
+    "failures",
     "judge",
     "measure",
     "plan",
