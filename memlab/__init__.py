@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from memlab.recall import Hits as Hits
     from memlab.schema import FIELDS as FIELDS
     from memlab.schema import KINDS as KINDS
+    from memlab.simulation import trial as trial
     from memlab.slates import Slates as Slates
     from memlab.subjects.backups.checking import check as check
     from memlab.subjects.backups.restoring import restore as restore
@@ -90,6 +91,7 @@ _WHERE = {
     "replay": "history",
     "restore": "subjects.backups.restoring",
     "system_clock": "clock",
+    "trial": "simulation",
     "tune": "evaluation",
     "unload_ipython_extension": "notebook",
     "verdict": "evaluation",

@@ -21,7 +21,7 @@ import polars as pl
 import memlab
 from memlab.embedding import load_embedder
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
-from memlab.simulation import MessageEvent, Phase, QuestionEvent, Transcript, User, World, from_conversations, live
+from memlab.simulation import MessageEvent, Phase, QuestionEvent, Transcript, User, World, from_conversations, live, trial
 from memlab.slates import WIDE
 from memlab.subjects.clusters.finding import Clusters
 from memlab.verifiers import Verdict, overlap
@@ -321,6 +321,11 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Slates.split": lambda d: (d.log.split, {"by": "cluster"}),
     "Slates.to_wide": lambda d: (d.log.to_wide, {}),
     "Slates.fingerprints": lambda d: (d.lab.slates().fingerprints, {"decision": d.hits.decision}),
+    "failures": lambda d: (
+        memlab.failures,
+        {"slates": d.log, "labels": pl.DataFrame({"decision": ["q1", "q2"], "memory_id": [1, 1]})},
+    ),
+    "Failures.text": lambda d: (memlab.failures(d.log).text, {"width": 80}),
     "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"]}),
     "tune": lambda d: (memlab.tune, {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2}),
     "Evaluation.disagreements": lambda d: (d.evaluation().disagreements, {"a": "similarity", "b": "recency"}),
@@ -367,5 +372,15 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         },
     ),
     "live": lambda d: (live, {"world": World("tiny", days=1, projects=1, messages_per_day=2), "embedder": EMBEDDER}),
+    "Life.earned": lambda d: (d.life.earned, {"of": "utility"}),
+    "trial": lambda d: (
+        trial,
+        {
+            "packs": ["memlab", "workbench"],
+            "world": World("tiny", days=1, projects=1, messages_per_day=2),
+            "seeds": 1,
+            "embedder": EMBEDDER,
+        },
+    ),
     "Life.truth": lambda d: (d.life.truth, {"policy": "memlab", "how": "rescore"}),
 }

@@ -118,13 +118,16 @@ def _labels(path: Path) -> pl.DataFrame:
 
     from memlab.moving import UNREADABLE
 
-    readers = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet}
-    if path.suffix not in readers:
-        raise memlab.InputError(f"{path} is no .csv, .jsonl or .parquet file.")
     try:
-        return readers[path.suffix](path)
+        if path.suffix == ".csv":
+            return pl.read_csv(path)
+        if path.suffix == ".jsonl":
+            return pl.read_ndjson(path)
+        if path.suffix == ".parquet":
+            return pl.read_parquet(path)
     except UNREADABLE as error:
         raise memlab.InputError(f"Cannot read {path}: {str(error).splitlines()[0]}") from None
+    raise memlab.InputError(f"{path} is no .csv, .jsonl or .parquet file.")
 
 
 def _evaluated(found: Evaluation, report: Path | None, *, as_json: bool) -> None:

@@ -7,11 +7,13 @@ see texts, times, metadata and logged feedback.
     life = live(WORLDS["differs"])
     life.truth("memlab"), life.truth("workbench")
     life.slates                                     # what an evaluation gets
+    trial(["memlab", "workbench"], WORLDS["differs"])   # what each would live to earn
 """
 
 from memlab.simulation._conversations import Transcript, from_conversations
 from memlab.simulation._events import Event, MessageEvent, QuestionEvent, Reactions, Script, User
 from memlab.simulation._life import Life, live
+from memlab.simulation._trial import Trial, trial
 from memlab.simulation._world import Phase, World
 from memlab.simulation._worlds import FRESH, HABIT, PROBING, SPARSE, SURE, WORLDS
 
@@ -30,8 +32,10 @@ __all__ = [
     "Reactions",
     "Script",
     "Transcript",
+    "Trial",
     "User",
     "World",
     "from_conversations",
     "live",
+    "trial",
 ]

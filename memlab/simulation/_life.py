@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
+from memlab.arguments import Within, checked
 from memlab.clock import DAY, ManualClock, Micros
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, UnknownName
@@ -84,6 +84,21 @@ class Life:
         values = utility if of == "utility" else self.world.user.reward(utility)
         return float(values.sum() / len(self.questions))
 
+    @checked
+    def earned(self, *, of: Literal["reward", "utility"] = "reward") -> pl.DataFrame:
+        """What the head that was shown was worth, question by question: ``number``, ``project``, ``value``.
+
+        In the unit of ``truth``. Probes do not count: they are not what the pack chose.
+        """
+        if of not in ("reward", "utility"):
+            raise UnknownName("choice of of", of, ("reward", "utility"))
+        head = self.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
+        utility = self._utility(head["decision"].to_numpy(), head["memory_id"].to_numpy())
+        worth = head.with_columns(value=utility if of == "utility" else self.world.user.reward(utility))
+        sums = dict(worth.group_by("decision").agg(pl.col("value").sum()).iter_rows())
+        rows = [(one.number, one.project, sums.get(decision, 0.0)) for decision, one in self.questions.items()]
+        return pl.DataFrame(rows, schema={"number": pl.Int64, "project": pl.String, "value": pl.Float64}, orient="row")
+
     def logged(self) -> pl.DataFrame:
         """The naive report: ``pack``, ``decisions``, and ``value``, the mean reward of the head times its size.
 
@@ -91,7 +106,7 @@ class Life:
         """
         questions = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
         shown = questions.join(self.slates.exposures, on="decision", how="inner", maintain_order="left")
-        head = shown.filter(pl.col("position") <= pl.col("limit"))
+        head = shown.filter(~pl.col("probe"))
         rewards = self.slates.feedback.select("decision", "memory_id", reward=_success())
         return (
             head.join(rewards, on=["decision", "memory_id"], how="left", maintain_order="left")
@@ -155,14 +170,11 @@ class Life:
 
     def _recalled(self, pack: Pack) -> pl.DataFrame:
         """The head of a fresh recall on the state before each decision."""
-        limits = self.slates.decisions.select("decision", "limit").sort("decision").collect()
+        decisions = self.slates.decisions.select("decision").sort("decision").collect()["decision"]
         past = Past(self.lab.store.journal, Recaller(self.lab.embedder))
         found: list[tuple[int, int]] = []
-        for decision, limit in limits.iter_rows():
-            slate = past.recall(decision, pack)
-            fit = np.flatnonzero(np.isfinite(slate.scores))
-            order = fit[np.lexsort((slate.ids[fit], -slate.scores[fit]))][:limit]
-            found += [(decision, int(memory)) for memory in slate.ids[order]]
+        for decision in decisions:
+            found += [(decision, memory) for memory in past.recall(decision, pack).shown]
         return pl.DataFrame(found, schema={"decision": pl.Int64, "memory_id": pl.Int64}, orient="row")
 
 
@@ -183,6 +195,7 @@ def live(
     challengers: Sequence[str | Path | Pack] = (),
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
+    every_days: Annotated[float, Within(0, 1_000_000)] = 0.0,
     progress: bool = False,
 ) -> Life:
     """Live a world: remember what is said, recall what is asked, give feedback when it is due, all by the clock.
@@ -190,7 +203,9 @@ def live(
     The world's own packs log unless ``pack`` does for the whole time; ``challengers`` are compared with them from the
     first day (``lab.challenge``). What is said and asked, and how the user would
     react to each memory, depends on the world alone. Feedback that would come after the last event has not come: at
-    the end of a log some windows are open. ``path`` is a directory for the lab; without one it is in memory.
+    the end of a log some windows are open. ``path`` is a directory for the lab; without one it is in memory. Upkeep
+    (``lab.upkeep.maintain``) runs every ``every_days``, 0 for never. A memory into which the pack merged what was said
+    is worth the most that any of it is worth.
 
     Raises InputError if the lab at ``path`` already holds memories.
 
@@ -208,7 +223,8 @@ def live(
         if len(lab):
             raise InputError(f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab.")
         packs = [(0, load_pack(pack))] if pack is not None else [(day, load_pack(one)) for day, one in world.packs]
-        questions, worth = _lived(lab, clock, world, packs, [load_pack(one) for one in challengers], progress)
+        rivals = [load_pack(one) for one in challengers]
+        questions, worth = _lived(lab, clock, world, packs, rivals, round(every_days * DAY), progress)
         return Life(world, lab, lab.slates(), questions, worth)
     except BaseException:
         lab.close()
@@ -221,6 +237,7 @@ def _lived(
     world: Script,
     packs: Sequence[tuple[int, Pack]],
     challengers: Sequence[Pack],
+    every: Micros,
     progress: bool,
 ) -> tuple[dict[int, QuestionEvent], Floats]:
     """Live through the events; the question of each decision, and the utility of every memory for it."""
@@ -230,8 +247,9 @@ def _lived(
     }
     begin = events[0].at // DAY
     ahead = sorted(packs, key=lambda item: item[0], reverse=True)
-    waiting: list[MessageEvent] = []
+    held = _Held(lab)
     due = _Due(lab, clock)
+    upkeep = events[0].at + every
     questions: dict[int, QuestionEvent] = {}
     worth: list[Floats] = []
     with bar(progress, len(events), unit="event", desc="living") as step:
@@ -242,28 +260,63 @@ def _lived(
                 if not lab.policies.challenges:
                     for one in challengers:
                         lab.challenge(one)
+            while every and upkeep <= event.at:
+                due.give(upkeep)
+                clock.set(upkeep)
+                lab.upkeep.maintain(progress=False)
+                upkeep += every
             due.give(event.at)
             clock.set(event.at)
             if isinstance(event, MessageEvent):
-                waiting.append(event)
+                held.waiting.append(event)
             else:
-                if waiting:
-                    lab.remember_many([one.row() for one in waiting], chain=True)
-                    waiting = []
+                held.remember()
                 hits = lab.recall(event.text, project=event.project)
                 utility = utilities(event, place, len(place))
                 reactions = world.user.react(utility, generator(world.seed, f"feedback {event.number}"))
                 for hit in hits:
-                    row = hit.id - 1
+                    if hit.id not in held.messages:
+                        continue  # what the pack made of several has no words of the user's
+                    row = max(held.messages[hit.id], key=lambda message: utility[message])
                     if reactions.answered[row]:
                         due.add(event.at + int(reactions.delay[row]), hit, success=bool(reactions.success[row]))
                 if hits.decision is not None:
                     questions[hits.decision] = event
                     worth.append(utility)
             step(1)
-        if waiting:
-            lab.remember_many([one.row() for one in waiting], chain=True)
-    return questions, np.array(worth)
+        held.remember()
+    return questions, held.worth(list(questions.values()), worth)
+
+
+class _Held:
+    """What was said, and which memory stands for each message: a pack may merge one into another."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._said = 0
+        self.waiting: list[MessageEvent] = []
+        self.messages: dict[int, list[int]] = {}
+
+    def remember(self) -> None:
+        """All that waits, at once; what a pack links in the background is linked by the next question."""
+        if not self.waiting:
+            return
+        for memory in self._lab.remember_many([one.row() for one in self.waiting], chain=True).standing:
+            self.messages.setdefault(memory, []).append(self._said)
+            self._said += 1
+        self._lab.graph.link_waiting()
+        self.waiting = []
+
+    def worth(self, questions: Sequence[QuestionEvent], utilities: Sequence[Floats]) -> Floats:
+        """f64[questions, memories]: the utility of each memory, from those of the messages."""
+        found = np.full((len(questions), len(self._lab)), -np.inf)
+        standing = np.empty(self._said, dtype=np.int64)
+        for memory, messages in self.messages.items():
+            standing[messages] = memory - 1
+        for row, utility in enumerate(utilities):
+            np.maximum.at(found[row], standing, utility)
+        rest = np.array([[question.otherwise] for question in questions])
+        return np.asarray(np.where(np.isinf(found), rest, found))
 
 
 class _Due:

@@ -90,7 +90,7 @@ def test_feedback_is_late_noisy_and_only_of_what_was_shown(fortnight):
 
 
 def test_the_truth_of_the_pack_that_logged_is_what_its_head_was_worth(fortnight):
-    head = fortnight.slates.exposures.filter(pl.col("position") <= 5).select("decision", "memory_id").collect()
+    head = fortnight.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
     worth = head.join(fortnight.worth, on=["decision", "memory_id"])
     for of in ("reward", "utility"):
         expected = worth[of].sum() / len(fortnight.questions)

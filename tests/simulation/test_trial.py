@@ -1,0 +1,172 @@
+"""The same life under each pack: where uses change what is recalled, one step and a life part."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from lives import SINGLE, small
+
+import memlab
+from memlab.errors import InputError, UnknownName
+from memlab.ingest import Conversation, LabelledConversation, Question, Turn
+from memlab.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
+
+WORLD = small("differs", days=10)
+PLAIN = SINGLE.replace("single", "plain")
+RICH = f"""{SINGLE.replace("single", "rich")}
+(defpolicy recall-score [similarity lexical access]
+  (+ (min-max similarity) (min-max lexical) (* 1.5 (min-max access))))"""
+"""What was shown is shown again."""
+
+
+@pytest.fixture(scope="module")
+def life():
+    with live(WORLD, pack=PLAIN, every_days=1) as lived:
+        yield lived
+
+
+@pytest.fixture(scope="module")
+def tried(life):
+    return memlab.trial([PLAIN, RICH], WORLD, seeds=[WORLD.seed, 5, 6], beside=life)
+
+
+def row(found, pack):
+    return found.frame.filter(pack=pack).row(0, named=True)
+
+
+def test_a_life_is_worth_what_its_pack_truly_earned(life, tried):
+    lone = trial([PLAIN, RICH], WORLD, seeds=[WORLD.seed], beside=life)
+    own = lone.lives.filter(pack="plain")["value"][0]
+    assert own == pytest.approx(life.truth(PLAIN, how="recall"))
+    assert own == pytest.approx(life.earned()["value"].mean())
+    assert tried.lives.filter(pack="plain", seed=WORLD.seed)["value"][0] == pytest.approx(own)
+
+
+NEAR = """(pack near-one "The nearest one." :inherits memlab)
+(setting limit 1) (setting probe-rate 0)
+(defpolicy recall-score [similarity] similarity)"""
+OFTEN = NEAR.replace("near-one", "often").replace(
+    "[similarity] similarity", "[similarity access] (+ access (* 0.1 similarity))"
+)
+
+
+def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
+    """Asked three times for tea and then six times for the goat. The nearest one is always right, and is used.
+
+    By one step the pack that shows what was used most follows it with a delay of three; living, it stays with tea.
+    """
+    hour = 3_600_000_000
+    said = [MessageEvent(n * hour, what, what, project="p") for n, what in enumerate(["tea", "goat"])]
+    asked = [
+        QuestionEvent((9 + n) * hour, n, what, "p", {what: 1.0}) for n, what in enumerate(["tea"] * 3 + ["goat"] * 6)
+    ]
+    script = Transcript("once more", (*said, *asked))
+    with live(script, pack=NEAR, embedder=trigrams) as life:
+        found = trial([NEAR, OFTEN], script, of="utility", beside=life, embedder=trigrams)
+    near, often = row(found, "near-one"), row(found, "often")
+    assert (near["value"], near["one_step"]) == (1.0, 1.0)
+    assert often["one_step"] == pytest.approx(6 / 9)
+    assert often["value"] == pytest.approx(3 / 9)
+    assert (often["difference"], often["one_step_difference"]) == (pytest.approx(-6 / 9), pytest.approx(-3 / 9))
+    assert (often["low"], often["verdict"]) == (None, "no interval")  # one conversation says nothing about the next
+
+
+def test_differences_are_paired_and_over_seeds(tried):
+    rich = row(tried, "rich")
+    by_seed = tried.lives.pivot("pack", index="seed", values="value")
+    gaps = by_seed["rich"] - by_seed["plain"]
+    assert rich["difference"] == pytest.approx(gaps.mean())
+    assert rich["difference_low"] < rich["difference"] < rich["difference_high"]
+    assert tried.clusters == "3 seeds"
+    assert row(tried, "plain")["verdict"] == "baseline"
+    assert tried.baseline == "plain"
+
+
+def test_it_shows_itself(tried):
+    assert "lived" in repr(tried)
+    assert "one step" in repr(tried)
+    assert "<table" in tried._repr_html_()
+    told = json.loads(json.dumps(tried.to_dict()))
+    assert told["seeds"] == [WORLD.seed, 5, 6]
+    assert len(told["script_hash"]) == 64
+    assert {one["hash"] for one in told["packs"]} == {memlab.load_pack(pack).hash for pack in (PLAIN, RICH)}
+
+
+def test_the_same_trial_is_the_same(tried):
+    again = trial([PLAIN, RICH], WORLD, seeds=[WORLD.seed, 5, 6])
+    assert again.lives.equals(tried.lives)
+    assert again.script_hash == tried.script_hash
+
+
+def talk(name, what):
+    turn = Turn("D1:1", "Ada", f"I moved to {what}", "session_1", datetime(2026, 1, 5, tzinfo=UTC))
+    return LabelledConversation(Conversation(name, (turn,)), (Question("Where does Ada live?", 1, ("D1:1",)),))
+
+
+def events():
+    hour = 3_600_000_000
+    said = [MessageEvent(n * hour, f"m{n}", f"tea number {n}", project=f"p{n % 2}") for n in range(6)]
+    asked = [QuestionEvent((10 + n) * hour, n, f"tea number {n}", f"p{n % 2}", {f"m{n}": 1.0}) for n in range(1, 5)]
+    return [*said, *asked]
+
+
+def test_a_transcript_and_its_events_are_lived_alike(trigrams):
+    script = Transcript("events", tuple(events()))
+    one, other = (trial(["memlab", "workbench"], given, embedder=trigrams) for given in (script, events()))
+    assert one.lives.equals(other.lives)
+    assert (one.questions, one.clusters, one.seeds) == (4, "2 conversations", (0,))
+    # each has one useful memory among the three of its project, and ten are shown
+    assert trial(["memlab", "workbench"], script, embedder=trigrams, of="utility").frame["value"].max() == 1
+
+
+def test_labelled_conversations_are_lived_as_they_were_read(trigrams):
+    found = trial(["memlab", "workbench"], [talk("one", "Oslo"), talk("two", "Graz")], embedder=trigrams, of="utility")
+    assert (found.questions, found.clusters) == (2, "2 conversations")
+    assert found.frame["value"].to_list() == [1.0, 1.0]
+
+
+def test_days_cut_a_life_short(trigrams):
+    moved = [replace(event, at=event.at + 30 * 86_400_000_000) for event in events()[6:]]
+    later = [replace(event, number=event.number + 10) for event in moved]
+    found = trial(["memlab", "workbench"], [*events(), *later], days=3, embedder=trigrams)
+    assert found.questions == 4
+
+
+def test_an_evaluation_may_stand_beside_it(trigrams, life):
+    found = memlab.evaluate(life.slates, [PLAIN, RICH], missing="censor")
+    tried = trial([PLAIN, RICH], WORLD, seeds=1, days=4, beside=found)
+    known = {one.policy: one.value and one.value.value for one in found.rows}
+    assert {name: row(tried, name)["one_step"] for name in ("plain", "rich")} == {
+        name: known[name] for name in ("plain", "rich")
+    }
+
+
+def test_a_pack_that_merges_is_worth_what_stands_for_the_words(trigrams):
+    """What is said twice is one memory under a pack that links: ids no longer count the messages."""
+    hour = 3_600_000_000
+    said = [
+        MessageEvent(n * hour, f"m{n}", text, kind="preference", project="p")
+        for n, text in enumerate(["I like tea", "I like tea", "my goat is old"])
+    ]
+    asked = [QuestionEvent(9 * hour, 1, "goat", "p", {"m2": 1.0}), QuestionEvent(10 * hour, 2, "tea", "p", {"m1": 1.0})]
+    script = Transcript("twice", (*said, *asked), user=User(answers=1.0, errors=0.0, delay_hours=0.0))
+    with live(script, pack="workbench", embedder=trigrams) as life:
+        assert len(life.lab) == 2
+        assert life.earned(of="utility")["value"].to_list() == [1.0, 1.0]
+        assert life.slates.feedback.collect()["memory_id"].max() == 2
+
+
+def test_what_cannot_be_tried_is_refused():
+    with pytest.raises(InputError, match="at least two packs"):
+        trial(["memlab"], WORLD)
+    with pytest.raises(InputError, match="at least two packs"):
+        trial(["memlab", "memlab"], WORLD)
+    with pytest.raises(InputError, match="A trial lives a World"):
+        trial(["memlab", "words"], [1, 2])
+    with pytest.raises(InputError, match="at least one, each another"):
+        trial(["memlab", "workbench"], WORLD, seeds=[1, 1])
+    with pytest.raises(UnknownName):
+        trial(["memlab", "no such pack"], WORLD)
+    with pytest.raises(InputError, match="nothing is asked"):
+        trial(["memlab", "workbench"], events()[:6])
