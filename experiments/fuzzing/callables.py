@@ -38,6 +38,7 @@ MADE_BY_MEMLAB = {
     "Signature": "what a slot declares",
     "Slates.of": "from slates as memlab wrote them",
     "Slates.of_log": "from slates as memlab wrote them",
+    "Trial": "what simulation.trial returns",
     "VersionLog": "folded from a journal",
     "load_ipython_extension": "called by IPython",
     "unload_ipython_extension": "called by IPython",

@@ -21,7 +21,17 @@ import polars as pl
 import memlab
 from memlab.embedding import load_embedder
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
-from memlab.simulation import MessageEvent, Phase, QuestionEvent, Transcript, User, World, from_conversations, live, trial
+from memlab.simulation import (
+    MessageEvent,
+    Phase,
+    QuestionEvent,
+    Transcript,
+    User,
+    World,
+    from_conversations,
+    live,
+    trial,
+)
 from memlab.slates import WIDE
 from memlab.subjects.clusters.finding import Clusters
 from memlab.verifiers import Verdict, overlap

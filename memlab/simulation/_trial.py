@@ -80,9 +80,10 @@ class Trial:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a pack: ``pack``, ``value``, ``low``, ``high``, ``difference`` (to ``baseline``, paired),
-        ``difference_low``, ``difference_high``, ``p`` (Bonferroni), ``one_step``, ``one_step_difference``, ``verdict``,
-        ``hash``.
+        """A row a pack, best first.
+
+        ``pack``, ``value``, ``low``, ``high``, ``difference`` (to ``baseline``, paired), ``difference_low``,
+        ``difference_high``, ``p`` (Bonferroni), ``one_step``, ``one_step_difference``, ``verdict``, ``hash``.
         """
         others = max(1, len(self._rows) - 1)
         base = next(row for row in self._rows if row.pack == self.baseline)
@@ -220,10 +221,11 @@ def trial(
     of simulated time, 0 for never.
 
     What a recall earned is the expected ``reward`` of its head, or the ``utility``, which the world knows. Differences
-    are paired question by question; intervals are over seeds of a world, or over conversations (projects) of a
-    transcript and of a single seed. ``beside`` is one life that was logged, whose slates tell the value by one step: a
-    ``Life`` knows it exactly, an ``Evaluation`` has estimated it. Each lab is in memory, and closed at the end;
-    ``live(world, pack=...)`` and ``memlab.compare`` show how labs went over time.
+    are paired question by question; intervals are over seeds of a world, or over projects, which are the
+    conversations of a transcript, where there is one seed or no world. ``beside`` is one life that was logged, whose slates tell the value by one step: a
+    ``Life`` knows it exactly, an ``Evaluation`` has estimated it. A step shows as many as the log did, a life as many
+    as the pack's own ``limit``. Each lab is in memory, and closed at the end; ``live(world, pack=...)`` and
+    ``memlab.compare`` show how labs went over time.
 
     Raises InputError for fewer than two packs, or a world without questions; UnknownName, PolicyError.
 
@@ -270,7 +272,7 @@ def trial(
         every_days=float(every_days),
         of=of,
         baseline=baseline,
-        clusters=f"{len(set(clusters)):,} {'conversations' if lone else 'seeds'}",
+        clusters=f"{len(set(clusters)):,} {'projects' if lone else 'seeds'}",
         questions=len(keys),
         lives=pl.DataFrame(lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"),
         _rows=tuple(rows),

@@ -115,14 +115,14 @@ def test_a_transcript_and_its_events_are_lived_alike(trigrams):
     script = Transcript("events", tuple(events()))
     one, other = (trial(["memlab", "workbench"], given, embedder=trigrams) for given in (script, events()))
     assert one.lives.equals(other.lives)
-    assert (one.questions, one.clusters, one.seeds) == (4, "2 conversations", (0,))
+    assert (one.questions, one.clusters, one.seeds) == (4, "2 projects", (0,))
     # each has one useful memory among the three of its project, and ten are shown
     assert trial(["memlab", "workbench"], script, embedder=trigrams, of="utility").frame["value"].max() == 1
 
 
 def test_labelled_conversations_are_lived_as_they_were_read(trigrams):
     found = trial(["memlab", "workbench"], [talk("one", "Oslo"), talk("two", "Graz")], embedder=trigrams, of="utility")
-    assert (found.questions, found.clusters) == (2, "2 conversations")
+    assert (found.questions, found.clusters) == (2, "2 projects")
     assert found.frame["value"].to_list() == [1.0, 1.0]
 
 
