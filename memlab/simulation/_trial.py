@@ -221,11 +221,11 @@ def trial(
     of simulated time, 0 for never.
 
     What a recall earned is the expected ``reward`` of its head, or the ``utility``, which the world knows. Differences
-    are paired question by question; intervals are over seeds of a world, or over projects, which are the
-    conversations of a transcript, where there is one seed or no world. ``beside`` is one life that was logged, whose slates tell the value by one step: a
-    ``Life`` knows it exactly, an ``Evaluation`` has estimated it. A step shows as many as the log did, a life as many
-    as the pack's own ``limit``. Each lab is in memory, and closed at the end; ``live(world, pack=...)`` and
-    ``memlab.compare`` show how labs went over time.
+    are paired question by question; intervals are over seeds of a world; where there is one seed, or no world, over
+    projects, which are the conversations of a transcript. ``beside`` is one life that was logged, whose slates tell the
+    value by one step: a ``Life`` knows it exactly, an ``Evaluation`` has estimated it. A step shows as many as the log
+    did, a life as many as the pack's own ``limit``. Each lab is in memory, and closed at the end;
+    ``live(world, pack=...)`` and ``memlab.compare`` show how labs went over time.
 
     Raises InputError for fewer than two packs, or a world without questions; UnknownName, PolicyError.
 
