@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._distributions import normal_quantile
 from memlab.evaluation._gates import Facts, Gate, effective_count, gates
 from memlab.evaluation._inclusion import difference, value
 from memlab.evaluation._log import Log
@@ -190,11 +191,9 @@ def recalls_needed(found: Compared, recalls: int, level: float) -> int | None:
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     """How many recalls like these would find ``gap`` with a power of .8; None if it is 0 or has no error."""
-    from scipy.special import ndtri
-
     if not gap.value or math.isnan(gap.error):
         return None
-    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 

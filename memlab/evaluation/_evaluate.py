@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.arguments import checked
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError
 from memlab.evaluation._clusters import Estimate, holm, mean
 from memlab.evaluation._compare import (
     Compared,
@@ -30,22 +29,15 @@ from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._labels import measure_labels
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head
-from memlab.evaluation._prepared import Settings, prepare
-from memlab.evaluation._rankers import PolicySpec, Ranker, logged
+from memlab.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
+from memlab.evaluation._rankers import PolicySpec, logged
 from memlab.evaluation._targets import RecallsAgain, Target, aim
 from memlab.slates import Slates
 
-__all__ = ["HasSlates", "evaluate", "with_baseline"]
+__all__ = ["evaluate"]
 
 
 Floats = NDArray[np.float64]
-
-
-@runtime_checkable
-class HasSlates(Protocol):
-    """A lab, or whatever else has slates."""
-
-    def slates(self) -> Slates: ...
 
 
 @checked
@@ -140,28 +132,6 @@ def evaluate(
         _features=slates.features or slates.policies or ("score",),
         _lab=lab,
     )
-
-
-def with_baseline(
-    rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
-) -> tuple[list[Ranker], str]:
-    """The rankers with whoever logged among them, and the name of the one that the others are compared to."""
-    if own is not None and own.name in (ranker.name for ranker in rankers):
-        own = None
-    if baseline is not None:
-        known = [ranker.name for ranker in rankers]
-        if own is not None and baseline == own.name:
-            return [own, *rankers], baseline
-        if baseline not in known:
-            raise UnknownName("policy to compare with", baseline, known if own is None else [*known, own.name])
-        return rankers, baseline
-    hashes = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions.columns else []
-    for ranker in rankers:
-        if ranker.name == "logged" or [ranker.hash] == hashes:
-            return rankers, ranker.name
-    if own is not None:
-        return [own, *rankers], own.name
-    return rankers, rankers[0].name
 
 
 def _by_feedback(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import polars as pl
 
@@ -18,7 +18,14 @@ from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
 from memlab.slates import Slates
 
-__all__ = ["Prepared", "Settings", "check_settings", "check_silence", "prepare"]
+__all__ = ["HasSlates", "Prepared", "Settings", "check_settings", "check_silence", "prepare", "with_baseline"]
+
+
+@runtime_checkable
+class HasSlates(Protocol):
+    """A lab, or whatever else has slates."""
+
+    def slates(self) -> Slates: ...
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,28 @@ def prepare(
     embedder = getattr(slates.lab, "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
     return Prepared(settings, rankers, log, schema, fingerprints)
+
+
+def with_baseline(
+    rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
+) -> tuple[list[Ranker], str]:
+    """The rankers with whoever logged among them, and the name of the one that the others are compared to."""
+    if own is not None and own.name in (ranker.name for ranker in rankers):
+        own = None
+    if baseline is not None:
+        known = [ranker.name for ranker in rankers]
+        if own is not None and baseline == own.name:
+            return [own, *rankers], baseline
+        if baseline not in known:
+            raise UnknownName("policy to compare with", baseline, known if own is None else [*known, own.name])
+        return rankers, baseline
+    hashes = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions.columns else []
+    for ranker in rankers:
+        if ranker.name == "logged" or [ranker.hash] == hashes:
+            return rankers, ranker.name
+    if own is not None:
+        return [own, *rankers], own.name
+    return rankers, rankers[0].name
 
 
 _SILENT = 0.1

@@ -16,6 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.evaluation._distributions import f_survival, normal_cdf, t_cdf
+
 __all__ = ["balance_p", "independence_p", "position_p", "redundancy_p", "silence_p"]
 
 Floats = NDArray[np.float64]
@@ -43,11 +45,9 @@ def independence_p(earned: Floats) -> float:
     spread = float((centred**2).sum())
     if count < _LEAST or spread == 0:
         return np.nan
-    from scipy.special import ndtr
-
     # one-sided: the first autocorrelation of independent values is normal around -1/n with variance 1/n
     correlation = float((centred[1:] * centred[:-1]).sum()) / spread
-    return float(ndtr(-(correlation + 1 / count) * np.sqrt(count)))
+    return normal_cdf(-(correlation + 1 / count) * float(np.sqrt(count)))
 
 
 def silence_p(features: Floats, answered: Flags, recall: Ints) -> float:
@@ -78,10 +78,8 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
     pairs = (total**2 - np.bincount(groups, weights=residual**2)) / 2
     if len(pairs) < _LEAST or not pairs.any():
         return np.nan
-    from scipy.special import stdtr
-
     error = pairs.std(ddof=1) / np.sqrt(len(pairs))
-    return float(stdtr(len(pairs) - 1, pairs.mean() / error)) if error > 0 else np.nan
+    return t_cdf(len(pairs) - 1, float(pairs.mean() / error)) if error > 0 else np.nan
 
 
 def _centred(features: Floats, answered: Flags) -> Floats:
@@ -108,8 +106,6 @@ def _means(values: Floats, strata: Ints) -> Floats:
 
 def _hotelling(sums: Floats) -> float:
     """The p-value of a mean of zero, from independent rows f64[n, k]; columns that repeat others are left out."""
-    from scipy.special import fdtrc
-
     count = len(sums)
     if count < _LEAST:
         return np.nan
@@ -126,4 +122,4 @@ def _hotelling(sums: Floats) -> float:
     squared = count * float((mean**2 / values[firm]).sum())
     if count <= rank:
         return np.nan
-    return float(fdtrc(rank, count - rank, squared * (count - rank) / (rank * (count - 1))))
+    return f_survival(rank, count - rank, squared * (count - rank) / (rank * (count - 1)))
