@@ -66,11 +66,12 @@ def evaluate(
     ``horizon`` ("7d", a timedelta) gives every recall the same time to earn and leaves out those still open.
     ``missing`` says what silence means: "zero" (a reward of 0), "censor" (left out), "inverse" (left out, and weighed
     by the probability of an answer), "bounds" (anything); it must be said where more than a tenth is silent or only
-    one reward occurs. ``estimator`` is "snips" (self-normalised) or "ht" (Horvitz-Thompson). ``cluster`` names what is
-    independent: a column of the decisions, "day" or "decision"; the column cluster unless given. ``baseline`` is the
-    policy to which the others are compared: the one that logged, unless named. ``reward_range`` bounds what an item may
-    earn: what the slates declare, or 0 and 1. With ``labels`` (decision, memory_id, relevance 0 or 1, complete)
-    feedback is not read: the metrics are those of retrieval.
+    one reward occurs. ``position`` weighs rewards by how often the place of an item is looked at, as items at random
+    places show it (position-based: Agarwal et al. 2019; Li et al. 2018). ``estimator`` is "snips" (self-normalised) or
+    "ht" (Horvitz-Thompson). ``cluster`` names what is independent: a column of the decisions, "day" or "decision"; the
+    column cluster unless given. ``baseline`` is the policy to which the others are compared: the one that logged,
+    unless named. ``reward_range`` bounds what an item may earn: what the slates declare, or 0 and 1. With ``labels``
+    (decision, memory_id, relevance 0 or 1, complete) feedback is not read: the metrics are those of retrieval.
 
     What a policy would show and the log could not enters its interval, at both ends of ``reward_range``. A policy whose
     features the log does not hold is refused by name (``.refusals``); one whose figure would mislead has no value, and
@@ -90,6 +91,7 @@ def evaluate(
         reward_range=reward_range,
         labels=labels,
         cluster=cluster,
+        position=position,
     )
     settings, log, schema, lab = asked.settings, asked.log, asked.schema, slates.lab
     if estimator == "ht" and labels is None and log.silent:
@@ -110,8 +112,8 @@ def evaluate(
     ]
     if labels is None:
         named = slates.features or slates.policies or ("score",)
-        rows, needed, method = _by_feedback(targets, log, settings, baseline, known_features(log, named, schema))
-        notes += _assumed(log, settings)
+        rows, needed, method, found = _by_feedback(targets, log, settings, baseline, known_features(log, named, schema))
+        notes += [*found, *_assumed(log, settings)]
     else:
         rows, needed, method, settings, more = _by_labels(targets, log, settings, baseline, labels)
         notes += more
@@ -136,7 +138,7 @@ def evaluate(
 
 def _by_feedback(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str]:
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, list[str]]:
     evidence = gather(log, settings, features)
     heads = {target.name: evidence.head(target) for target in targets}
     base = heads.get(baseline)
@@ -173,7 +175,17 @@ def _by_feedback(
             )
         )
     ordered = _ranked(rows)
-    return ordered, _needed(ordered, evidence, heads), _method(evidence, log)
+    return ordered, _needed(ordered, evidence, heads), _method(evidence, log), _placed(evidence)
+
+
+def _placed(evidence: Evidence) -> list[str]:
+    if evidence.examination is None:
+        return []
+    eta = evidence.examination.eta
+    return [
+        f"Place k is looked at as often as k^-{eta.value:.2f} (interval {eta.low:.2f} to {eta.high:.2f}), by items at "
+        "random places; rewards are weighed by it."
+    ]
 
 
 def _assumed(log: Log, settings: Settings) -> list[str]:

@@ -39,6 +39,7 @@ class Settings:
     level: float
     reward_range: tuple[float, float]
     cluster: str | None = None
+    position: bool = False
     metric: str = ""
 
     @checked
@@ -68,10 +69,13 @@ def prepare(
     reward_range: tuple[float, float] | None,
     labels: pl.DataFrame | None,
     cluster: str | None = None,
+    position: bool = False,
 ) -> Prepared:
     """Arguments are those of ``evaluate``; InputError, UnknownName or PolicyError for what is wrong with them."""
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
     settings = check_settings(horizon, missing, estimator, level, bounds, labels, cluster)
+    if position:
+        settings = _by_place(settings)
     schema = slates.candidates.collect_schema()
     rankers = rankers_of(policies, schema)
     log = read_log(
@@ -87,6 +91,12 @@ def prepare(
     embedder = getattr(slates.lab, "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
     return Prepared(settings, rankers, log, schema, fingerprints)
+
+
+def _by_place(settings: Settings) -> Settings:
+    if settings.measure == "labels" or settings.reward_range[0] < 0:
+        raise InputError("position=True weighs rewards by how often a place is looked at: feedback, and none below 0.")
+    return replace(settings, position=True)
 
 
 def with_baseline(

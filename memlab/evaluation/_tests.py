@@ -6,7 +6,8 @@
 - *independence*: what recalls earn, in order of time, does not resemble what the next one earns.
 - *silence*: rewards may be left out where they are missing at random; whether an item was answered must then not follow
   what is known of it.
-- *position*: at the same score, an item shown further up must not earn more.
+- *position*: at the same score, an item shown further up must not earn more. Where places are random, ``_position``
+  asks that without the score.
 - *redundancy*: where rewards add up, those of one recall move apart by chance, or together by its mood. If they move
   against each other, one item makes another one worthless.
 """
@@ -18,7 +19,15 @@ from numpy.typing import NDArray
 
 from memlab.evaluation._distributions import f_survival, normal_cdf, t_cdf
 
-__all__ = ["balance_p", "independence_p", "position_p", "redundancy_p", "silence_p"]
+__all__ = [
+    "balance_p",
+    "by_recall",
+    "hotelling_p",
+    "independence_p",
+    "position_p",
+    "redundancy_p",
+    "silence_p",
+]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -35,7 +44,7 @@ def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints) 
     count = int(groups.max(initial=-1)) + 1
     sums = np.zeros((count, features.shape[1]))
     np.add.at(sums, groups, moved)
-    return _hotelling(sums)
+    return hotelling_p(sums)
 
 
 def independence_p(earned: Floats) -> float:
@@ -54,8 +63,8 @@ def silence_p(features: Floats, answered: Flags, recall: Ints) -> float:
     """Of silence that does not follow the features, f64[n, k], over the items that were shown."""
     if answered.all() or len(answered) < _LEAST:
         return np.nan
-    sums = _by_recall((answered - answered.mean())[:, None] * _centred(features, answered), recall)
-    return _hotelling(sums)
+    sums = by_recall((answered - answered.mean())[:, None] * _centred(features, answered), recall)
+    return hotelling_p(sums)
 
 
 def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> float:
@@ -65,7 +74,7 @@ def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> f
     strata = _strata(score)
     place = np.log(position.astype(np.float64))
     place, residual = place - _means(place, strata), reward - _means(reward, strata)
-    return _hotelling(_by_recall((place * residual)[:, None], recall))
+    return hotelling_p(by_recall((place * residual)[:, None], recall))
 
 
 def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
@@ -86,7 +95,8 @@ def _centred(features: Floats, answered: Flags) -> Floats:
     return np.asarray(features - features.mean(axis=0))
 
 
-def _by_recall(values: Floats, recall: Ints) -> Floats:
+def by_recall(values: Floats, recall: Ints) -> Floats:
+    """f64[recalls, k]: rows f64[n, k] summed in recalls, of which there is one for each number that occurs."""
     groups = np.unique(recall, return_inverse=True)[1]
     sums = np.zeros((int(groups.max(initial=-1)) + 1, values.shape[1]))
     np.add.at(sums, groups, values)
@@ -104,7 +114,7 @@ def _means(values: Floats, strata: Ints) -> Floats:
     return np.asarray((np.bincount(strata, weights=values, minlength=_BINS) / counts)[strata])
 
 
-def _hotelling(sums: Floats) -> float:
+def hotelling_p(sums: Floats) -> float:
     """The p-value of a mean of zero, from independent rows f64[n, k]; columns that repeat others are left out."""
     count = len(sums)
     if count < _LEAST:
