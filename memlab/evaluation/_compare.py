@@ -103,9 +103,8 @@ class Tests:
 def gather(log: Log, settings: Settings, features: Floats, answered: Floats | None = None) -> Evidence:
     """The log as evidence, silence treated as the settings say; ``answered`` is the chance of a reward, if known."""
     if settings.missing == "inverse":
-        places = np.log(np.maximum(log.position, 1))[:, None]
         chance = predicted_rewards(
-            np.column_stack([features, places]),
+            np.column_stack([features, np.log(np.maximum(log.position, 1))]),
             log.answered.astype(np.float64),
             log.shown,
             log.cluster[log.recall],

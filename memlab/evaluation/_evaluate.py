@@ -24,7 +24,7 @@ from memlab.evaluation._compare import (
 )
 from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._feedback import Horizon, Missing
-from memlab.evaluation._findings import PolicyValue
+from memlab.evaluation._findings import Between, PolicyValue, separated
 from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._labels import measure_labels
 from memlab.evaluation._log import Log
@@ -112,10 +112,12 @@ def evaluate(
     ]
     if labels is None:
         named = slates.features or slates.policies or ("score",)
-        rows, needed, method, found = _by_feedback(targets, log, settings, baseline, known_features(log, named, schema))
+        rows, needed, method, between, found = _by_feedback(
+            targets, log, settings, baseline, known_features(log, named, schema)
+        )
         notes += [*found, *_assumed(log, settings)]
     else:
-        rows, needed, method, settings, more = _by_labels(targets, log, settings, baseline, labels)
+        rows, needed, method, settings, between, more = _by_labels(targets, log, settings, baseline, labels)
         notes += more
     return Evaluation(
         rows=rows,
@@ -133,12 +135,13 @@ def evaluate(
         _schema=schema,
         _features=slates.features or slates.policies or ("score",),
         _lab=lab,
+        _between=between,
     )
 
 
 def _by_feedback(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, list[str]]:
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
     evidence = gather(log, settings, features)
     heads = {target.name: evidence.head(target) for target in targets}
     base = heads.get(baseline)
@@ -158,7 +161,7 @@ def _by_feedback(
         name, found = target.name, estimates[target.name]
         ranked, p = name in passed, adjusted.get(name, np.nan)
         gap = found.difference if name in adjusted else None
-        verdict = "withheld" if not ranked else "baseline" if name == baseline else _verdict(gap, p, settings.level)
+        verdict = "withheld" if not ranked else "baseline" if name == baseline else separated(gap, p, settings.level)
         rows.append(
             PolicyValue(
                 name,
@@ -175,7 +178,13 @@ def _by_feedback(
             )
         )
     ordered = _ranked(rows)
-    return ordered, _needed(ordered, evidence, heads), _method(evidence, log), _placed(evidence)
+
+    def between(first: str, second: str) -> tuple[Estimate, bool]:
+        found = compare(evidence, heads[first], heads[second]).difference
+        assert found is not None
+        return found, all(gate.open for gate in measure(evidence, heads[first], heads[second], tests).gates)
+
+    return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _placed(evidence)
 
 
 def _placed(evidence: Evidence) -> list[str]:
@@ -209,27 +218,25 @@ def _method(evidence: Evidence, log: Log) -> str:
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 
 
-def _needed(rows: Sequence[PolicyValue], evidence: Evidence, heads: Mapping[str, Head]) -> tuple[str, str, int] | None:
-    """The two best and how many recalls like these would tell them apart four times out of five."""
+def _needed(
+    rows: Sequence[PolicyValue], baseline: str, evidence: Evidence, heads: Mapping[str, Head]
+) -> tuple[str, str, int] | None:
+    """The two best and how many recalls like these would tell them apart four times out of five; or the policy that
+    is nearest to a value, and how many recalls would give it one.
+    """
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:
-        return None
+        more = [(row.needed, row.policy) for row in rows if row.value is None and row.needed and row.policy != baseline]
+        count, policy = min(more, default=(0, ""))
+        return (policy, baseline, len(evidence.log) + count) if policy else None
     found = compare(evidence, heads[best[0]], heads[best[1]])
     count = recalls_needed(found, len(evidence.log), evidence.level)
     return None if count is None else (best[0], best[1], count)
 
 
-def _verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
-    if gap is None:
-        return "ranked, without a baseline to compare with"
-    if adjusted < 1 - level:
-        return "better" if gap.low > 0 or (gap.value > 0 and not gap.high < 0) else "worse"
-    return "not separated"
-
-
 def _by_labels(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, labels: pl.DataFrame
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, tuple[str, ...]]:
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]]:
     found = measure_labels(targets, log, labels, level=settings.level)
     sample, places = found.sample, found.places
     enough = sample.clusters >= 2
@@ -247,7 +254,7 @@ def _by_labels(
         value = sample.estimate(lambda totals, place=place: mean(totals[..., place]))  # type: ignore[misc]
         p = adjusted.get(name, np.nan)
         gap = gaps[name] if name in adjusted else None
-        verdict = "withheld" if not enough else "baseline" if name == baseline else _verdict(gap, p, settings.level)
+        verdict = "withheld" if not enough else "baseline" if name == baseline else separated(gap, p, settings.level)
         rows.append(
             PolicyValue(
                 name,
@@ -269,7 +276,14 @@ def _by_labels(
         best = ordered[0].policy, ordered[1].policy
         count = recalls_for(minus(*best), found.judged, settings.level)
         needed = None if count is None else (*best, count)
-    return ordered, needed, sample.method, settings.by(found.metric), found.notes
+    return (
+        ordered,
+        needed,
+        sample.method,
+        settings.by(found.metric),
+        lambda first, second: (minus(first, second), enough),
+        found.notes,
+    )
 
 
 def _ranked(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:

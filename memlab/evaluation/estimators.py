@@ -413,7 +413,7 @@ def interaction_ips(
     4.0
     """
     weight, earned = _by_place(reward, logged, target)
-    return _weighted(np.cumprod(weight, axis=1), earned, normalise, cluster, level)
+    return _weighted(np.asarray(np.cumprod(weight, axis=1)), earned, normalise, cluster, level)
 
 
 @checked
@@ -469,7 +469,7 @@ def position_based(
         _same(name, given.shape, (*earned.shape, len(seen)))
     if (seen < 0).any():
         raise InputError("examination is a probability of each place, none below 0.")
-    return _weighted(_ratios(*(given @ seen for given in places)), earned, False, cluster, level)
+    return _weighted(_ratios(places[0] @ seen, places[1] @ seen), earned, False, cluster, level)
 
 
 @checked
@@ -536,7 +536,7 @@ def _weighted(
 
     def normalised(totals: Floats) -> Floats:
         weights, earned = totals[..., 1 : 1 + places], totals[..., 1 + places :]
-        return np.divide(earned, weights, out=np.zeros_like(earned), where=weights > 0).sum(axis=-1)
+        return np.asarray(np.divide(earned, weights, out=np.zeros_like(earned), where=weights > 0).sum(axis=-1))
 
     return _estimate([np.ones(len(weight)), *weight.T, *(weight * reward).T], normalised, cluster, level)
 
