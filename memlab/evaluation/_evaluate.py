@@ -227,8 +227,10 @@ def _needed(
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:
         more = [(row.needed, row.policy) for row in rows if row.value is None and row.needed and row.policy != baseline]
-        count, policy = min(more, default=(0, ""))
-        return (policy, baseline, len(evidence.log) + count) if policy else None
+        if not more:
+            return None
+        fewest, policy = min(more)
+        return policy, baseline, len(evidence.log) + fewest
     found = compare(evidence, heads[best[0]], heads[best[1]])
     count = recalls_needed(found, len(evidence.log), evidence.level)
     return None if count is None else (best[0], best[1], count)

@@ -162,17 +162,12 @@ class Findings:
         """
         names = [row.policy for row in self.rows if row.value is not None]
         found = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
-        adjusted = (holm if adjust == "holm" else benjamini_hochberg)(
-            [gap.p if told else nan for *_, gap, told in found]
-        )
-        rows = []
+        known = [gap.p if told else nan for _, _, gap, told in found]
+        adjusted = holm(known) if adjust == "holm" else benjamini_hochberg(known)
+        rows: list[tuple[object, ...]] = []
         for (a, b, gap, told), p in zip(found, adjusted, strict=True):
-            parts = _parts("difference", gap if told else None)
-            low, high = parts.pop("difference_low"), parts.pop("difference_high")
-            verdict = separated(gap, p, self.settings.level) if told else "withheld"
-            rows.append(
-                {"policy": a, "other": b, **parts, "low": low, "high": high, "p": _known(p), "verdict": verdict}
-            )
+            parts = [_known(part) if told else None for part in (gap.value, gap.low, gap.high)]
+            rows.append((a, b, *parts, _known(p), separated(gap, p, self.settings.level) if told else "withheld"))
         texts, numbers = ("policy", "other"), ("difference", "low", "high", "p")
         schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
         return pl.DataFrame(rows, schema=schema, orient="row")

@@ -101,18 +101,18 @@ def next_step(ev: Findings) -> str:
     if not short and not apart:
         return ""
     if ev.settings.measure == "labels":
-        more = "" if ev.needed is None else f": {_enough(ev, 'like these')}"
-        return f"Next: label more recalls{more}."
+        more = "" if ev.needed is None else f" {_enough(ev, 'like these')}."
+        return f"Next: label more recalls.{more}"
     wanted = (short or apart)[0]
     challenged = f'lab.challenge("{wanted}") shows what tells it from {ev.baseline}'
-    alone = "" if ev.needed is None or ev.needed[2] <= ev.recalls else f" Without: {_enough(ev, 'at this probe rate')}."
+    alone = "" if ev.needed is None or ev.needed[2] <= ev.recalls else f" {_enough(ev, 'at this probe rate')}."
     return f"Next: {challenged}; memlab.plan says for how many recalls.{alone}"
 
 
 def _enough(ev: Findings, how: str) -> str:
     assert ev.needed is not None
     first, second, count = ev.needed
-    return f"separating {first} and {second} needs about {rounded(count)} recalls {how}"
+    return f"Separating {first} and {second} needs about {rounded(count)} recalls {how}"
 
 
 def remarks(ev: Findings) -> list[str]:
