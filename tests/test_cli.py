@@ -197,35 +197,25 @@ def test_every_setting_of_an_evaluation(json_of, run, log, tmp_path):
 
 
 def test_times_of_a_file(json_of, run, tmp_path):
-    dice, rows = random.Random(1), ["q,m,rank,won,p,good,said,answered"]
+    dice, rows = random.Random(1), ["decision,memory_id,rank,reward,p,good,said,answered"]
     for query in range(200):
+        day = f"2026-03-{1 + query // 10:02}"
         for item in range(3):
-            shown = 1 if item == 0 else 2 if item == 1 + query % 2 else 0
-            when = f"2026-03-{1 + query // 10:02}T10:00:00"
-            late = f"2026-03-{1 + query // 10:02}T1{1 if query % 4 else 5}:00:00"
-            rows.append(
-                f"{query},{item},{shown},{int(dice.random() < 0.5)},{1 if not item else 0.5},{item},{when},{late}"
-            )
+            rank = 1 if item == 0 else 2 if item == 1 + query % 2 else 0
+            answer = f"{day}T1{1 if query % 4 else 5}:00:00" if rank else ""
+            won, p = int(dice.random() < 0.5) if rank else "", 0.5 if item else 1
+            rows.append(f"{query},{item},{rank},{won},{p},{item},{day}T10:00:00,{answer}")
     (tmp_path / "log.csv").write_text("\n".join(rows))
-    words = (
-        "evaluate",
-        "log.csv",
-        "-p",
-        "good",
-        "--decision",
-        "q",
-        "--item",
-        "m",
-        "--reward",
-        "won",
-        "--propensity",
-        "p",
-    )
-    words += ("--at", "said", "--feedback-at", "answered", "--limit", 1, "--horizon", "2h", "--missing", "zero")
-    found = json_of(*words, "--cluster", "day")
+    words = ("evaluate", "log.csv", "-p", "good", "--propensity", "p", "--limit", 1, "--missing", "zero")
+    words += ("--at", "said", "--feedback-at", "answered")
+    found = json_of(*words, "--horizon", "2h", "--cluster", "day")
     assert "clusters (day)" in found["method"]
-    assert found["policies"][0]["value"] is not None
-    assert run(*words[:-4], "--horizon", "soon").exit_code == 1
+    # of four answers one came after five hours
+    late = json_of(*words, "--horizon", "9h", "--cluster", "day")
+    values = [{row["policy"]: row["value"] for row in one["policies"]} for one in (found, late)]
+    assert len(values[0]) == 1
+    assert values[1]["good"] != values[0]["good"]
+    assert run(*words, "--horizon", "soon").exit_code == 1
 
 
 def test_labels_in_a_file(json_of, run, log, tmp_path):
@@ -239,18 +229,17 @@ def test_labels_in_a_file(json_of, run, log, tmp_path):
 
 def test_a_challenger_from_the_command_line(json_of, run):
     texts = [f"The user likes {drink} on day {day}" for day in range(8) for drink in ("tea", "cocoa", "milk", "juice")]
-    for text in texts:
-        json_of("remember", "a.memlab", text)
+    with memlab.open("a.memlab") as lab:
+        lab.remember_many(texts)
     json_of("recall", "a.memlab", "tea")
     assert run("verdict", "a.memlab").exit_code == 1
     assert "Nothing was challenged" in run("verdict", "a.memlab").output
     made = json_of("challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1)
     assert (made["name"], made["design"], made["extra"], made["reason"]) == ("cascade", "extra", 2, "does it spread?")
-    for query in range(60):
-        hits = json_of("recall", "a.memlab", f"what does the user like on day {query % 8}?", "--limit", 3)
-        for hit in hits["hits"]:
-            outcome = "success" if "cocoa" in hit["text"] or query % 3 == 0 else "fail"
-            json_of("feedback", "a.memlab", hit["id"], outcome, "--decision", hits["decision"])
+    with memlab.open("a.memlab") as lab:
+        for query in range(60):
+            for hit in lab.recall(f"what does the user like on day {query % 8}?", limit=3):
+                lab.feedback(hit, "success" if "cocoa" in hit.text or query % 3 == 0 else "fail")
     found = json_of("verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9)
     assert found["verdicts"][0]["recalls"] == 60
     assert found["verdicts"][0]["sentence"] in run("verdict", "a.memlab", "--level", 0.9).output

@@ -112,8 +112,10 @@ class Verdicts:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a challenger: ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and
-        ``planned_high`` (one look), ``recalls``, ``needed``, ``unsupported``, ``better``, ``sentence``.
+        """A row a challenger.
+
+        ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and ``planned_high`` (one look),
+        ``recalls``, ``needed``, ``unsupported``, ``better``, ``sentence``.
         """
         return pl.DataFrame(
             [

@@ -127,7 +127,7 @@ def clipped_ips(
     cluster: Clusters = None,
     level: Level = 0.95,
 ) -> ClippedEstimate:
-    """``ips`` with weights of at most ``cap``, in an interval that holds the bias that this brings.
+    """The value by weights of at most ``cap``, in an interval that holds the bias that this brings.
 
     Weights are 1 on average; what clipping takes from that is the part of the target's choices that is not counted,
     and it earns something within ``reward_range`` (Bottou et al. 2013).
@@ -164,7 +164,7 @@ def expected_rewards(
     reward_range: tuple[float, float] = (0.0, 1.0),
     cluster: Clusters = None,
 ) -> Floats:
-    """f64[n, m]: what each item would earn, by models that never saw the cluster they predict (five folds).
+    """What each item would earn, f64[n, m], by models that never saw the cluster they predict (five folds).
 
     ``features`` f64[n, m, d] describe each item of each recall, NaN where unknown. A logistic regression where rewards
     are 0 and 1, ridge regression otherwise. For ``doubly_robust`` and its like. InputError where there is too little.
@@ -266,7 +266,7 @@ def switch_dr(
     cluster: Clusters = None,
     level: Level = 0.95,
 ) -> Estimate:
-    """``doubly_robust`` where the weight is at most ``cap``, the model alone where it is greater.
+    """Doubly robust where the weight is at most ``cap``, the model alone where it is greater.
 
     >>> switch_dr([0, 1], [1.0, 0.0], [0.8, 0.2], [[0.5, 0.5]] * 2, [[0.9, 0.1]] * 2, cap=1.0).value
     0.53125
@@ -287,7 +287,7 @@ def shrunk_dr(
     cluster: Clusters = None,
     level: Level = 0.95,
 ) -> Estimate:
-    """``doubly_robust`` with weights w shrunk to s w / (w^2 + s), s the ``shrinkage``: optimistic shrinkage.
+    """Doubly robust with weights w shrunk to s w / (w^2 + s), s the ``shrinkage``: optimistic shrinkage.
 
     With s near 0 it is the model alone, with a great one doubly robust.
 
@@ -329,7 +329,7 @@ def slate_ips(
 
 @checked
 def slate_weights(slates: Array, logged: Array, target: Array) -> Floats:
-    """f64[s]: by how much each slate that could be shown counts, where rewards add up over items and places.
+    """By how much each slate that could be shown counts, f64[s], where rewards add up over items and places.
 
     ``slates`` int[s, k] lists all slates that the logging policy could show, ``logged`` and ``target`` f64[s] are their
     probabilities. The weight of a slate is 1_target' G^+ 1_slate, G the mean of 1_slate 1_slate' under logging: the
@@ -427,7 +427,7 @@ def cascade_dr(
     cluster: Clusters = None,
     level: Level = 0.95,
 ) -> Estimate:
-    """``interaction_ips`` with a model of what a place and those below it earn: doubly robust in a cascade.
+    """The cascade of ``interaction_ips`` with a model of what a place and those below it earn: doubly robust.
 
     ``expected`` f64[n, k] is what the model expects from each place on, given the items down to that which was shown
     there; ``chosen`` f64[n, k] the same with the item there drawn by the target. Any model leaves it unbiased.
