@@ -35,16 +35,21 @@ Ints = NDArray[np.int64]
 _LEAST = 30
 """Recalls, or items, below which nothing is tested."""
 _BINS = 20
+_ROUNDING = 0.01
+"""The share of what chance would leave that is taken for rounding."""
 
 
 def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints) -> float:
     """Of the logged propensities. ``features`` is f64[n, k] over the candidates that were left to chance."""
     moved = (shown - propensity)[:, None] * features
-    groups = np.unique(recall, return_inverse=True)[1]
-    count = int(groups.max(initial=-1)) + 1
-    sums = np.zeros((count, features.shape[1]))
-    np.add.at(sums, groups, moved)
-    return hotelling_p(sums)
+    sums = by_recall(moved, recall)
+    # where each recall shows as many probes as expected, their number leaves nothing but what the propensities were
+    # rounded by; a constant that is more than that is no chance
+    alone = np.sqrt((moved**2).sum(axis=0) / len(sums))
+    nothing = np.sqrt((sums**2).mean(axis=0)) <= _ROUNDING * alone
+    if len(sums) >= _LEAST and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
+        return 0.0
+    return hotelling_p(np.where(nothing, 0.0, sums))
 
 
 def independence_p(earned: Floats) -> float:
