@@ -106,7 +106,7 @@ def evaluate(
 
     Exit status 1 when no policy could be given a value.
     """
-    judged = None if labels is None else _table(labels)
+    judged = None if labels is None else _labels(labels)
     if log.is_dir():
         with existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
