@@ -508,11 +508,12 @@ NOT_READ = {
         *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
         *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
         *("feedback_many", "attribute", "attribute_transcript", "credits.calibrate"),
-        *("operations.run", "io.load", "io.backup", "io.check"),
+        *("operations.run", "io.load", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
     "speaks of no memory": ("embedder", "pack", "path", "seed", "policies", "viewed_by"),
     "is the search of the whole lab, and refused": ("index",),
+    "is made of the slates, which are read": ("verdict",),
     "is the view's own": ("store", "recall_again"),
 }
 """Why the other public names of a lab are not asked."""

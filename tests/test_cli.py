@@ -178,6 +178,80 @@ def test_json_holds_every_reason_of_the_text(run, log):
         assert one["reason"] in text
 
 
+def test_every_setting_of_an_evaluation(json_of, run, log, tmp_path):
+    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
+    words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
+    plain = json_of(*words)
+    wide = json_of(*words, "--level", 0.99, "--baseline", "theirs", "--missing", "bounds", "--reward-range", 0, 2)
+    rows = [{row["policy"]: row for row in found["policies"]} for found in (plain, wide)]
+    assert rows[1]["theirs"]["verdict"] == "baseline"
+    assert rows[1]["mine"]["high"] - rows[1]["mine"]["low"] > rows[0]["mine"]["high"] - rows[0]["mine"]["low"]
+    for kind in ("censor", "inverse", "zero"):
+        assert json_of(*words, "--missing", kind)["policies"]
+    assert run(*words, "--missing", "never").exit_code == 2
+    assert run(*words, "--level", 2).exit_code == 2
+    refused = run(*words, "--baseline", "nobody")
+    assert refused.exit_code == 1
+    assert "nobody" in refused.output
+    assert "random places" in run(*words, "--position").output
+
+
+def test_times_of_a_file(json_of, run, tmp_path):
+    dice, rows = random.Random(1), ["decision,memory_id,rank,reward,p,good,said,answered"]
+    for query in range(200):
+        day = f"2026-03-{1 + query // 10:02}"
+        for item in range(3):
+            rank = 1 if item == 0 else 2 if item == 1 + query % 2 else 0
+            answer = f"{day}T1{1 if query % 4 else 5}:00:00" if rank else ""
+            won, p = int(dice.random() < 0.5) if rank else "", 0.5 if item else 1
+            rows.append(f"{query},{item},{rank},{won},{p},{item},{day}T10:00:00,{answer}")
+    (tmp_path / "log.csv").write_text("\n".join(rows))
+    words = ("evaluate", "log.csv", "-p", "good", "--propensity", "p", "--limit", 1, "--missing", "zero")
+    words += ("--at", "said", "--feedback-at", "answered")
+    found = json_of(*words, "--horizon", "2h", "--cluster", "day")
+    assert "clusters (day)" in found["method"]
+    # of four answers one came after five hours
+    late = json_of(*words, "--horizon", "9h", "--cluster", "day")
+    values = [{row["policy"]: row["value"] for row in one["policies"]} for one in (found, late)]
+    assert len(values[0]) == 1
+    assert values[1]["good"] != values[0]["good"]
+    assert run(*words, "--horizon", "soon").exit_code == 1
+
+
+def test_labels_in_a_file(json_of, run, log, tmp_path):
+    labels = ["decision,memory_id,relevance", *(f"{query},3,1" for query in range(400))]
+    (tmp_path / "labels.csv").write_text("\n".join(labels))
+    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
+    found = json_of(*words, "--limit", 1, "--labels", "labels.csv")
+    assert {row["policy"]: row["value"] for row in found["policies"]} == {"theirs": 1.0, "mine": 0.0}
+    assert run(*words, "--labels", "labels.txt").exit_code == 1
+
+
+def test_a_challenger_from_the_command_line(json_of, run):
+    texts = [f"The user likes {drink} on day {day}" for day in range(8) for drink in ("tea", "cocoa", "milk", "juice")]
+    with memlab.open("a.memlab") as lab:
+        lab.remember_many(texts)
+    json_of("recall", "a.memlab", "tea")
+    assert run("verdict", "a.memlab").exit_code == 1
+    assert "Nothing was challenged" in run("verdict", "a.memlab").output
+    made = json_of("challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1)
+    assert (made["name"], made["design"], made["extra"], made["reason"]) == ("cascade", "extra", 2, "does it spread?")
+    with memlab.open("a.memlab") as lab:
+        for query in range(60):
+            for hit in lab.recall(f"what does the user like on day {query % 8}?", limit=3):
+                lab.feedback(hit, "success" if "cocoa" in hit.text or query % 3 == 0 else "fail")
+    found = json_of("verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9)
+    assert found["verdicts"][0]["recalls"] == 60
+    assert found["verdicts"][0]["sentence"] in run("verdict", "a.memlab", "--level", 0.9).output
+    planned = json_of("plan", "a.memlab", "cascade", "companion")
+    assert {row["policy"] for row in planned["designs"]} >= {"cascade"}
+    assert set(planned["best"]) <= {"cascade", "companion"}
+    assert "challenge, 1 extra" in run("plan", "a.memlab", "cascade").output
+    assert json_of("challenge", "a.memlab", "cascade", "--end") == {"ended": "cascade"}
+    assert run("challenge", "a.memlab", "cascade", "--end").exit_code == 1
+    assert run("challenge", "a.memlab", "cascade", "--design", "luck").exit_code == 2
+
+
 def test_a_lab_without_recalls(run):
     run("remember", "a.memlab", "x")
     assert run("evaluate", "a.memlab").exit_code == 1

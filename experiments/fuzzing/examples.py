@@ -187,7 +187,29 @@ class Desk:
         return self.evaluation().disagreements("similarity", "recency")
 
     def evaluation(self) -> memlab.evaluation.Evaluation:
-        return memlab.evaluate(self.log, ["similarity", "recency"])
+        return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
+
+    @cached_property
+    def challenged(self) -> memlab.Lab:
+        """A lab whose live pack is challenged, with a few recalls since."""
+        self.lab.challenge("associative", reason="an example")
+        for text in ("tabs", "deploys", "Oslo", "notes") * 3:
+            for hit in self.lab.recall(text, limit=1):
+                self.lab.feedback(hit, "success" if "tabs" in hit.text else "fail")
+        return self.lab
+
+    @cached_property
+    def rewarded(self) -> memlab.Slates:
+        """Sixty recalls of three items with a score and a probe, which a model of rewards can learn from."""
+        rows = [
+            {"q": q, "m": m, "rank": (m < 2) * (m + 1), "won": float((q + m) % 3 == 0), "p": (1.0, 0.5, 0.5)[m]}
+            | {"near": float(m) + q % 5, "far": float(-m)}
+            for q in range(60)
+            for m in range(3)
+        ]
+        frame = pl.DataFrame(rows).with_columns(won=pl.when(pl.col("rank") > 0).then("won"))
+        named = {"decision": "q", "item": "m", "shown": "rank", "reward": "won", "propensity": "p"}
+        return memlab.Slates.from_wide(frame, **named, scores=["near", "far"], limit=1)
 
     def close(self) -> None:
         self.lab.close()
@@ -336,9 +358,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"slates": d.log, "labels": pl.DataFrame({"decision": ["q1", "q2"], "memory_id": [1, 1]})},
     ),
     "Failures.text": lambda d: (memlab.failures(d.log).text, {"width": 80}),
-    "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"]}),
+    "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"], "missing": "zero"}),
+    "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),
+    "Verdicts.__getitem__": lambda d: (memlab.verdict(d.challenged).__getitem__, {"challenger": "associative"}),
+    "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
+    "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),
+    "LabPolicies.challenge": lambda d: (d.lab.policies.challenge, {"pack": "cascade"}),
+    "LabPolicies.end_challenge": lambda d: (d.challenged.policies.end_challenge, {"name": "associative"}),
+    "plan": lambda d: (memlab.plan, {"slates": d.rewarded, "policies": ["near", "far"], "baseline": "near"}),
     "tune": lambda d: (memlab.tune, {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2}),
     "Evaluation.disagreements": lambda d: (d.evaluation().disagreements, {"a": "similarity", "b": "recency"}),
+    "Evaluation.pairs": lambda d: (d.evaluation().pairs, {"adjust": "bh"}),
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard"}),
     "Evaluation.text": lambda d: (d.evaluation().text, {"width": 60}),
     "Evaluation.report": lambda d: (d.evaluation().report, {"path": d.folder / "report.html"}),

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
+from memlab.evaluation._distributions import t_cdf, t_density, t_quantile
 
 __all__ = [
     "FEW",
@@ -142,29 +143,25 @@ class Sample:
 
 def _reach(level: float, width: float, freedom: float) -> float:
     """The c with T(c + width) - T(-c) = level: standard errors beyond each bound, which are ``width`` of them apart."""
-    from scipy.special import stdtr, stdtrit
-
-    most = float(stdtrit(freedom, (1 + level) / 2))
+    most = t_quantile(freedom, (1 + level) / 2)
     if width == 0:
         return most
-    low, high = float(stdtrit(freedom, level)), most
-    for _ in range(60):
-        middle = (low + high) / 2
-        if stdtr(freedom, middle + width) - stdtr(freedom, -middle) < level:
-            low = middle
-        else:
-            high = middle
-    return high
+    reach = max(0.0, t_quantile(freedom, level))
+    for _ in range(60):  # Newton's steps never pass the end, for the probability is concave
+        missing = level - t_cdf(freedom, reach + width) + t_cdf(freedom, -reach)
+        step = missing / (t_density(freedom, reach + width) + t_density(freedom, reach))
+        reach = min(most, reach + step)
+        if step < 1e-12 * most:
+            break
+    return reach
 
 
 def _p(distance: float, error: float, width: float, freedom: float) -> float:
     """One less the level at which the interval ends at zero, which lies ``distance`` from the nearer bound."""
-    from scipy.special import stdtr
-
     if error == 0:
         return 0.0
     reach = distance / error
-    return float(min(1.0, stdtr(freedom, -reach) + stdtr(freedom, -(reach + width))))
+    return min(1.0, t_cdf(freedom, -reach) + t_cdf(freedom, -(reach + width)))
 
 
 def cluster_interval(values: ArrayLike, clusters: Sequence[object]) -> Estimate | None:

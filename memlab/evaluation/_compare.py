@@ -10,12 +10,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.errors import InputError
 from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._distributions import normal_quantile
 from memlab.evaluation._gates import Facts, Gate, effective_count, gates
 from memlab.evaluation._inclusion import difference, value
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._model import predicted_rewards
+from memlab.evaluation._position import harvest, moved_p, random_places
 from memlab.evaluation._prepared import Settings
 from memlab.evaluation._tests import balance_p, independence_p, position_p, redundancy_p, silence_p
 
@@ -88,7 +91,11 @@ class Tests:
         position = redundancy = math.nan
         if given.any() and np.ptp(score):  # without scores, what stands first cannot be told from what is best
             at = score[given], log.reward[given], log.recall[given]
-            position = position_p(at[0], log.position[given], at[1], at[2])
+            places = None if settings.position else random_places(log, rank)
+            if places is not None:
+                position = moved_p(places, log)
+            elif not settings.position:
+                position = position_p(at[0], log.position[given], at[1], at[2])
             redundancy = redundancy_p(*at)
         return cls(independence, silence, position, redundancy, rank)
 
@@ -96,17 +103,26 @@ class Tests:
 def gather(log: Log, settings: Settings, features: Floats, answered: Floats | None = None) -> Evidence:
     """The log as evidence, silence treated as the settings say; ``answered`` is the chance of a reward, if known."""
     if settings.missing == "inverse":
-        places = np.log(np.maximum(log.position, 1))[:, None]
         chance = predicted_rewards(
-            np.column_stack([features, places]),
+            np.column_stack([features, np.log(np.maximum(log.position, 1))]),
             log.answered.astype(np.float64),
             log.shown,
             log.cluster[log.recall],
             (0.02, 1.0),
         )
         answered = chance
+    examination = None
+    if settings.position:
+        places = random_places(log, _ranks(features[:, 0], log))
+        examination = None if places is None else harvest(places, log, settings.level)
+        if examination is None:
+            raise InputError(
+                "position=True learns from items at random places what a place takes from a reward, and this log has "
+                "none, or they earned nothing: show probes at random places (a lab does)."
+            )
     return Evidence(
         log,
+        examination=examination,
         estimator=settings.estimator,
         level=settings.level,
         reward_range=settings.reward_range,
@@ -190,11 +206,9 @@ def recalls_needed(found: Compared, recalls: int, level: float) -> int | None:
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     """How many recalls like these would find ``gap`` with a power of .8; None if it is 0 or has no error."""
-    from scipy.special import ndtri
-
     if not gap.value or math.isnan(gap.error):
         return None
-    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.arguments import checked
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError
 from memlab.evaluation._clusters import Estimate, holm, mean
 from memlab.evaluation._compare import (
     Compared,
@@ -25,27 +24,20 @@ from memlab.evaluation._compare import (
 )
 from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._feedback import Horizon, Missing
-from memlab.evaluation._findings import PolicyValue
+from memlab.evaluation._findings import Between, PolicyValue, separated
 from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._labels import measure_labels
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head
-from memlab.evaluation._prepared import Settings, prepare
-from memlab.evaluation._rankers import PolicySpec, Ranker, logged
+from memlab.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
+from memlab.evaluation._rankers import PolicySpec, logged
 from memlab.evaluation._targets import RecallsAgain, Target, aim
 from memlab.slates import Slates
 
-__all__ = ["HasSlates", "evaluate", "with_baseline"]
+__all__ = ["evaluate"]
 
 
 Floats = NDArray[np.float64]
-
-
-@runtime_checkable
-class HasSlates(Protocol):
-    """A lab, or whatever else has slates."""
-
-    def slates(self) -> Slates: ...
 
 
 @checked
@@ -74,11 +66,12 @@ def evaluate(
     ``horizon`` ("7d", a timedelta) gives every recall the same time to earn and leaves out those still open.
     ``missing`` says what silence means: "zero" (a reward of 0), "censor" (left out), "inverse" (left out, and weighed
     by the probability of an answer), "bounds" (anything); it must be said where more than a tenth is silent or only
-    one reward occurs. ``estimator`` is "snips" (self-normalised) or "ht" (Horvitz-Thompson). ``cluster`` names what is
-    independent: a column of the decisions, "day" or "decision"; the column cluster unless given. ``baseline`` is the
-    policy to which the others are compared: the one that logged, unless named. ``reward_range`` bounds what an item may
-    earn: what the slates declare, or 0 and 1. With ``labels`` (decision, memory_id, relevance 0 or 1, complete)
-    feedback is not read: the metrics are those of retrieval.
+    one reward occurs. ``position`` weighs rewards by how often the place of an item is looked at, as items at random
+    places show it (position-based: Agarwal et al. 2019; Li et al. 2018). ``estimator`` is "snips" (self-normalised) or
+    "ht" (Horvitz-Thompson). ``cluster`` names what is independent: a column of the decisions, "day" or "decision"; the
+    column cluster unless given. ``baseline`` is the policy to which the others are compared: the one that logged,
+    unless named. ``reward_range`` bounds what an item may earn: what the slates declare, or 0 and 1. With ``labels``
+    (decision, memory_id, relevance 0 or 1, complete) feedback is not read: the metrics are those of retrieval.
 
     What a policy would show and the log could not enters its interval, at both ends of ``reward_range``. A policy whose
     features the log does not hold is refused by name (``.refusals``); one whose figure would mislead has no value, and
@@ -98,6 +91,7 @@ def evaluate(
         reward_range=reward_range,
         labels=labels,
         cluster=cluster,
+        position=position,
     )
     settings, log, schema, lab = asked.settings, asked.log, asked.schema, slates.lab
     if estimator == "ht" and labels is None and log.silent:
@@ -118,10 +112,12 @@ def evaluate(
     ]
     if labels is None:
         named = slates.features or slates.policies or ("score",)
-        rows, needed, method = _by_feedback(targets, log, settings, baseline, known_features(log, named, schema))
-        notes += _assumed(log, settings)
+        rows, needed, method, between, found = _by_feedback(
+            targets, log, settings, baseline, known_features(log, named, schema)
+        )
+        notes += [*found, *_assumed(log, settings)]
     else:
-        rows, needed, method, settings, more = _by_labels(targets, log, settings, baseline, labels)
+        rows, needed, method, settings, between, more = _by_labels(targets, log, settings, baseline, labels)
         notes += more
     return Evaluation(
         rows=rows,
@@ -139,34 +135,13 @@ def evaluate(
         _schema=schema,
         _features=slates.features or slates.policies or ("score",),
         _lab=lab,
+        _between=between,
     )
-
-
-def with_baseline(
-    rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
-) -> tuple[list[Ranker], str]:
-    """The rankers with whoever logged among them, and the name of the one that the others are compared to."""
-    if own is not None and own.name in (ranker.name for ranker in rankers):
-        own = None
-    if baseline is not None:
-        known = [ranker.name for ranker in rankers]
-        if own is not None and baseline == own.name:
-            return [own, *rankers], baseline
-        if baseline not in known:
-            raise UnknownName("policy to compare with", baseline, known if own is None else [*known, own.name])
-        return rankers, baseline
-    hashes = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions.columns else []
-    for ranker in rankers:
-        if ranker.name == "logged" or [ranker.hash] == hashes:
-            return rankers, ranker.name
-    if own is not None:
-        return [own, *rankers], own.name
-    return rankers, rankers[0].name
 
 
 def _by_feedback(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str]:
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
     evidence = gather(log, settings, features)
     heads = {target.name: evidence.head(target) for target in targets}
     base = heads.get(baseline)
@@ -186,7 +161,7 @@ def _by_feedback(
         name, found = target.name, estimates[target.name]
         ranked, p = name in passed, adjusted.get(name, np.nan)
         gap = found.difference if name in adjusted else None
-        verdict = "withheld" if not ranked else "baseline" if name == baseline else _verdict(gap, p, settings.level)
+        verdict = "withheld" if not ranked else "baseline" if name == baseline else separated(gap, p, settings.level)
         rows.append(
             PolicyValue(
                 name,
@@ -203,7 +178,23 @@ def _by_feedback(
             )
         )
     ordered = _ranked(rows)
-    return ordered, _needed(ordered, evidence, heads), _method(evidence, log)
+
+    def between(first: str, second: str) -> tuple[Estimate, bool]:
+        found = compare(evidence, heads[first], heads[second]).difference
+        assert found is not None
+        return found, all(gate.open for gate in measure(evidence, heads[first], heads[second], tests).gates)
+
+    return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _placed(evidence)
+
+
+def _placed(evidence: Evidence) -> list[str]:
+    if evidence.examination is None:
+        return []
+    eta = evidence.examination.eta
+    return [
+        f"Place k is looked at as often as k^-{eta.value:.2f} (interval {eta.low:.2f} to {eta.high:.2f}), by items at "
+        "random places; rewards are weighed by it."
+    ]
 
 
 def _assumed(log: Log, settings: Settings) -> list[str]:
@@ -227,27 +218,27 @@ def _method(evidence: Evidence, log: Log) -> str:
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 
 
-def _needed(rows: Sequence[PolicyValue], evidence: Evidence, heads: Mapping[str, Head]) -> tuple[str, str, int] | None:
-    """The two best and how many recalls like these would tell them apart four times out of five."""
+def _needed(
+    rows: Sequence[PolicyValue], baseline: str, evidence: Evidence, heads: Mapping[str, Head]
+) -> tuple[str, str, int] | None:
+    """The two best and how many recalls like these would tell them apart four times out of five; or the policy that
+    is nearest to a value, and how many recalls would give it one.
+    """
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:
-        return None
+        more = [(row.needed, row.policy) for row in rows if row.value is None and row.needed and row.policy != baseline]
+        if not more:
+            return None
+        fewest, policy = min(more)
+        return policy, baseline, len(evidence.log) + fewest
     found = compare(evidence, heads[best[0]], heads[best[1]])
     count = recalls_needed(found, len(evidence.log), evidence.level)
     return None if count is None else (best[0], best[1], count)
 
 
-def _verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
-    if gap is None:
-        return "ranked, without a baseline to compare with"
-    if adjusted < 1 - level:
-        return "better" if gap.low > 0 or (gap.value > 0 and not gap.high < 0) else "worse"
-    return "not separated"
-
-
 def _by_labels(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, labels: pl.DataFrame
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, tuple[str, ...]]:
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]]:
     found = measure_labels(targets, log, labels, level=settings.level)
     sample, places = found.sample, found.places
     enough = sample.clusters >= 2
@@ -265,7 +256,7 @@ def _by_labels(
         value = sample.estimate(lambda totals, place=place: mean(totals[..., place]))  # type: ignore[misc]
         p = adjusted.get(name, np.nan)
         gap = gaps[name] if name in adjusted else None
-        verdict = "withheld" if not enough else "baseline" if name == baseline else _verdict(gap, p, settings.level)
+        verdict = "withheld" if not enough else "baseline" if name == baseline else separated(gap, p, settings.level)
         rows.append(
             PolicyValue(
                 name,
@@ -287,7 +278,14 @@ def _by_labels(
         best = ordered[0].policy, ordered[1].policy
         count = recalls_for(minus(*best), found.judged, settings.level)
         needed = None if count is None else (*best, count)
-    return ordered, needed, sample.method, settings.by(found.metric), found.notes
+    return (
+        ordered,
+        needed,
+        sample.method,
+        settings.by(found.metric),
+        lambda first, second: (minus(first, second), enough),
+        found.notes,
+    )
 
 
 def _ranked(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:

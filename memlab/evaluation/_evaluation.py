@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.arguments import Count, checked
 from memlab.evaluation._findings import Findings
-from memlab.evaluation._render import as_html, as_text, caption, headline, remarks
+from memlab.evaluation._render import as_html, as_latex, as_text, caption, headline, next_step, remarks
 from memlab.printable import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Evaluation(Findings):
 
     ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
     how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
-    separate them; None unless two have one that differs. What a policy without a value needs is its row's ``needed``.
+    separate them; where nothing but the baseline has a value, the policy that is nearest to one, the baseline, and the
+    recalls that it needs. None where recalls like these would not do. Each row has a ``needed`` of its own.
     """
 
     @checked
@@ -61,14 +62,23 @@ class Evaluation(Findings):
                     "gate": gate.name,
                     "figure": gate.figure if isfinite(gate.figure) else None,
                     "threshold": gate.threshold,
-                    "reason": str(gate),
+                    "reason": gate.finding,
+                    "advice": gate.advice,
                 }
                 for row in self.rows
                 for gate in row.closed
             ],
             "needed": self.needed and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
+            "next": next_step(self) or None,
             "notes": remarks(self),
         }
+
+    def to_latex(self) -> str:
+        r"""The leaderboard as a LaTeX table, for the package booktabs; the caption says how numbers were made.
+
+        >>> print(ev.to_latex())                                                           # doctest: +SKIP
+        """
+        return as_latex(self)
 
     @checked
     def text(self, width: Count | None = None) -> str:

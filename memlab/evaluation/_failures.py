@@ -21,8 +21,8 @@ from memlab.arguments import Count, Share, Within, checked
 from memlab.display import clip, table, text_table
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate, Sample
-from memlab.evaluation._evaluate import HasSlates
 from memlab.evaluation._log import Log, read_log
+from memlab.evaluation._prepared import HasSlates
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.slates import Slates

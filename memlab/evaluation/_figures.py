@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from memlab.display import clip
 from memlab.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn
@@ -17,8 +18,6 @@ from memlab.evaluation._findings import Findings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from memlab.evaluation._verdict import Verdicts
 
 __all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_sequences", "draw_weights", "figure", "height_of"]
 
@@ -179,22 +178,24 @@ def _legend(axes: Axes) -> None:
         )
 
 
-def draw_sequences(verdicts: Verdicts) -> Draw:
-    """The running difference of each challenger to the live pack, in the interval that holds at every look."""
+def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
+    """The running difference of each challenger to the live pack, in the interval that holds at every look.
+
+    A track has ``recalls``, ``difference``, ``low`` and ``high``.
+    """
 
     def draw(axes: Axes) -> None:
         axes.axhline(0, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         reach = 0.0
-        for colour, dash, one in zip(cycle(CYCLE), cycle(_DASHES), verdicts):
-            track = one.track
+        for colour, dash, (name, track) in zip(cycle(CYCLE), cycle(_DASHES), tracks.items()):
             x = track["recalls"].to_numpy()
             axes.fill_between(x, track["low"], track["high"], color=colour, alpha=0.15, linewidth=0)
-            axes.plot(x, track["difference"], color=colour, linestyle=dash, linewidth=1.8, label=one.challenger)
+            axes.plot(x, track["difference"], color=colour, linestyle=dash, linewidth=1.8, label=name)
             late = track.tail(max(1, track.height * 4 // 5))
             reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
         axes.set_ylim(-1.15 * reach, 1.15 * reach)
         axes.set_xlabel("recalls while challenged")
-        axes.set_ylabel(f"rewards a recall, less {next(iter(verdicts)).live}")
+        axes.set_ylabel(f"rewards a recall, less {live}")
         _legend(axes)
 
     return draw

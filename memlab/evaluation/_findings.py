@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
+from math import nan
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +14,7 @@ import polars as pl
 
 from memlab.arguments import Count, checked
 from memlab.errors import UnknownName
-from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._clusters import Estimate, benjamini_hochberg, holm
 from memlab.evaluation._compare import Measured
 from memlab.evaluation._disagreements import Disagreements, disagreements
 from memlab.evaluation._gates import ONE_CLUSTER, Gate, recalls_to_open
@@ -20,7 +23,10 @@ from memlab.evaluation._model import predicted_rewards
 from memlab.evaluation._prepared import Settings
 from memlab.evaluation._targets import Refused, Target
 
-__all__ = ["Findings", "PolicyValue"]
+__all__ = ["Between", "Findings", "PolicyValue", "separated"]
+
+Between = Callable[[str, str], tuple[Estimate, bool]]
+"""The difference of two policies by their names, and whether the gates of their comparison are open."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ class Findings:
 
     ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
     how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
-    separate them; None unless two have one that differs. What a policy without a value needs is its row's ``needed``.
+    separate them; where nothing but the baseline has a value, the policy that is nearest to one, the baseline, and the
+    recalls that it needs. None where recalls like these would not do. Each row has a ``needed`` of its own.
     """
 
     rows: tuple[PolicyValue, ...]
@@ -80,6 +87,7 @@ class Findings:
     _schema: pl.Schema = field(repr=False)
     _features: tuple[str, ...] = field(repr=False)
     _lab: Any = field(repr=False)
+    _between: Between = field(repr=False)
 
     @cached_property
     def model_values(self) -> dict[str, float]:
@@ -140,6 +148,29 @@ class Findings:
         numbers = ("value", "low", "high", "difference", "difference_low", "difference_high", "p")
         overrides = dict.fromkeys(numbers, pl.Float64) if rows else {}
         return pl.DataFrame([*rows, *refused], infer_schema_length=None, schema_overrides=overrides)
+
+    @checked
+    def pairs(self, adjust: Literal["holm", "bh"] = "holm") -> pl.DataFrame:
+        """Every pair of policies that have a value: a row each, in the order of the values.
+
+        ``policy``, ``other``, ``difference`` (of the one less the other), ``low``, ``high``, ``p`` (adjusted over all
+        pairs), ``verdict`` ("better", "worse", "not separated"; "withheld" where a gate of that pair is closed, and
+        then no numbers). ``adjust``: "holm" keeps the probability of any wrong finding, "bh" (Benjamini & Hochberg
+        1995) the share of wrong ones among the findings.
+
+        >>> ev.pairs(adjust="bh")                                                          # doctest: +SKIP
+        """
+        names = [row.policy for row in self.rows if row.value is not None]
+        found = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
+        known = [gap.p if told else nan for _, _, gap, told in found]
+        adjusted = holm(known) if adjust == "holm" else benjamini_hochberg(known)
+        rows: list[tuple[object, ...]] = []
+        for (a, b, gap, told), p in zip(found, adjusted, strict=True):
+            parts = [_known(part) if told else None for part in (gap.value, gap.low, gap.high)]
+            rows.append((a, b, *parts, _known(p), separated(gap, p, self.settings.level) if told else "withheld"))
+        texts, numbers = ("policy", "other"), ("difference", "low", "high", "p")
+        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     @cached_property
     def diagnostics(self) -> pl.DataFrame:
@@ -207,6 +238,15 @@ class Findings:
             return None
         others = [name for name in names if name != self.baseline]
         return others[0], self.baseline if self.baseline in names else others[1]
+
+
+def separated(gap: Estimate | None, adjusted: float, level: float) -> str:
+    """The verdict on a difference, by its adjusted p."""
+    if gap is None:
+        return "ranked, without a baseline to compare with"
+    if adjusted < 1 - level:
+        return "better" if gap.low > 0 or (gap.value > 0 and not gap.high < 0) else "worse"
+    return "not separated"
 
 
 def _parts(name: str, estimate: Estimate | None) -> dict[str, object]:

@@ -53,7 +53,7 @@ def value(estimator: Estimator, fill: float) -> Statistic:
     """The statistic of a policy, where what the log knows nothing of earns ``fill``; NaN for what others earn."""
 
     def of(totals: Floats) -> Floats:
-        return np.asarray(_worth(estimator, totals[..., 1:], fill) / totals[..., 0])
+        return np.asarray(_worth(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
     return of
 
@@ -63,7 +63,7 @@ def difference(estimator: Estimator, first: float, second: float) -> Statistic:
 
     def of(totals: Floats) -> Floats:
         own = _worth(estimator, totals[..., 1 : 1 + ARM], first)
-        other = _worth(estimator, totals[..., 1 + ARM :], second)
+        other = _worth(estimator, totals[..., 1 + ARM : 1 + 2 * ARM], second)
         return np.asarray((own - other) / totals[..., 0])
 
     return of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from memlab.evaluation._clusters import Estimate, Sample, Statistic
 from memlab.evaluation._inclusion import ARM, COLUMNS, Estimator, difference, value
 from memlab.evaluation._log import Log
+from memlab.evaluation._position import Examination
 from memlab.evaluation._targets import Target
 
 __all__ = ["Evidence", "Head"]
@@ -20,18 +21,21 @@ Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _UNSUPPORTED = COLUMNS.index("unsupported")
+_REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _CERTAIN = 1 - 1e-9
+_STEP = 1e-4
 
 
 @dataclass(frozen=True)
 class Head:
     """What one policy would have shown: rows of the log's candidates, ascending, and by recall how many items the log's
-    pools do not hold (f64[recalls]).
+    pools do not hold (f64[recalls]). ``ranks``: the place of each row in the head, from 1.
     """
 
     name: str
     rows: Ints
     outside: Floats
+    ranks: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.rows) + int(self.outside.sum())
@@ -41,7 +45,10 @@ class Evidence:
     """A log's rewards and probabilities, laid out so that a policy is a sum over its rows.
 
     ``answered`` is the probability with which each shown item gets feedback, where silence is weighed away. With
-    ``bounds``, silence earns anything within the range.
+    ``bounds``, silence earns anything within the range. With ``examination`` an item earns in proportion to how often
+    its place is looked at: a reward counts theta of its place in the head over theta where it was shown (Li et al.
+    2018), and totals go on with their slopes by eta and the counts that eta is estimated from, so that intervals know
+    how far it may be off.
     """
 
     def __init__(
@@ -53,7 +60,10 @@ class Evidence:
         reward_range: tuple[float, float],
         answered: Floats | None = None,
         bounds: bool = False,
+        examination: Examination | None = None,
     ) -> None:
+        self.examination = examination
+        self._seen_at: dict[float, Floats] = {}
         self.log, self.estimator, self.level, self.reward_range = log, estimator, level, reward_range
         self.probe: Flags = (log.propensity > 0) & (log.propensity < _CERTAIN)
         self.unsupported: Flags = log.propensity == 0
@@ -82,28 +92,88 @@ class Evidence:
         """The head of a policy."""
         held = target.row >= 0
         outside = np.bincount(target.recall[~held], minlength=len(self.log)).astype(np.float64)
-        return Head(target.name, np.sort(target.row[held]), outside)
+        rows = target.row[held]
+        order = np.argsort(rows)
+        return Head(target.name, rows[order], outside, target.rank[held][order].astype(np.int64))
 
-    def arm(self, rows: Ints, outside: Floats) -> Floats:
-        """f64[recalls, ARM]: the totals of these rows and of so many items outside of the pools."""
+    def arm(self, rows: Ints, outside: Floats, scale: Floats | None = None) -> Floats:
+        """f64[recalls, ARM]: the totals of these rows and of so many items outside of the pools.
+
+        ``scale`` f64[rows] multiplies rewards.
+        """
         found = np.zeros((len(self.log), ARM))
         if len(rows):
             recall = self.log.recall[rows]
             first = np.flatnonzero(np.concatenate([[True], recall[1:] != recall[:-1]]))
-            found[recall[first]] = np.add.reduceat(self.columns[rows], first, axis=0)
+            columns = self.columns[rows]
+            if scale is not None:
+                columns[:, _REWARDS] *= scale[:, None]
+            found[recall[first]] = np.add.reduceat(columns, first, axis=0)
         found[:, _UNSUPPORTED] += outside
         return found
 
     def totals(self, head: Head) -> Floats:
         """f64[recalls, 1 + ARM]: what the value of a policy is a function of."""
-        return np.column_stack([np.ones(len(self.log)), self.arm(head.rows, head.outside)])
+        return self._moving(lambda eta: [self._placed(head, head.rows, eta)])
 
     def apart(self, first: Head, second: Head) -> tuple[Ints, Ints]:
-        """Rows that only the first would show, and those that only the second would."""
-        return (
-            np.setdiff1d(first.rows, second.rows, assume_unique=True),
-            np.setdiff1d(second.rows, first.rows, assume_unique=True),
-        )
+        """Rows that only the first would show, and those that only the second would; or at another place, if that
+        counts.
+        """
+        if self.examination is None:
+            return (
+                np.setdiff1d(first.rows, second.rows, assume_unique=True),
+                np.setdiff1d(second.rows, first.rows, assume_unique=True),
+            )
+        own, other = self._ranks(first), self._ranks(second)
+        return first.rows[own[first.rows] != other[first.rows]], second.rows[own[second.rows] != other[second.rows]]
+
+    def _ranks(self, head: Head) -> Ints:
+        """int64[n]: the rank of each candidate in a head, 0 for what is not in it."""
+        found = np.zeros(len(self.log.recall), dtype=np.int64)
+        found[head.rows] = 1 if head.ranks is None else head.ranks
+        return found
+
+    def _placed(self, head: Head, rows: Ints, eta: float) -> Floats:
+        """The arm of some rows of a head, each at its place in it."""
+        if self.examination is None:
+            return self.arm(rows, head.outside)
+        scale = self.examination.theta(self._ranks(head)[rows], eta) / self._seen(eta)[rows]
+        return self.arm(rows, head.outside, scale)
+
+    def _seen(self, eta: float) -> Floats:
+        """Of three values of eta, for every policy."""
+        assert self.examination is not None
+        if eta not in self._seen_at:
+            self._seen_at[eta] = self.examination.seen(eta)
+        return self._seen_at[eta]
+
+    def _moving(self, arms: Callable[[float], list[Floats]]) -> Floats:
+        """Totals, and with an examination their slopes by eta and what eta is made from."""
+        ones = np.ones((len(self.log), 1))
+        if self.examination is None:
+            return np.concatenate([ones, *arms(0.0)], axis=1)
+        eta = self.examination.eta.value
+        above, below = (np.concatenate(arms(eta + step), axis=1) for step in (_STEP, -_STEP))
+        slope = (above - below) / (2 * _STEP)
+        return np.concatenate([ones, *arms(eta), slope, self.examination.counts], axis=1)
+
+    def _by_eta(self, statistic: Statistic, width: int) -> Statistic:
+        """The statistic of totals at the eta that their counts give, to first order; ``width`` counts an arm's columns
+        or those of two.
+        """
+        examination = self.examination
+        if examination is None:
+            return statistic
+
+        def moved(totals: Floats) -> Floats:
+            plain, slope, counts = np.split(totals, [1 + width, 1 + 2 * width], axis=-1)
+            change = np.clip(examination.solve(counts) - examination.eta.value, -1.0, 1.0)
+            rest = np.zeros_like(plain)
+            rest[..., 1:] = slope * change[..., None]
+            return statistic(plain + rest)
+
+        return moved
 
     def contrast(self, first: Head, second: Head) -> Floats:
         """f64[recalls, 1 + 2 ARM]: what the difference of two policies is a function of.
@@ -111,8 +181,7 @@ class Evidence:
         What is outside of the pools counts as each one's own, which can only widen the bounds.
         """
         own, other = self.apart(first, second)
-        ones = np.ones(len(self.log))
-        return np.column_stack([ones, self.arm(own, first.outside), self.arm(other, second.outside)])
+        return self._moving(lambda eta: [self._placed(first, own, eta), self._placed(second, other, eta)])
 
     def sample(self, totals: Floats) -> Sample:
         """The totals of recalls, summed in clusters."""
@@ -123,15 +192,15 @@ class Evidence:
     def value(self, totals: Floats) -> tuple[Estimate, float, float]:
         """The value with an interval that holds it whatever is unsupported earns, and its bounds without noise."""
         low, high = self.reward_range
-        return self._estimate(
-            totals, value(self.estimator, low), value(self.estimator, high), value(self.estimator, np.nan)
-        )
+        least, most, typical = (self._by_eta(value(self.estimator, fill), ARM) for fill in (low, high, np.nan))
+        return self._estimate(totals, least, most, typical)
 
     def difference(self, totals: Floats, *, level: float | None = None) -> tuple[Estimate, float, float]:
         """The same of a contrast."""
         low, high = self.reward_range
-        least, most = difference(self.estimator, low, high), difference(self.estimator, high, low)
-        return self._estimate(totals, least, most, difference(self.estimator, np.nan, np.nan), level)
+        ends = (low, high), (high, low), (np.nan, np.nan)
+        least, most, typical = (self._by_eta(difference(self.estimator, *fill), 2 * ARM) for fill in ends)
+        return self._estimate(totals, least, most, typical, level)
 
     def _estimate(
         self, totals: Floats, least: Statistic, most: Statistic, typical: Statistic, level: float | None = None

@@ -21,13 +21,13 @@ from memlab.arguments import checked
 from memlab.display import table, text_table
 from memlab.errors import InputError
 from memlab.evaluation._compare import gather, known_features
-from memlab.evaluation._evaluate import HasSlates, with_baseline
+from memlab.evaluation._distributions import normal_quantile
 from memlab.evaluation._feedback import Horizon, Missing
 from memlab.evaluation._gates import rounded
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._model import predicted_rewards
-from memlab.evaluation._prepared import Settings, prepare
+from memlab.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.evaluation._rankers import PolicySpec, logged
 from memlab.evaluation._sequence import recalls_of_sequence
 from memlab.evaluation._targets import RecallsAgain, aim
@@ -242,12 +242,8 @@ def _apart(
 
 
 def _z(level: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2) + ndtri(0.8))
+    return _half(level) + normal_quantile(0.8)
 
 
 def _half(level: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
+    return normal_quantile((1 + level) / 2)

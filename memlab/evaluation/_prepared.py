@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import polars as pl
 
@@ -18,7 +18,14 @@ from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
 from memlab.slates import Slates
 
-__all__ = ["Prepared", "Settings", "check_settings", "check_silence", "prepare"]
+__all__ = ["HasSlates", "Prepared", "Settings", "check_settings", "check_silence", "prepare", "with_baseline"]
+
+
+@runtime_checkable
+class HasSlates(Protocol):
+    """A lab, or whatever else has slates."""
+
+    def slates(self) -> Slates: ...
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Settings:
     level: float
     reward_range: tuple[float, float]
     cluster: str | None = None
+    position: bool = False
     metric: str = ""
 
     @checked
@@ -61,10 +69,13 @@ def prepare(
     reward_range: tuple[float, float] | None,
     labels: pl.DataFrame | None,
     cluster: str | None = None,
+    position: bool = False,
 ) -> Prepared:
     """Arguments are those of ``evaluate``; InputError, UnknownName or PolicyError for what is wrong with them."""
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
     settings = check_settings(horizon, missing, estimator, level, bounds, labels, cluster)
+    if position:
+        settings = _by_place(settings)
     schema = slates.candidates.collect_schema()
     rankers = rankers_of(policies, schema)
     log = read_log(
@@ -80,6 +91,34 @@ def prepare(
     embedder = getattr(slates.lab, "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
     return Prepared(settings, rankers, log, schema, fingerprints)
+
+
+def _by_place(settings: Settings) -> Settings:
+    if settings.measure == "labels" or settings.reward_range[0] < 0:
+        raise InputError("position=True weighs rewards by how often a place is looked at: feedback, and none below 0.")
+    return replace(settings, position=True)
+
+
+def with_baseline(
+    rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
+) -> tuple[list[Ranker], str]:
+    """The rankers with whoever logged among them, and the name of the one that the others are compared to."""
+    if own is not None and own.name in (ranker.name for ranker in rankers):
+        own = None
+    if baseline is not None:
+        known = [ranker.name for ranker in rankers]
+        if own is not None and baseline == own.name:
+            return [own, *rankers], baseline
+        if baseline not in known:
+            raise UnknownName("policy to compare with", baseline, known if own is None else [*known, own.name])
+        return rankers, baseline
+    hashes = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions.columns else []
+    for ranker in rankers:
+        if ranker.name == "logged" or [ranker.hash] == hashes:
+            return rankers, ranker.name
+    if own is not None:
+        return [own, *rankers], own.name
+    return rankers, rankers[0].name
 
 
 _SILENT = 0.1

@@ -10,8 +10,21 @@ from memlab.display import Markup, paragraph, table, text_table, wrap
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._findings import Findings, PolicyValue
 from memlab.evaluation._gates import rounded, share
+from memlab.printable import printable
 
-__all__ = ["as_html", "as_text", "caption", "headline", "interval", "number", "reasons", "remarks", "stars"]
+__all__ = [
+    "as_html",
+    "as_latex",
+    "as_text",
+    "caption",
+    "headline",
+    "interval",
+    "next_step",
+    "number",
+    "reasons",
+    "remarks",
+    "stars",
+]
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -64,22 +77,46 @@ def headline(ev: Findings) -> str:
 
 
 def reasons(ev: Findings) -> list[tuple[str, str]]:
-    """Policies and the reason that they share, for everything that has no value."""
+    """Policies and the reason that they share, for everything that has no value; ``next_step`` says what to do."""
     pairs = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
-    pairs += [(row.policy, f"withheld. {gate}") for row in ev.rows for gate in row.closed]
+    pairs += [(row.policy, f"withheld. {gate.finding}") for row in ev.rows for gate in row.closed]
     shared: dict[str, list[str]] = {}
     for policy, reason in pairs:
         shared.setdefault(reason, []).append(policy)
     return [(_listed(policies), reason) for reason, policies in shared.items()]
 
 
+_BEFORE_MORE = ("propensities", "balance", "clusters", "independence", "silence", "position", "redundancy")
+"""Gates that no number of recalls opens, in the order in which to look at them."""
+
+
+def next_step(ev: Findings) -> str:
+    """The one thing to do where a value is withheld or policies are not told apart; "" where there is nothing."""
+    closed = {gate.name: gate for row in reversed(ev.rows) for gate in row.closed}
+    first = next((closed[name] for name in _BEFORE_MORE if name in closed), None)
+    if first is not None:
+        return f"Next: {first.advice or first.finding}"
+    short = [row.policy for row in ev.rows if row.closed]
+    apart = [row.policy for row in ev.rows if row.verdict == "not separated"]
+    if not short and not apart:
+        return ""
+    if ev.settings.measure == "labels":
+        more = "" if ev.needed is None else f" {_enough(ev, 'like these')}."
+        return f"Next: label more recalls.{more}"
+    wanted = (short or apart)[0]
+    challenged = f'lab.challenge("{wanted}") shows what tells it from {ev.baseline}'
+    alone = "" if ev.needed is None or ev.needed[2] <= ev.recalls else f" {_enough(ev, 'at this probe rate')}."
+    return f"Next: {challenged}; memlab.plan says for how many recalls.{alone}"
+
+
+def _enough(ev: Findings, how: str) -> str:
+    assert ev.needed is not None
+    first, second, count = ev.needed
+    return f"Separating {first} and {second} needs about {rounded(count)} recalls {how}"
+
+
 def remarks(ev: Findings) -> list[str]:
     lines = []
-    if ev.needed is not None:
-        first, second, count = ev.needed
-        if count > ev.recalls:
-            how = "at this probe rate" if ev.settings.measure == "feedback" else "like these"
-            lines.append(f"Separating {first} and {second} needs about {rounded(count)} recalls {how}.")
     if ev.open_windows:
         lines.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
     if ev.settings.measure == "feedback" and ev.silent:
@@ -149,9 +186,45 @@ def as_text(ev: Findings, width: int | None = None) -> str:
         lines += ["", *lines_of_table, *wrap(_LEGEND, width)]
     why = [line for policy, reason in reasons(ev) for line in wrap(f"{policy}: {reason}", width)]
     notes = [line for remark in remarks(ev) for line in wrap(remark, width)]
-    for part in (why, notes):
+    for part in (why, notes, wrap(next_step(ev), width) if next_step(ev) else []):
         lines += ["", *part] if part else []
     return "\n".join(lines)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}
+
+
+def as_latex(ev: Findings) -> str:
+    """A table of booktabs; all text escaped."""
+    head, rows = cells(ev) if ev.rows else (["policy", "verdict"], [])
+    left = {"policy", "kind", "verdict"}
+    columns = "".join("l" if name in left else "r" for name in head)
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in [head, *rows]]
+    refused = [rf"{_latex(one.policy)} & \multicolumn{{{len(head) - 1}}}{{l}}{{refused}} \\" for one in ev.refusals]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{_latex(headline(ev))} {_latex(caption(ev))}. {_latex(_LEGEND)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            *refused,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(mark, mark) for mark in printable(text)).replace("\n", " ")
 
 
 def as_html(ev: Findings) -> str:
@@ -164,5 +237,5 @@ def as_html(ev: Findings) -> str:
     if why:
         items = "".join(f"<li><b>{escape(policy)}</b>: {escape(reason)}</li>" for policy, reason in why)
         parts.append(f"<ul>{items}</ul>")
-    parts += map(paragraph, remarks(ev))
+    parts += map(paragraph, filter(None, [*remarks(ev), next_step(ev)]))
     return f"<div>{''.join(parts)}</div>"

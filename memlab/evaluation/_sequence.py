@@ -73,7 +73,7 @@ def sequence(
 
     >>> ones = np.ones(400)
     >>> found = sequence(ones, floor=0 * ones, ceiling=ones)
-    >>> found.mean[-1], bool(found.low[-1] > 0.9), bool(found.high[-1] >= 1)
+    >>> float(found.mean[-1]), bool(found.low[-1] > 0.9), bool(found.high[-1] >= 1)
     (1.0, True, True)
     """
     most = least if most is None else most

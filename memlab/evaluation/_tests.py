@@ -6,7 +6,8 @@
 - *independence*: what recalls earn, in order of time, does not resemble what the next one earns.
 - *silence*: rewards may be left out where they are missing at random; whether an item was answered must then not follow
   what is known of it.
-- *position*: at the same score, an item shown further up must not earn more.
+- *position*: at the same score, an item shown further up must not earn more. Where places are random, ``_position``
+  asks that without the score.
 - *redundancy*: where rewards add up, those of one recall move apart by chance, or together by its mood. If they move
   against each other, one item makes another one worthless.
 """
@@ -16,7 +17,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["balance_p", "independence_p", "position_p", "redundancy_p", "silence_p"]
+from memlab.evaluation._distributions import f_survival, normal_cdf, t_cdf
+
+__all__ = [
+    "balance_p",
+    "by_recall",
+    "hotelling_p",
+    "independence_p",
+    "position_p",
+    "redundancy_p",
+    "silence_p",
+]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -24,16 +35,21 @@ Ints = NDArray[np.int64]
 _LEAST = 30
 """Recalls, or items, below which nothing is tested."""
 _BINS = 20
+_ROUNDING = 0.01
+"""The share of what chance would leave that is taken for rounding."""
 
 
 def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints) -> float:
     """Of the logged propensities. ``features`` is f64[n, k] over the candidates that were left to chance."""
     moved = (shown - propensity)[:, None] * features
-    groups = np.unique(recall, return_inverse=True)[1]
-    count = int(groups.max(initial=-1)) + 1
-    sums = np.zeros((count, features.shape[1]))
-    np.add.at(sums, groups, moved)
-    return _hotelling(sums)
+    sums = by_recall(moved, recall)
+    # where each recall shows as many probes as expected, their number leaves nothing but what the propensities were
+    # rounded by; a constant that is more than that is no chance
+    alone = np.sqrt((moved**2).sum(axis=0) / len(sums))
+    nothing = np.sqrt((sums**2).mean(axis=0)) <= _ROUNDING * alone
+    if len(sums) >= _LEAST and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
+        return 0.0
+    return hotelling_p(np.where(nothing, 0.0, sums))
 
 
 def independence_p(earned: Floats) -> float:
@@ -43,19 +59,17 @@ def independence_p(earned: Floats) -> float:
     spread = float((centred**2).sum())
     if count < _LEAST or spread == 0:
         return np.nan
-    from scipy.special import ndtr
-
     # one-sided: the first autocorrelation of independent values is normal around -1/n with variance 1/n
     correlation = float((centred[1:] * centred[:-1]).sum()) / spread
-    return float(ndtr(-(correlation + 1 / count) * np.sqrt(count)))
+    return normal_cdf(-(correlation + 1 / count) * float(np.sqrt(count)))
 
 
 def silence_p(features: Floats, answered: Flags, recall: Ints) -> float:
     """Of silence that does not follow the features, f64[n, k], over the items that were shown."""
     if answered.all() or len(answered) < _LEAST:
         return np.nan
-    sums = _by_recall((answered - answered.mean())[:, None] * _centred(features, answered), recall)
-    return _hotelling(sums)
+    sums = by_recall((answered - answered.mean())[:, None] * _centred(features, answered), recall)
+    return hotelling_p(sums)
 
 
 def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> float:
@@ -65,7 +79,7 @@ def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> f
     strata = _strata(score)
     place = np.log(position.astype(np.float64))
     place, residual = place - _means(place, strata), reward - _means(reward, strata)
-    return _hotelling(_by_recall((place * residual)[:, None], recall))
+    return hotelling_p(by_recall((place * residual)[:, None], recall))
 
 
 def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
@@ -78,17 +92,16 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
     pairs = (total**2 - np.bincount(groups, weights=residual**2)) / 2
     if len(pairs) < _LEAST or not pairs.any():
         return np.nan
-    from scipy.special import stdtr
-
     error = pairs.std(ddof=1) / np.sqrt(len(pairs))
-    return float(stdtr(len(pairs) - 1, pairs.mean() / error)) if error > 0 else np.nan
+    return t_cdf(len(pairs) - 1, float(pairs.mean() / error)) if error > 0 else np.nan
 
 
 def _centred(features: Floats, answered: Flags) -> Floats:
     return np.asarray(features - features.mean(axis=0))
 
 
-def _by_recall(values: Floats, recall: Ints) -> Floats:
+def by_recall(values: Floats, recall: Ints) -> Floats:
+    """f64[recalls, k]: rows f64[n, k] summed in recalls, of which there is one for each number that occurs."""
     groups = np.unique(recall, return_inverse=True)[1]
     sums = np.zeros((int(groups.max(initial=-1)) + 1, values.shape[1]))
     np.add.at(sums, groups, values)
@@ -106,10 +119,8 @@ def _means(values: Floats, strata: Ints) -> Floats:
     return np.asarray((np.bincount(strata, weights=values, minlength=_BINS) / counts)[strata])
 
 
-def _hotelling(sums: Floats) -> float:
+def hotelling_p(sums: Floats) -> float:
     """The p-value of a mean of zero, from independent rows f64[n, k]; columns that repeat others are left out."""
-    from scipy.special import fdtrc
-
     count = len(sums)
     if count < _LEAST:
         return np.nan
@@ -126,4 +137,4 @@ def _hotelling(sums: Floats) -> float:
     squared = count * float((mean**2 / values[firm]).sum())
     if count <= rank:
         return np.nan
-    return float(fdtrc(rank, count - rank, squared * (count - rank) / (rank * (count - 1))))
+    return f_survival(rank, count - rank, squared * (count - rank) / (rank * (count - 1)))

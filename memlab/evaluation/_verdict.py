@@ -25,13 +25,12 @@ from memlab.display import table, text_table
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
-from memlab.evaluation._evaluate import HasSlates
 from memlab.evaluation._feedback import Horizon, Missing, horizon_micros
 from memlab.evaluation._gates import Gate, rounded
 from memlab.evaluation._inclusion import ARM, COLUMNS
 from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._measure import Evidence, Head
-from memlab.evaluation._prepared import Settings, check_settings, check_silence
+from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence
 from memlab.evaluation._sequence import recalls_to_end, sequence
 from memlab.printable import printable
 from memlab.slates import Slates
@@ -113,8 +112,10 @@ class Verdicts:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a challenger: ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and
-        ``planned_high`` (one look), ``recalls``, ``needed``, ``unsupported``, ``better``, ``sentence``.
+        """A row a challenger.
+
+        ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and ``planned_high`` (one look),
+        ``recalls``, ``needed``, ``unsupported``, ``better``, ``sentence``.
         """
         return pl.DataFrame(
             [
@@ -179,7 +180,9 @@ class Verdicts:
         from memlab.drawing import drawn
         from memlab.evaluation._figures import draw_sequences
 
-        return drawn(draw_sequences(self), width=7.6, height=3.2)
+        return drawn(
+            draw_sequences({one.challenger: one.track for one in self}, self.verdicts[0].live), width=7.6, height=3.2
+        )
 
 
 @checked

@@ -43,6 +43,7 @@ class Challenge:
 
     @property
     def name(self) -> str:
+        """The name of its pack."""
         return self.pack.name
 
     def __repr__(self) -> str:

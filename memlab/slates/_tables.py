@@ -57,6 +57,7 @@ class Slates:
       packs      not told
       time       no times
       policies   mine
+      note       No limit is given: a head is all that its recall showed, probes included.
       note       2 rows that were not shown have clicked 0: no feedback, and left out.>
     """
 

@@ -231,8 +231,9 @@ def test_what_a_withheld_policy_needs_is_told_once():
     withheld = row(short, "good")
     assert "answered probes" in closed(short, "good")
     assert withheld.needed > 0
-    assert short.needed is None
-    assert "more recalls at this probe rate would do" in repr(short)
+    assert short.needed == ("good", "logged", 48 + withheld.needed)
+    assert repr(short).count("recalls at this probe rate") == 1
+    assert repr(short).splitlines()[-1].startswith('Next: lab.challenge("good")')
     bare = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"])
     told = bare.to_dict()
     assert {(one["policy"], one["gate"]) for one in told["withheld"]} == {
@@ -399,3 +400,51 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
     assert {one.policy: one.kind for one in ev.rows} == {"same": "re-scored", "other": "re-recalled"}
     assert ev.target("other").memory.to_list() == ev.target("same").memory.to_list()
     assert ev.target("other").row.tolist() == ev.target("same").row.tolist()
+
+
+def test_every_pair_is_told_apart_or_not():
+    ev = evaluate(MANY.slates(), ["good", "noise", "plain"], baseline="plain")
+    pairs = ev.pairs()
+    assert pairs.height == 3
+    for one in pairs.iter_rows(named=True):
+        if one["verdict"] == "withheld":
+            assert one["difference"] is None
+            continue
+        turned = evaluate(MANY.slates(), [one["policy"], one["other"]], baseline=one["other"])
+        alone = row(turned, one["policy"])
+        assert one["difference"] == pytest.approx(alone.difference.value)
+        assert one["p"] >= alone.difference.p - 1e-12
+        assert one["low"] <= one["difference"] <= one["high"]
+    sharper = ev.pairs(adjust="bh")
+    assert (sharper["p"].drop_nulls() <= pairs["p"].drop_nulls() + 1e-12).all()
+    with pytest.raises(InputError, match="adjust"):
+        ev.pairs(adjust="bonferroni")
+
+
+def test_one_next_step_closes_the_text():
+    """A gate that no number of recalls opens comes before more recalls; a finding needs no step."""
+    better = evaluate(MANY.slates(), ["good"])
+    assert "Next:" not in repr(better)
+    assert better.to_dict()["next"] is None
+    few = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"])
+    assert repr(few).count("Next:") == 1
+    assert few.to_dict()["next"] in repr(few)
+    frames = World(clusters=8, recalls=6).frames()
+    unknown = frames["exposures"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
+    blind = frames["candidates"].drop("propensity")
+    bare = evaluate(
+        World(clusters=8, recalls=6).slates(**{**frames, "exposures": unknown, "candidates": blind}), ["good"]
+    )
+    assert repr(bare).splitlines()[-1].startswith("Next: Log the probability")
+
+
+def test_a_leaderboard_in_latex():
+    slates = World().slates()
+    text = evaluate(slates, {"mine_& yours": pl.col("good"), "100%": pl.col("noise"), "far": "far"}).to_latex()
+    assert r"mine\_\& yours &" in text
+    assert r"100\% &" in text
+    assert text.count(r"\begin{") == text.count(r"\end{") == 2
+    rows = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    assert len(rows) == 4
+    columns = text.split(r"\begin{tabular}{")[1].split("}")[0]
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {len(columns) - 1}

@@ -8,6 +8,7 @@ import pytest
 
 from memlab.evaluation import GATES
 from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded
+from memlab.evaluation._tests import balance_p
 
 NAN = float("nan")
 SOUND = Facts(
@@ -76,3 +77,16 @@ def test_equal_parts_count_as_many_and_one_great_part_as_one():
 @pytest.mark.parametrize(("count", "shown"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")])
 def test_extrapolations_have_two_digits(count, shown):
     assert rounded(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("logged", "right"), [(1 / 7, True), (float(np.float32(1 / 7)), True), (0.143, True), (0.2, False)]
+)
+def test_one_probe_in_every_recall_is_no_chance_but_what_was_logged_of_it_is(logged, right):
+    """The number of probes never varies: rounding of the propensities is nothing, another number is wrong."""
+    dice = np.random.default_rng(0)
+    recall = np.repeat(np.arange(200), 7)
+    shown = (np.arange(7)[None, :] == dice.integers(0, 7, 200)[:, None]).ravel()
+    features = np.column_stack([np.ones(1400), np.tile(np.arange(7) / 7, 200)])
+    p = balance_p(features, shown, np.full(1400, logged), recall)
+    assert p >= 0.001 if right else p == 0

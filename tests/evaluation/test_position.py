@@ -1,0 +1,197 @@
+"""Places that are looked at less: found from items at random places, weighed away, and found missing where they are."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from memlab import Slates
+from memlab.errors import InputError
+from memlab.evaluation import evaluate
+from memlab.evaluation._log import read_log
+from memlab.evaluation._position import harvest, moved_p, random_places
+
+HEAD, BAND = 5, 10
+
+
+def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
+    """A log of head and probes whose items earn what they are worth, times k^-eta; and the truth of three policies.
+
+    ``plain`` logged, ``better`` is nearer to the truth, ``turned`` shows the head of ``plain`` from its end.
+    """
+    dice = np.random.default_rng(seed)
+    pool = HEAD + BAND
+    quality = dice.normal(size=(recalls, pool))
+    chance = worth / (1 + np.exp(-1.5 * quality))
+    plain = quality + dice.normal(0, 1.2, (recalls, pool))
+    order = np.argsort(-plain, axis=1)
+    scores = {"plain": plain, "better": plain + 1.2 * quality}
+    turned = np.full((recalls, pool), -100.0)
+    np.put_along_axis(turned, order[:, :HEAD], np.arange(HEAD, dtype=float)[None, :], axis=1)
+    scores["turned"] = turned
+    rows = {name: [] for name in ("decision", "memory_id", "propensity", "position", "reward")}
+    propensity = np.zeros((recalls, pool))
+    np.put_along_axis(propensity, order, np.r_[np.ones(HEAD), np.full(BAND, probes / BAND)][None, :], axis=1)
+    for number in range(recalls):
+        shown = order[number, :HEAD].tolist()
+        for probe in dice.choice(order[number, HEAD:], probes, replace=False):
+            shown.insert(int(dice.integers(len(shown) + 1)) if places == "random" else len(shown), int(probe))
+        for place, item in enumerate(shown, start=1):
+            reward = float(dice.random() < chance[number, item] * place**-eta)
+            for name, value in zip(rows, (number, item, propensity[number, item], place, reward), strict=True):
+                rows[name].append(value)
+    decision, item = np.meshgrid(np.arange(recalls), np.arange(pool), indexing="ij")
+    candidates = pl.DataFrame(
+        {
+            "decision": decision.ravel(),
+            "memory_id": item.ravel(),
+            "score": plain.ravel(),
+            "propensity": propensity.ravel(),
+            **{name: values.ravel() for name, values in scores.items()},
+        }
+    )
+    exposures = pl.DataFrame(rows)
+    decisions = pl.DataFrame({"decision": np.arange(recalls), "limit": np.full(recalls, HEAD)})
+    slates = Slates.from_frames(
+        decisions=decisions,
+        candidates=candidates,
+        exposures=exposures.drop("reward"),
+        feedback=exposures.select("decision", "memory_id", "reward"),
+    )
+    seen = np.arange(1, HEAD + 1) ** -float(eta)
+    truth = {
+        name: float((np.take_along_axis(chance, np.argsort(-values, axis=1)[:, :HEAD], axis=1) @ seen).mean())
+        for name, values in scores.items()
+    }
+    return slates, truth
+
+
+def ranks_of(log):
+    score = log.pool(["score"])["score"].to_numpy()
+    return np.argsort(np.argsort(-score.reshape(len(log), -1), axis=1), axis=1).ravel() / (HEAD + BAND)
+
+
+@pytest.mark.parametrize("probes", [1, 2])
+@pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
+def test_examination_is_found(eta, probes):
+    log = read_log(world(eta, recalls=3000, seed=int(10 * eta) + probes, probes=probes)[0])
+    found = harvest(random_places(log, ranks_of(log)), log, 0.99).eta
+    assert found.low < eta < found.high
+    assert found.high - found.low < 0.5
+
+
+def test_it_is_the_likelihoods_maximum():
+    """Against a search over eta of the likelihood, written as loops."""
+    log = read_log(world(0.7, recalls=60, seed=5)[0])
+    places = random_places(log, ranks_of(log))
+    reward = np.nan_to_num(log.reward)
+
+    def likelihood(eta):
+        total = 0.0
+        for row, at, moved, size in zip(places.row, places.at, places.moved, places.size, strict=True):
+            stays, moves = (size - at) / size * at**-eta, at / size * (at + 1) ** -eta
+            total += reward[row] * np.log((moves if moved else stays) / (stays + moves))
+        for row, size in zip(places.probe, places.probe_size, strict=True):
+            theta = np.arange(1, size + 1) ** -eta
+            total += reward[row] * np.log(log.position[row] ** -eta / theta.sum())
+        return total
+
+    grid = np.linspace(-1, 3, 4001)
+    best = grid[np.argmax([likelihood(eta) for eta in grid])]
+    assert harvest(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
+
+
+def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been():
+    slates, _ = world(0.5, recalls=40, probes=2)
+    log = read_log(slates)
+    found = harvest(random_places(log, ranks_of(log)), log, 0.95)
+    seen = found.seen(0.8)
+    theta = np.arange(1, HEAD + 3) ** -0.8
+    head = [row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] == 1]
+    head.sort(key=lambda row: log.position[row])
+    for rank, row in enumerate(head):
+        spots = [[at for at in range(HEAD + 2) if at not in probes] for probes in itertools.combinations(range(7), 2)]
+        assert seen[row] == pytest.approx(np.mean([theta[spot[rank]] for spot in spots]))
+    probe = next(row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] < 1)
+    assert seen[probe] == pytest.approx(theta.mean())
+
+
+def test_places_that_are_not_random_are_not_taken_for_such():
+    log = read_log(world(0.5, places="last")[0])
+    assert random_places(log, ranks_of(log)) is None
+    with pytest.raises(InputError, match="random places"):
+        evaluate(world(0.5, places="last")[0], ["better"], position=True)
+
+
+def test_slates_in_the_order_of_a_score_are_not_random():
+    """Each set of items is drawn, but what is good stands first: nothing may be learned from the places."""
+    dice = np.random.default_rng(0)
+    rows = []
+    for number in range(200):
+        chosen = sorted(dice.choice(6, 3, replace=False).tolist())
+        places = {item: place for place, item in enumerate(chosen, start=1)}
+        rows += [(number, item, float(-item), places.get(item, 0), 0.5, 1.0) for item in range(6)]
+    frame = pl.DataFrame(rows, schema=["decision", "memory_id", "by", "rank", "p", "reward"], orient="row")
+    frame = frame.with_columns(reward=pl.when(pl.col("rank") > 0).then("reward"))
+    slates = Slates.from_wide(
+        frame, decision="decision", item="memory_id", shown="rank", reward="reward", propensity="p", scores=["by"]
+    )
+    log = read_log(slates)
+    assert random_places(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
+
+
+def test_the_test_of_places_finds_what_is_there_and_little_else():
+    def p(eta, seed):
+        log = read_log(world(eta, recalls=500, seed=seed)[0])
+        return moved_p(random_places(log, ranks_of(log)), log)
+
+    assert sum(p(1.0, seed) < 0.001 for seed in range(20)) >= 18
+    flat = [p(0.0, seed) for seed in range(60)]
+    assert sum(value < 0.05 for value in flat) <= 8
+    assert min(flat) > 0.001
+
+
+def test_a_value_under_position_bias():
+    """Values and differences hold the truth; without position= the gate is closed."""
+    off = {name: [] for name in ("plain", "better", "turned", "better - plain", "turned - plain")}
+    missed = dict.fromkeys(off, 0)
+    for seed in range(50):
+        slates, truth = world(0.9, recalls=500, seed=seed, probes=2)
+        found = evaluate(slates, ["plain", "better", "turned"], position=True, baseline="plain")
+        for row in found.rows:
+            if row.value is None:
+                assert {gate.name for gate in row.closed} == {"influence"}
+                continue
+            held = [(row.policy, row.value, truth[row.policy])]
+            if row.difference is not None:
+                held.append((f"{row.policy} - plain", row.difference, truth[row.policy] - truth["plain"]))
+            for name, estimate, value in held:
+                missed[name] += not estimate.low <= value <= estimate.high
+                off[name].append(estimate.value - value)
+        assert any(note.startswith("Place k is looked at") for note in found.notes)
+    assert max(missed.values()) <= 6, missed
+    for name, errors in off.items():
+        assert len(errors) >= 40, name
+        assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors)), name
+    plain = evaluate(slates, ["plain", "better", "turned"], baseline="plain")
+    assert {gate.name for row in plain.rows for gate in row.closed} == {"position"}
+
+
+def test_without_position_bias_it_changes_little():
+    slates, truth = world(0.0, recalls=1500, seed=4)
+    plain, weighed = (evaluate(slates, ["plain", "better"], baseline="plain", position=on) for on in (False, True))
+    for one, other in zip(plain.rows, weighed.rows, strict=True):
+        assert one.policy == other.policy
+        assert other.value.low < truth[other.policy] < other.value.high
+        assert one.value.value == pytest.approx(other.value.value, abs=0.15)
+    # what stands elsewhere in the head is worth the same, and no longer cancels
+    turned = evaluate(slates, ["plain", "turned"], baseline="plain", position=True).rows
+    gap = next(row.difference for row in turned if row.difference)
+    assert gap.low < 0 < gap.high
+
+
+def test_rewards_below_nothing_have_no_examination():
+    slates, _ = world(0.5, recalls=50)
+    with pytest.raises(InputError, match="none below 0"):
+        evaluate(slates, ["better"], position=True, reward_range=(-1.0, 1.0))
