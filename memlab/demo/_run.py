@@ -163,7 +163,7 @@ def _say_quarter(quarter: Quarter, say: Say) -> None:
         f"9 truth     {agreed.ordered} of {agreed.pairs} pairs in the true order, "
         f"{agreed.holding} of {agreed.intervals} intervals hold the truth"
     )
-    say(f"10 refuse   the same user without probes, {quarter.refused.recalls} recalls: no ranking, and why")
+    say(f"10 refuse   the same user without probes, {quarter.refused.recalls} recalls: nothing is told apart, and why")
 
 
 def _say_table(say: Say, heads: list[str], rows: list[list[str]]) -> None:

@@ -90,7 +90,7 @@ class Quarter:
             "pairs_in_true_order": self.agreement.ordered,
             "intervals": self.agreement.intervals,
             "intervals_with_truth": self.agreement.holding,
-            "refused_ranked": self.refused.ranked,
+            "refused_ranked": any(row.verdict in ("better", "worse") for row in self.refused.rows),
             "seconds": round(self.seconds, 2),
         }
 
