@@ -312,9 +312,9 @@ class TestAttribution:
         lab.remember_many([f"goat number {number}" for number in range(40)])
         lab.use("(pack probing :inherits memlab) (setting probe-rate 1) (setting probe-depth 20)")
         hits = lab.recall("goat", limit=5)
-        assert hits[-1].probe
-        lab.feedback(hits[-1], "success")
-        lab.feedback(hits[0], "fail")
+        (probe,) = (hit for hit in hits if hit.probe)
+        lab.feedback(probe, "success")
+        lab.feedback(next(hit for hit in hits if not hit.probe), "fail")
         row = lab.policies.attribution().frame.row(-1, named=True)
         assert (row["shown"], row["judged"], row["fail"]) == (5, 1, 1)
         assert (row["probes"], row["probe_judged"], row["probe_success"]) == (1, 1, 1)

@@ -51,6 +51,10 @@ CALLS = {
     "remember": [LAB, f"again {EVIL}"],
     "recall": [LAB, f"first {EVIL}", "--explain"],
     "feedback": [LAB, 1, "success"],
+    "challenge": [LAB, "cascade", "--reason", EVIL],
+    "verdict": [LAB],
+    "plan": [LAB, "companion"],
+    "failures": [LAB, "--labels", "labels.csv"],
     "attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],
     "list": [LAB],
     "show": [LAB, 1],
@@ -105,6 +109,7 @@ def commands(group=main, path=""):
 def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     assert set(commands()) == CALLS.keys() | BESIDE
     fill(memlab.open(tmp_path / LAB)).close()
+    (tmp_path / "labels.csv").write_text(f"question,memory_id\nfirst {EVIL},1\n", encoding="utf-8")
     (tmp_path / "answer.txt").write_text(f"The first one {EVIL} says so.", encoding="utf-8")
     (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
     said = ""

@@ -147,7 +147,7 @@ class Failures:
         return printable("\n".join([*lines, "", *self.remarks]))
 
     def __repr__(self) -> str:
-        return self.text()
+        return printable(self.text())
 
     def _repr_html_(self) -> str:
         shown = table("Examples", *self._shown()) if self.examples.height else ""

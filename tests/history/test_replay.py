@@ -16,9 +16,9 @@ def month(lab, clock):
     )
     for _ in range(6):
         clock.advance(days=5)
-        hits = lab.recall("what do I like? tea", limit=2)
-        lab.feedback(hits[0], "success")
-        lab.feedback(hits[1], "fail")
+        first, second = (hit for hit in lab.recall("what do I like? tea", limit=2) if not hit.probe)
+        lab.feedback(first, "success")
+        lab.feedback(second, "fail")
     lab.forget(4)
     lab.graph.link(1, 2, "relates-to", weight=0.5)
     return lab
