@@ -15,8 +15,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_there_are_three_examples():
-    assert len(EXAMPLES) == 3
+def test_there_are_four_examples():
+    assert len(EXAMPLES) == 4
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -26,6 +26,10 @@ def test_an_example_runs_twice_and_the_second_time_is_as_the_first(number, folde
         assert len(first["lab"]) == len(second["lab"]) == 2
     if number == 2:
         assert (folder / "out.html").exists()
+
+
+def test_the_challenge_of_the_fourth_example_names_the_better_pack():
+    assert _run(3)["verdict"]["memlab"].better == "memlab"
 
 
 def test_the_swap_puts_another_memory_first(folder):

@@ -144,7 +144,7 @@ def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
             row.policy,
             number(row.value.value if row.value else None),
             interval(row.value),
-            "" if gap is None else f"{gap.value:+.3f}",
+            "" if gap is None or np.isnan(gap.value) else f"{gap.value:+.3f}",
             interval(gap),
             "" if np.isnan(row.adjusted) else f"{row.adjusted:.3f}",
             stars(row.adjusted),
