@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -222,8 +222,3 @@ class Evidence:
         slope = np.nan_to_num((above - below) / (2 * steps))
         found = totals @ slope
         return np.asarray(found - found.mean())
-
-
-def heads(evidence: Evidence, targets: Sequence[Target]) -> dict[str, Head]:
-    """The head of each policy, by name."""
-    return {target.name: evidence.head(target) for target in targets}

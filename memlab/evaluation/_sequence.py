@@ -135,13 +135,8 @@ def recalls_of_sequence(gap: float, spread: float, scale: float, *, unit: float,
     if not gap > 0:
         return None
     rates = RATES / unit
-    weights = np.where(rates * (scale + gap) < 1, WEIGHTS, 0.0)
-    counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
-    penalty = rate_penalty(rates[:, None], np.full(1, scale + gap)) * counts * spread**2
-    excess = counts * gap - _POWER * spread * np.sqrt(counts)
-    with np.errstate(divide="ignore"):
-        enough = np.flatnonzero(log_mixture(excess, penalty, rates, weights) >= -np.log((1 - level) / 2))
-    return int(counts[enough[0]]) if len(enough) else None
+    penalty = rate_penalty(rates, np.full(1, scale + gap)) * spread**2
+    return _first_count(rates * gap - penalty, rates * spread, rates * (scale + gap) < 1, level)
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
@@ -155,11 +150,14 @@ def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) 
     rates = RATES / unit
     fit = rates * (mean - float(floor.min())) < 1
     growth = rates[:, None] * mean + np.log1p(np.maximum(rates[:, None] * (values - mean), -1 + 1e-12))
-    each, spread = growth.mean(axis=1), growth.std(axis=1, ddof=1)
+    return _first_count(growth.mean(axis=1), growth.std(axis=1, ddof=1), fit, level)
+
+
+def _first_count(growth: Floats, spread: Floats, fit: NDArray[np.bool_], level: float) -> int | None:
+    """The first count at which a mixture that grows by ``growth`` a step (f64[rates]) ends, four times out of five."""
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
-    reached = each[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
-    weights = np.where(fit, WEIGHTS, 0.0)
+    reached = growth[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
     with np.errstate(divide="ignore"):
-        total = log_mixture(np.zeros(len(counts)), -reached, rates, weights)
+        total = log_mixture(np.zeros(len(counts)), -reached, RATES, np.where(fit, WEIGHTS, 0.0))
     enough = np.flatnonzero(total >= -np.log((1 - level) / 2))
     return int(counts[enough[0]]) if len(enough) else None

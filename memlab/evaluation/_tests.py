@@ -68,7 +68,7 @@ def silence_p(features: Floats, answered: Flags, recall: Ints) -> float:
     """Of silence that does not follow the features, f64[n, k], over the items that were shown."""
     if answered.all() or len(answered) < _LEAST:
         return np.nan
-    sums = by_recall((answered - answered.mean())[:, None] * _centred(features, answered), recall)
+    sums = by_recall((answered - answered.mean())[:, None] * (features - features.mean(axis=0)), recall)
     return hotelling_p(sums)
 
 
@@ -94,10 +94,6 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
         return np.nan
     error = pairs.std(ddof=1) / np.sqrt(len(pairs))
     return t_cdf(len(pairs) - 1, float(pairs.mean() / error)) if error > 0 else np.nan
-
-
-def _centred(features: Floats, answered: Flags) -> Floats:
-    return np.asarray(features - features.mean(axis=0))
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
