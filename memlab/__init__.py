@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from memlab.history import compare as compare
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
-    from memlab.lab import load_lab, open_lab
     from memlab.notebook import load_ipython_extension as load_ipython_extension
     from memlab.notebook import unload_ipython_extension as unload_ipython_extension
+    from memlab.opening import load_lab, open_lab
     from memlab.policies import FEATURES as FEATURES
     from memlab.policies import SETTINGS as SETTINGS
     from memlab.policies import SLOTS as SLOTS
@@ -82,10 +82,10 @@ _WHERE = {
     "compare": "history",
     "evaluate": "evaluation",
     "failures": "evaluation",
-    "load": ("lab", "load_lab"),
+    "load": ("opening", "load_lab"),
     "load_ipython_extension": "notebook",
     "load_pack": "policies",
-    "open": ("lab", "open_lab"),
+    "open": ("opening", "open_lab"),
     "plan": "evaluation",
     "packs": ("policies", "pack_names"),
     "replay": "history",

@@ -126,7 +126,7 @@ def to_micros(when: When) -> Micros:
 
 
 def datable(instant: Micros, name: str) -> Micros:
-    """An instant that a calendar has, with room for what follows: what may be written down. InputError for any other.
+    """An instant that a calendar has, and the year after it too: what may be written down. InputError for any other.
 
     >>> datable(0, "at")
     0

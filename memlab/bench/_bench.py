@@ -27,7 +27,8 @@ from memlab.clock import ManualClock
 from memlab.embedding import EmbedderSpec
 from memlab.errors import DatasetError
 from memlab.evaluation import BASELINES, cluster_interval, judge, measure
-from memlab.lab import Lab, open_lab
+from memlab.lab import Lab
+from memlab.opening import open_lab
 from memlab.policies import Pack, load_pack, pack_names
 from memlab.progress import Step, bar
 from memlab.recall import Hits

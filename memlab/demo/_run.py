@@ -15,7 +15,7 @@ from memlab.demo._result import CONVERSATION, QUESTION, SLOT, SOURCE, DemoResult
 from memlab.display import clip, text_table
 from memlab.errors import InputError
 from memlab.ingest import conversation, read_locomo
-from memlab.lab import open_lab
+from memlab.opening import open_lab
 
 if TYPE_CHECKING:
     from memlab.demo.quarter import Quarter

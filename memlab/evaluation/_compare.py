@@ -34,8 +34,13 @@ _FEATURES_A_RECALL = 10
 class Compared:
     """One policy's value and its difference to another one. ``lower`` and ``upper`` bound the value without noise,
     ``least`` and ``most`` the difference.
+
+    ``totals`` f64[recalls, columns] are those of the difference; without ``base`` of the value.
     """
 
+    head: Head
+    base: Head | None
+    totals: Floats = field(repr=False)
     value: Estimate
     lower: float
     upper: float
@@ -146,21 +151,23 @@ def known_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
 
 def compare(evidence: Evidence, head: Head, base: Head | None) -> Compared:
     """A policy's value, and its difference to ``base``."""
-    found, lower, upper = evidence.value(evidence.totals(head))
+    totals = evidence.totals(head)
+    found = evidence.value(totals)
     if base is None:
-        return Compared(found, lower, upper)
-    return Compared(found, lower, upper, *evidence.difference(evidence.contrast(head, base)))
+        return Compared(head, base, totals, *found)
+    contrast = evidence.contrast(head, base)
+    return Compared(head, base, contrast, *found, *evidence.difference(contrast))
 
 
-def measure(evidence: Evidence, head: Head, base: Head | None, tests: Tests) -> Measured:
+def measure(evidence: Evidence, found: Compared, tests: Tests) -> Measured:
     """What speaks for and against the figures of a policy; without ``base``, of its value alone."""
-    log = evidence.log
-    if base is None:
-        apart, totals = head.rows, evidence.totals(head)
+    log, head, totals = evidence.log, found.head, found.totals
+    if found.base is None:
+        apart = head.rows
         statistic = value(evidence.estimator, evidence.reward_range[0])
     else:
-        own, other = evidence.apart(head, base)
-        apart, totals = np.union1d(own, other), evidence.contrast(head, base)
+        own, other = evidence.apart(head, found.base)
+        apart = np.union1d(own, other)
         statistic = difference(evidence.estimator, *evidence.reward_range)
     probed = apart[evidence.probe[apart]]
     answered = probed[log.answered[probed]]

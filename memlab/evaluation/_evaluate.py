@@ -111,9 +111,8 @@ def evaluate(
         if target.unscored
     ]
     if labels is None:
-        named = slates.features or slates.policies or ("score",)
         rows, needed, method, between, found = _by_feedback(
-            targets, log, settings, baseline, known_features(log, named, schema)
+            targets, log, settings, baseline, known_features(log, asked.features, schema)
         )
         notes += [*found, *_assumed(log, settings)]
     else:
@@ -133,7 +132,7 @@ def evaluate(
         _log=log,
         _targets=tuple(targets),
         _schema=schema,
-        _features=slates.features or slates.policies or ("score",),
+        _features=asked.features,
         _lab=lab,
         _between=between,
     )
@@ -152,7 +151,7 @@ def _by_feedback(
         head = heads[target.name]
         other = base if base is not None and head is not base else None
         estimates[target.name] = compare(evidence, head, other)
-        measured[target.name] = measure(evidence, head, other, tests)
+        measured[target.name] = measure(evidence, estimates[target.name], tests)
     passed = {name for name, found in measured.items() if all(gate.open for gate in found.gates)}
     family = [name for name in estimates if name in passed and baseline in passed and name != baseline]
     adjusted = dict(zip(family, holm([estimates[name].difference.p for name in family]), strict=True))  # type: ignore[union-attr]
@@ -180,9 +179,9 @@ def _by_feedback(
     ordered = _ranked(rows)
 
     def between(first: str, second: str) -> tuple[Estimate, bool]:
-        found = compare(evidence, heads[first], heads[second]).difference
-        assert found is not None
-        return found, all(gate.open for gate in measure(evidence, heads[first], heads[second], tests).gates)
+        found = compare(evidence, heads[first], heads[second])
+        assert found.difference is not None
+        return found.difference, all(gate.open for gate in measure(evidence, found, tests).gates)
 
     return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _placed(evidence)
 

@@ -89,6 +89,11 @@ class Log:
             _kept=whole,
         )
 
+    def rows_of(self, wanted: pl.DataFrame) -> pl.Series:
+        """Where among the candidates each ``recall`` (its number) and ``memory_id`` stands; null where it does not."""
+        held = self.ids.select("memory_id").with_columns(recall=pl.Series(self.recall), row=pl.int_range(pl.len()))
+        return wanted.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
+
     @property
     def answered(self) -> NDArray[np.bool_]:
         return self.shown & ~np.isnan(self.reward)

@@ -143,7 +143,7 @@ def plan(
     rankers, base = with_baseline(prepared.rankers, baseline, log, logged(slates.candidates, schema))
     again: RecallsAgain | None = getattr(slates.lab, "recall_again", None)
     targets, refused = aim(rankers, log, schema, prepared.fingerprints, again)
-    features = known_features(log, slates.features or slates.policies or ("score",), schema)
+    features = known_features(log, prepared.features, schema)
     expected = predicted_rewards(features, log.reward, log.answered, log.cluster[log.recall], settings.reward_range)
     if expected is None:
         raise InputError(

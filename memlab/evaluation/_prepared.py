@@ -18,7 +18,16 @@ from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._rankers import PolicySpec, Ranker, rankers_of
 from memlab.slates import Slates
 
-__all__ = ["HasSlates", "Prepared", "Settings", "check_settings", "check_silence", "prepare", "with_baseline"]
+__all__ = [
+    "HasSlates",
+    "Prepared",
+    "Settings",
+    "check_settings",
+    "check_silence",
+    "feature_names",
+    "prepare",
+    "with_baseline",
+]
 
 
 @runtime_checkable
@@ -49,12 +58,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Prepared:
-    """``schema`` is that of the candidates."""
+    """``schema`` is that of the candidates, ``features`` names what describes them."""
 
     settings: Settings
     rankers: list[Ranker]
     log: Log
     schema: pl.Schema
+    features: tuple[str, ...]
     fingerprints: Fingerprints
 
 
@@ -90,7 +100,12 @@ def prepare(
         check_silence(log)
     embedder = getattr(slates.lab, "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
-    return Prepared(settings, rankers, log, schema, fingerprints)
+    return Prepared(settings, rankers, log, schema, feature_names(slates), fingerprints)
+
+
+def feature_names(slates: Slates) -> tuple[str, ...]:
+    """What describes a candidate of a log: its features, or else the scores that it has."""
+    return slates.features or slates.policies or ("score",)
 
 
 def _by_place(settings: Settings) -> Settings:

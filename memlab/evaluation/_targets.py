@@ -170,14 +170,12 @@ def _recalled(ranker: Ranker, pack: Pack, log: Log, recall_again: RecallsAgain) 
         worth = np.where(pool["propensity"].to_numpy() > 0, -pool["rank"].to_numpy().astype(np.float64), np.nan)
     chosen, rank = best_of_each(worth, recall, log.limit)
     shown = pool.select("recall", "memory_id")[chosen]
-    held = log.ids.select("memory_id").with_columns(recall=pl.Series(log.recall), row=pl.int_range(pl.len()))
-    row = shown.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
     return Target(
         ranker,
         "re-recalled",
         recall[chosen],
         rank,
-        row.fill_null(-1).to_numpy(),
+        log.rows_of(shown).fill_null(-1).to_numpy(),
         shown["memory_id"],
         scores[chosen],
         int((~np.isfinite(scores)).sum()),

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from memlab.arguments import Seed, Within, checked
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate, Sample, Statistic, mean
-from memlab.evaluation._compare import Tests, gather, known_features, measure
+from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
 from memlab.evaluation._feedback import Horizon, Missing
 from memlab.evaluation._gates import Gate
 from memlab.evaluation._inclusion import ARM, Estimator
@@ -174,7 +174,7 @@ def tune(
         raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
     if log.clusters < 2:
         raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
-    features = known_features(log, slates.features or slates.policies or ("score",), schema)
+    features = known_features(log, prepared.features, schema)
     evidence = None if labels is not None else gather(log, prepared.settings, features)
     metric = _of_feedback(evidence) if evidence is not None else _of_labels(log, labels)
     objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, metric)
@@ -192,8 +192,8 @@ def tune(
         for point in (tuple(found.params.values()), objective.default)
         if isinstance(target := objective.target(point), Target)
     )
-    checked_gates = measure(evidence, best, None if (best.rows == default.rows).all() else default, tests).gates
-    return replace(found, closed=tuple(gate for gate in checked_gates if not gate.open))
+    compared = compare(evidence, best, None if (best.rows == default.rows).all() else default)
+    return replace(found, closed=tuple(gate for gate in measure(evidence, compared, tests).gates if not gate.open))
 
 
 def _space(ranker: Ranker, bounds: Space) -> Space:

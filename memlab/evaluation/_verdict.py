@@ -30,7 +30,7 @@ from memlab.evaluation._gates import Gate, rounded
 from memlab.evaluation._inclusion import ARM, COLUMNS
 from memlab.evaluation._log import Log, read_log
 from memlab.evaluation._measure import Evidence, Head
-from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence
+from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.evaluation._sequence import recalls_to_end, sequence
 from memlab.printable import printable
 from memlab.slates import Slates
@@ -226,7 +226,7 @@ def verdict(
     duels = _duels(log, challenger)
     if missing is None:
         check_silence(log)
-    schema, names = slates.candidates.collect_schema(), slates.features or ("score",)
+    schema, names = slates.candidates.collect_schema(), feature_names(slates)
     share = 1 - (1 - level) / len(duels)
     found = tuple(_judged(duel, settings, names, schema, share) for duel in duels)
     notes = [*log.notes]
@@ -293,8 +293,7 @@ def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
             "memory_id": pl.Series([memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype),
         }
     )
-    held = log.ids.select("memory_id").with_columns(recall=pl.Series(log.recall), row=pl.int_range(pl.len()))
-    row = given.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
+    row = log.rows_of(given)
     outside = np.bincount(given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)).astype(np.float64)
     return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
 
@@ -305,8 +304,8 @@ def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Sc
     order = _order(log)
     rate = _answer_rate(log, order) if settings.missing == "censor" else np.ones(len(log))
     evidence = gather(log, settings, features, answered=rate[log.recall])
-    totals = evidence.contrast(duel.own, duel.base)
-    arms = totals[:, 1 : 1 + ARM], totals[:, 1 + ARM :]
+    compared = compare(evidence, duel.own, duel.base)
+    arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM :]
     least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
     apart = evidence.apart(duel.own, duel.base)
     heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
@@ -321,7 +320,7 @@ def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Sc
         at = None if at is None else at.gather(last)
     unit = high - low
     found = sequence(columns[0], columns[1], floor=columns[2], ceiling=columns[3], sizes=sizes, unit=unit, level=level)
-    measured = measure(evidence, duel.own, duel.base, Tests.of(log, settings, features))
+    measured = measure(evidence, compared, Tests.of(log, settings, features))
     ready = ("answered probes", "influence", "clusters", "independence")  # which a sequence does not rest on
     closed = tuple(gate for gate in measured.gates if not gate.open and gate.name not in ready)
     better, since = None, None
@@ -344,7 +343,7 @@ def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Sc
         live=duel.live,
         better=better,
         difference=Estimate(float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan),
-        planned=compare(evidence, duel.own, duel.base).difference,
+        planned=compared.difference,
         recalls=len(log),
         needed=needed,
         unsupported=measured.unsupported,

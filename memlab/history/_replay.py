@@ -20,7 +20,8 @@ from memlab.clock import DAY, ManualClock, Micros
 from memlab.display import paragraph
 from memlab.errors import InputError
 from memlab.journal import Event
-from memlab.lab import Lab, open_lab
+from memlab.lab import Lab
+from memlab.opening import open_lab
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.progress import bar

@@ -18,7 +18,8 @@ from memlab.arguments import Within, checked
 from memlab.clock import DAY, ManualClock, Micros
 from memlab.embedding import EmbedderSpec
 from memlab.errors import InputError, UnknownName
-from memlab.lab import Lab, open_lab
+from memlab.lab import Lab
+from memlab.opening import open_lab
 from memlab.policies import FEATURES, Pack, load_pack
 from memlab.printable import printable
 from memlab.progress import bar
