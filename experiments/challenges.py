@@ -7,6 +7,7 @@ The live pack is the default one; what it and each challenger would show for eve
 the conversations. A run draws questions, shows by the engine's own design, and lets a user judge each item shown: a
 success with probability .9 if it is evidence, .45 beside it, .12 in its session, .02 elsewhere. ``memlab.verdict`` is
 asked for the table of one planned look and for every look. *tie*: the same heads, and a user to whom all is one.
+``recall@10`` is that of the live pack alone, ``as shown`` that of the first ten under the challenge.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Asked:
     live: tuple[int, ...]
     heads: dict[str, tuple[int, ...]]
     worth: dict[int, float]
+    evidence: frozenset[int]
 
 
 def ask(path: Path) -> list[Asked]:
@@ -74,7 +76,7 @@ def ask(path: Path) -> list[Asked]:
                     beside = bool({item - 1, item + 1} & gold)
                     near = sessions[item] in {sessions[one] for one in gold}
                     worth[item] = 0.9 if item in gold else 0.45 if beside else 0.12 if near else 0.02
-                found.append(Asked(tuple(slate.challenge["live"]), heads, worth))
+                found.append(Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold)))
     return found
 
 
@@ -114,6 +116,21 @@ def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, 
     )
 
 
+def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
+    """Fractional recall@10 of the live head, and of the first ten as shown under a challenge."""
+    dice = np.random.default_rng(11)
+    challenge = Challenge(memlab.load_pack("companion"), design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
+    alone, shared = [], []
+    for one in _ASKED * rounds:
+        items = sorted({*one.live, *one.heads[name]})
+        heads = [np.array([items.index(item) for item in head], dtype=np.int64) for head in (one.live, one.heads[name])]
+        shown = draw_challenge(heads[0], heads[1:], len(items), [challenge], dice)[0]
+        first = {items[place] for place in shown[:10].tolist()}
+        alone.append(len(one.evidence & set(one.live[:10])) / len(one.evidence))
+        shared.append(len(one.evidence & first) / len(one.evidence))
+    return float(np.mean(alone)), float(np.mean(shared))
+
+
 _ASKED: list[Asked] = []
 
 
@@ -149,7 +166,9 @@ def main() -> None:
     _ASKED[:] = ask(given.path)
     heads = "".join(f"{f'<={look}':>8}" for look in LOOKS)
     print(f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict")
-    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}")
+    print(
+        f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}{'recall@10':>11}{'as shown':>10}"
+    )
     # Polars' threads do not live through a fork
     with get_context("spawn").Pool(given.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
@@ -162,7 +181,8 @@ def main() -> None:
             once = "".join(f"{np.mean([one[1][look] == sign for one in found]):>10.2f}" for look in (260, 450))
             every = "".join(f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in LOOKS)
             wrong = sum(one[2] for one in found)
-            print(f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}", flush=True)
+            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}"
+            print(line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, given.design)), flush=True)
     print(f"{time.monotonic() - began:.0f} s")
 
 

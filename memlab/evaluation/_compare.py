@@ -25,6 +25,7 @@ from memlab.evaluation._tests import balance_p, independence_p, position_p, redu
 __all__ = ["Compared", "Measured", "Tests", "compare", "gather", "measure", "recalls_for", "recalls_needed"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _POWER = 0.8
 _FEATURES_A_RECALL = 10
 """So many recalls for each feature of a test: with fewer only the score and the place are looked at."""
@@ -226,7 +227,21 @@ def _balance(evidence: Evidence, head: Head, ranks: Floats) -> float:
     member = np.zeros(len(log.propensity))
     member[head.rows] = 1.0
     features = np.column_stack([np.ones(len(chance)), ranks[chance], member[chance]])
-    return balance_p(features, log.shown[chance], log.propensity[chance], log.recall[chance])
+    propensity, recall, weight = log.propensity[chance], log.recall[chance], None
+    if "sampler" in log.decisions.columns:  # a Gumbel draw's propensities are given its threshold
+        given = (log.decisions["sampler"] == "gumbel").to_numpy()[recall]
+        weight = np.where(given, _elsewhere(propensity, ranks[chance], recall), propensity)
+    return balance_p(features, log.shown[chance], propensity, recall, weight)
+
+
+def _elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
+    """The mean propensity of the same place in all other recalls; 0 where there is no other."""
+    order = np.lexsort((ranks, recall))
+    first = np.searchsorted(recall[order], recall[order])
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - first
+    count, total = np.bincount(place)[place], np.bincount(place, weights=propensity)[place]
+    return np.asarray((total - propensity) / np.maximum(count - 1, 1))
 
 
 def _ranks(score: Floats, log: Log) -> Floats:

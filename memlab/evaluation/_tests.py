@@ -2,7 +2,8 @@
 
 - *balance*: with the right propensities, what was shown less what was expected is noise, whatever it is summed with
   (the rank, the score, membership of a policy's head). Draws of different recalls are independent by design, so the
-  covariance is that of recalls, and Hotelling's statistic holds for few of them.
+  covariance is that of recalls, and Hotelling's statistic holds for few of them. A propensity given the threshold of a
+  draw is itself drawn: only shown / propensity has a known mean, and its weight must not come from the same draw.
 - *independence*: what recalls earn, in order of time, does not resemble what the next one earns.
 - *silence*: rewards may be left out where they are missing at random; whether an item was answered must then not follow
   what is known of it.
@@ -39,9 +40,13 @@ _ROUNDING = 0.01
 """The share of what chance would leave that is taken for rounding."""
 
 
-def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints) -> float:
-    """Of the logged propensities. ``features`` is f64[n, k] over the candidates that were left to chance."""
-    moved = (shown - propensity)[:, None] * features
+def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints, weight: Floats | None = None) -> float:
+    """Of the logged propensities. ``features`` is f64[n, k] over the candidates that were left to chance.
+
+    ``weight`` f64[n] multiplies shown / propensity - 1, and was fixed before the draw: the propensity unless given.
+    """
+    moved = shown - propensity if weight is None else weight * (shown / propensity - 1.0)
+    moved = moved[:, None] * features
     sums = by_recall(moved, recall)
     # where each recall shows as many probes as expected, their number leaves nothing but what the propensities were
     # rounded by; a constant that is more than that is no chance

@@ -90,3 +90,18 @@ def test_one_probe_in_every_recall_is_no_chance_but_what_was_logged_of_it_is(log
     features = np.column_stack([np.ones(1400), np.tile(np.arange(7) / 7, 200)])
     p = balance_p(features, shown, np.full(1400, logged), recall)
     assert p >= 0.001 if right else p == 0
+
+
+@pytest.mark.parametrize(("wrong", "right"), [(1.0, True), (1.4, False)])
+def test_propensities_given_the_threshold_of_a_draw_are_tested_as_such(wrong, right):
+    """Three probes of twenty by Gumbel top-k, whose propensity follows from the first that was not drawn."""
+    dice = np.random.default_rng(3)
+    shares = 0.8 / 20 + 0.2 * np.exp(-np.arange(20) / 4) / np.exp(-np.arange(20) / 4).sum()
+    keys = np.log(shares) + dice.gumbel(size=(400, 20))
+    threshold = -np.sort(-keys, axis=1)[:, 3:4]
+    shown = (keys > threshold) & (dice.random((400, 1)) < 0.6)
+    propensity = 0.6 * -np.expm1(-np.exp(np.log(shares) - threshold)) * wrong
+    features = np.column_stack([np.ones(8000), np.tile(np.arange(20) / 20, 400)])
+    usual = np.tile(propensity.mean(axis=0), 400)
+    p = balance_p(features, shown.ravel(), propensity.ravel(), np.repeat(np.arange(400), 20), usual)
+    assert (p >= 0.001) == right
