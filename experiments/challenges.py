@@ -166,8 +166,9 @@ def main() -> None:
     _ASKED[:] = ask(given.path)
     heads = "".join(f"{f'<={look}':>8}" for look in LOOKS)
     print(f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict")
+    shown = f"{'recall@10':>11}{'as shown':>10}"
     print(
-        f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}{'recall@10':>11}{'as shown':>10}"
+        f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}{shown}"
     )
     # Polars' threads do not live through a fork
     with get_context("spawn").Pool(given.processes, keep, (list(_ASKED),)) as pool:
