@@ -269,7 +269,7 @@ def log_of(world: World, seed: int) -> pl.DataFrame:
         late = np.where(
             dice.random(place.shape) < 0.8, dice.random(place.shape) * 6.9, 8 + dice.random(place.shape) * 20
         )
-        when = (np.repeat(days, pool) + late.ravel()) if True else None
+        when = np.repeat(days, pool) + late.ravel()
         end = 60.0
         seen = (value == 1) & (when <= end)
         wide = wide.with_columns(
