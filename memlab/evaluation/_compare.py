@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.evaluation._clusters import Estimate
+from memlab.evaluation._credited import recalibrate
 from memlab.evaluation._distributions import normal_quantile
 from memlab.evaluation._gates import Facts, Gate, effective_count, gates
 from memlab.evaluation._inclusion import difference, value
@@ -126,9 +127,11 @@ def gather(log: Log, settings: Settings, features: Floats, answered: Floats | No
                 "position=True learns from items at random places what a place takes from a reward, and this log has "
                 "none, or they earned nothing: show probes at random places (a lab does)."
             )
+    log, credited = recalibrate(log)
     return Evidence(
         log,
         examination=examination,
+        credited=credited,
         estimator=settings.estimator,
         level=settings.level,
         reward_range=settings.reward_range,

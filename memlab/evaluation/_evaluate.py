@@ -22,6 +22,7 @@ from memlab.evaluation._compare import (
     recalls_for,
     recalls_needed,
 )
+from memlab.evaluation._credited import credited_note
 from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._feedback import Horizon, Missing
 from memlab.evaluation._findings import Between, PolicyValue, separated
@@ -183,17 +184,19 @@ def _by_feedback(
         assert found.difference is not None
         return found.difference, all(gate.open for gate in measure(evidence, found, tests).gates)
 
-    return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _placed(evidence)
+    return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _estimated(evidence)
 
 
-def _placed(evidence: Evidence) -> list[str]:
-    if evidence.examination is None:
-        return []
-    eta = evidence.examination.eta
-    return [
-        f"Place k is looked at as often as k^-{eta.value:.2f} (interval {eta.low:.2f} to {eta.high:.2f}), by items at "
-        "random places; rewards are weighed by it."
-    ]
+def _estimated(evidence: Evidence) -> list[str]:
+    """What was learned from the log before its policies were valued, in a sentence each."""
+    notes = credited_note(evidence.log, evidence.credited)
+    if evidence.examination is not None:
+        eta = evidence.examination.eta
+        notes.append(
+            f"Place k is looked at as often as k^-{eta.value:.2f} (interval {eta.low:.2f} to {eta.high:.2f}), by items "
+            "at random places; rewards are weighed by it."
+        )
+    return notes
 
 
 def _assumed(log: Log, settings: Settings) -> list[str]:

@@ -29,6 +29,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.schema import OUTCOMES
+from memlab.slates import ATTRIBUTED
 
 __all__ = ["MISSING", "Answers", "Horizon", "Missing", "closed", "horizon_micros", "read_answers"]
 
@@ -76,7 +77,11 @@ def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.
 
 @dataclass(frozen=True)
 class Answers:
-    """``frame``: decision, memory_id, reward of every item that was shown and answered; ``notes`` what was left out."""
+    """``frame``: every item that was shown and answered; ``notes`` what was left out.
+
+    decision, memory_id, reward; ``attributed`` (the reward that was read from an answer, null where none was) and
+    ``stated`` (whether somebody gave the reward).
+    """
 
     frame: pl.DataFrame
     notes: tuple[str, ...]
@@ -113,7 +118,7 @@ def read_answers(
         if within.height < rewards.height:
             notes.append(f"{rewards.height - within.height} feedbacks came after the horizon: left out.")
         rewards = within
-    frame, more = _once(rewards.select(*_KEY, "reward", "at"))
+    frame, more = _once(rewards.select(*_KEY, "reward", "at", "attributed", "stated"))
     return Answers(frame, (*notes, *more))
 
 
@@ -126,7 +131,11 @@ def _rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) -> pl.Da
     outcome = pl.col("outcome") if "outcome" in feedback.columns else pl.lit(None, dtype=pl.String)
     at = pl.col("at") if "at" in feedback.columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))
     by_outcome = pl.when(outcome == OUTCOMES[0]).then(1.0).when(outcome == OUTCOMES[1]).then(0.0)
-    rewards = feedback.select(*_KEY, reward=pl.coalesce(given, by_outcome), at=at)
+    source = pl.col("source") if "source" in feedback.columns else pl.lit(None, dtype=pl.String)
+    read = pl.col("attributed").cast(pl.Float64) if "attributed" in feedback.columns else pl.lit(None, dtype=pl.Float64)
+    rewards = feedback.select(
+        *_KEY, reward=pl.coalesce(given, by_outcome), at=at, attributed=read, stated=source.ne_missing(ATTRIBUTED)
+    )
     low, high = reward_range
     bad = rewards.with_row_index("row").filter(
         pl.col("reward").is_null() | ~pl.col("reward").is_finite() | ~pl.col("reward").is_between(low, high)
@@ -153,6 +162,8 @@ def _once(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         pl.col("reward").sort_by("at").last(),
         pl.col("at").null_count().alias("timeless"),
         (pl.col("at") == pl.col("at").max()).sum().alias("last"),
+        pl.col("attributed").drop_nulls().last(),
+        pl.col("stated").any(),
     )
     unclear = groups.filter((pl.col("values") > 1) & ((pl.col("timeless") > 0) | (pl.col("last") > 1)))
     if unclear.height:
@@ -167,4 +178,4 @@ def _once(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if repeats:
         note = f"{repeats} feedbacks repeat one about the same item of the same recall: counted once"
         notes.append(note + (f"; {changed} items were judged otherwise later: the last counts." if changed else "."))
-    return groups.select(*_KEY, "reward"), notes
+    return groups.select(*_KEY, "reward", "attributed", "stated"), notes

@@ -29,7 +29,8 @@ class Log:
     """The recalls that count, sorted by id, and their candidates, sorted by recall and memory id.
 
     Arrays over candidates (n): ``recall`` (the number of its recall), ``propensity`` (NaN if unknown), ``shown``,
-    ``position`` (from 1 as shown, 0 if it was not), ``reward`` (NaN where it was not shown or its reward is not known).
+    ``position`` (from 1 as shown, 0 if it was not), ``reward`` (NaN where it was not shown or its reward is not known),
+    ``attributed`` (the reward that was read from an answer, NaN if none was), ``stated`` (somebody gave the reward).
     Over recalls: ``limit``, ``cluster``. ``clustered`` says what a cluster is, ``silent`` is the share of what was
     shown whose reward is not known; ``open`` counts recalls left out.
     """
@@ -41,6 +42,8 @@ class Log:
     shown: NDArray[np.bool_]
     position: Ints
     reward: Floats
+    attributed: Floats
+    stated: NDArray[np.bool_]
     limit: Ints
     cluster: Ints
     clusters: int
@@ -82,6 +85,8 @@ class Log:
             shown=shown,
             position=self.position[kept],
             reward=reward,
+            attributed=self.attributed[kept],
+            stated=self.stated[kept],
             limit=self.limit[recalls],
             cluster=cluster.astype(np.int64),
             clusters=len(codes),
@@ -136,16 +141,18 @@ def read_log(
     rows, order, empty = _candidates(tables.candidates, decisions, kept)
     if empty:
         notes.append(f"{empty} recalls have no candidates: whatever a policy says, they show nothing and earn 0.")
-    shown, position, propensity, reward, silent = _joined(rows, exposures, answers, kept, zero=zero)
+    joined, propensity, silent = _joined(rows, exposures, answers, kept, zero=zero)
     codes, clusters, clustered = _clusters(kept, cluster)
     return Log(
         decisions=kept,
         ids=rows.select(_KEY),
         recall=rows["recall"].to_numpy(),
         propensity=propensity,
-        shown=shown,
-        position=position,
-        reward=reward,
+        shown=joined["shown"].to_numpy(),
+        position=joined["position"].fill_null(0).to_numpy(),
+        reward=joined["reward"].to_numpy(),
+        attributed=joined["attributed"].to_numpy(),
+        stated=joined["stated"].fill_null(False).to_numpy(),
         limit=kept["limit"].to_numpy(),
         cluster=codes,
         clusters=clusters,
@@ -260,18 +267,21 @@ def _order(joined: pl.DataFrame) -> Ints | None:
 
 def _joined(
     rows: pl.DataFrame, exposures: pl.DataFrame, answers: Answers | None, kept: pl.DataFrame, *, zero: bool
-) -> tuple[NDArray[np.bool_], Ints, Floats, Floats, float]:
-    """What was shown, where, with which probability, and what it earned, over candidates; the share not known."""
+) -> tuple[pl.DataFrame, Floats, float]:
+    """What was shown, where, and what it earned, over candidates; with which probability; the share not known."""
     given = exposures.join(kept.select("decision"), on="decision", how="semi")
     if answers is not None:
         given = given.join(answers.frame, on=_KEY, how="left")
     else:
-        given = given.with_columns(reward=pl.lit(None, dtype=pl.Float64))
+        none = pl.lit(None, dtype=pl.Float64)
+        given = given.with_columns(reward=none, attributed=none, stated=pl.lit(False))
     if zero:
         given = given.with_columns(pl.col("reward").fill_null(0.0))
-    own = given.select(*_KEY, "reward", "position", chance="propensity", shown=pl.lit(True))
+    kept_of = ("reward", "attributed", "stated", "position")
+    own = given.select(*_KEY, *kept_of, chance="propensity", shown=pl.lit(True))
     joined = rows.join(own, on=_KEY, how="left", maintain_order="left")
-    shown = joined["shown"].fill_null(False).to_numpy()
+    joined = joined.with_columns(pl.col("shown").fill_null(False))
+    shown = joined["shown"].to_numpy()
     if int(shown.sum()) < given.height:
         lost = given.join(rows, on=_KEY, how="anti", maintain_order="left").row(0, named=True)
         raise InputError(
@@ -285,8 +295,7 @@ def _joined(
             f"Recall {lost['decision']} shows memory {lost['memory_id']}, to which candidates gives propensity 0."
         )
     silent = given["reward"].null_count() / given.height if given.height else 0.0
-    position = joined["position"].fill_null(0).to_numpy()
-    return shown, position, np.where(np.isnan(chance), propensity, chance), joined["reward"].to_numpy(), silent
+    return joined, np.where(np.isnan(chance), propensity, chance), silent
 
 
 def _clusters(kept: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.evaluation._clusters import Estimate, Sample, Statistic
+from memlab.evaluation._credited import Credited
 from memlab.evaluation._inclusion import ARM, COLUMNS, Estimator, difference, value
 from memlab.evaluation._log import Log
 from memlab.evaluation._position import Examination
@@ -22,6 +23,7 @@ Ints = NDArray[np.int64]
 
 _UNSUPPORTED = COLUMNS.index("unsupported")
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
+_WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
 _CERTAIN = 1 - 1e-9
 _STEP = 1e-4
 
@@ -47,8 +49,8 @@ class Evidence:
     ``answered`` is the probability with which each shown item gets feedback, where silence is weighed away. With
     ``bounds``, silence earns anything within the range. With ``examination`` an item earns in proportion to how often
     its place is looked at: a reward counts theta of its place in the head over theta where it was shown (Li et al.
-    2018), and totals go on with their slopes by eta and the counts that eta is estimated from, so that intervals know
-    how far it may be off.
+    2018). Totals go on with their slopes by eta and the counts that eta is estimated from, so that intervals know how
+    far it may be off; and likewise by the line that sets attributed rewards right (``credited``).
     """
 
     def __init__(
@@ -61,8 +63,9 @@ class Evidence:
         answered: Floats | None = None,
         bounds: bool = False,
         examination: Examination | None = None,
+        credited: Credited | None = None,
     ) -> None:
-        self.examination = examination
+        self.examination, self.credited = examination, credited
         self._seen_at: dict[float, Floats] = {}
         self.log, self.estimator, self.level, self.reward_range = log, estimator, level, reward_range
         self.probe: Flags = (log.propensity > 0) & (log.propensity < _CERTAIN)
@@ -87,6 +90,12 @@ class Evidence:
                 self.unsupported | (silent & certain),
             ]
         ).astype(np.float64)
+        self._steps: list[Floats] = []
+        """The columns after a step of 1 of each number of the line."""
+        for basis in np.empty((0, 0)) if credited is None else credited.bases.T:
+            step = self.columns.copy()
+            step[:, _REWARDS] += self.columns[:, _WEIGHTS] * basis[:, None]
+            self._steps.append(step)
 
     def head(self, target: Target) -> Head:
         """The head of a policy."""
@@ -96,16 +105,16 @@ class Evidence:
         order = np.argsort(rows)
         return Head(target.name, rows[order], outside, target.rank[held][order].astype(np.int64))
 
-    def arm(self, rows: Ints, outside: Floats, scale: Floats | None = None) -> Floats:
+    def arm(self, rows: Ints, outside: Floats, *, scale: Floats | None = None, columns: Floats | None = None) -> Floats:
         """f64[recalls, ARM]: the totals of these rows and of so many items outside of the pools.
 
-        ``scale`` f64[rows] multiplies rewards.
+        ``scale`` f64[rows] multiplies rewards; ``columns`` f64[n, ARM] are those of the log unless given.
         """
         found = np.zeros((len(self.log), ARM))
         if len(rows):
             recall = self.log.recall[rows]
             first = np.flatnonzero(np.concatenate([[True], recall[1:] != recall[:-1]]))
-            columns = self.columns[rows]
+            columns = (self.columns if columns is None else columns)[rows]
             if scale is not None:
                 columns[:, _REWARDS] *= scale[:, None]
             found[recall[first]] = np.add.reduceat(columns, first, axis=0)
@@ -114,7 +123,7 @@ class Evidence:
 
     def totals(self, head: Head) -> Floats:
         """f64[recalls, 1 + ARM]: what the value of a policy is a function of."""
-        return self._moving(lambda eta: [self._placed(head, head.rows, eta)])
+        return self._moving(lambda eta, columns: [self._placed(head, head.rows, eta, columns)])
 
     def apart(self, first: Head, second: Head) -> tuple[Ints, Ints]:
         """Rows that only the first would show, and those that only the second would; or at another place, if that
@@ -134,12 +143,12 @@ class Evidence:
         found[head.rows] = 1 if head.ranks is None else head.ranks
         return found
 
-    def _placed(self, head: Head, rows: Ints, eta: float) -> Floats:
+    def _placed(self, head: Head, rows: Ints, eta: float, columns: Floats) -> Floats:
         """The arm of some rows of a head, each at its place in it."""
         if self.examination is None:
-            return self.arm(rows, head.outside)
+            return self.arm(rows, head.outside, columns=columns)
         scale = self.examination.theta(self._ranks(head)[rows], eta) / self._seen(eta)[rows]
-        return self.arm(rows, head.outside, scale)
+        return self.arm(rows, head.outside, scale=scale, columns=columns)
 
     def _seen(self, eta: float) -> Floats:
         """Of three values of eta, for every policy."""
@@ -148,30 +157,42 @@ class Evidence:
             self._seen_at[eta] = self.examination.seen(eta)
         return self._seen_at[eta]
 
-    def _moving(self, arms: Callable[[float], list[Floats]]) -> Floats:
-        """Totals, and with an examination their slopes by eta and what eta is made from."""
-        ones = np.ones((len(self.log), 1))
-        if self.examination is None:
-            return np.concatenate([ones, *arms(0.0)], axis=1)
-        eta = self.examination.eta.value
-        above, below = (np.concatenate(arms(eta + step), axis=1) for step in (_STEP, -_STEP))
-        slope = (above - below) / (2 * _STEP)
-        return np.concatenate([ones, *arms(eta), slope, self.examination.counts], axis=1)
+    def _moving(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
+        """Totals, and for all that was estimated before: their slopes by it, and what it is made from."""
 
-    def _by_eta(self, statistic: Statistic, width: int) -> Statistic:
-        """The statistic of totals at the eta that their counts give, to first order; ``width`` counts an arm's columns
-        or those of two.
+        def at(eta: float, columns: Floats) -> Floats:
+            return np.concatenate(arms(eta, columns), axis=1)
+
+        eta = 0.0 if self.examination is None else self.examination.eta.value
+        plain = at(eta, self.columns)
+        found = [np.ones((len(self.log), 1)), plain]
+        if self.examination is not None:
+            above, below = (at(eta + step, self.columns) for step in (_STEP, -_STEP))
+            found += [(above - below) / (2 * _STEP), self.examination.counts]
+        if self.credited is not None:
+            found += [*(at(eta, step) - plain for step in self._steps), self.credited.counts]
+        return np.concatenate(found, axis=1)
+
+    def _moved(self, statistic: Statistic, width: int) -> Statistic:
+        """The statistic of totals where what was estimated before is what their counts give, to first order.
+
+        ``width`` counts an arm's columns or those of two.
         """
-        examination = self.examination
-        if examination is None:
+        examination, credited = self.examination, self.credited
+        if examination is None and credited is None:
             return statistic
 
         def moved(totals: Floats) -> Floats:
-            plain, slope, counts = np.split(totals, [1 + width, 1 + 2 * width], axis=-1)
-            change = np.clip(examination.solve(counts) - examination.eta.value, -1.0, 1.0)
-            rest = np.zeros_like(plain)
-            rest[..., 1:] = slope * change[..., None]
-            return statistic(plain + rest)
+            plain, rest = totals[..., : 1 + width].copy(), totals[..., 1 + width :]
+            if examination is not None:
+                slope, counts, rest = np.split(rest, [width, width + examination.counts.shape[1]], axis=-1)
+                change = np.clip(examination.solve(counts) - examination.eta.value, -1.0, 1.0)
+                plain[..., 1:] += slope * change[..., None]
+            if credited is not None:
+                level, slope, counts = np.split(rest, [width, 2 * width], axis=-1)
+                by = credited.change(counts)
+                plain[..., 1:] += level * by[..., :1] + slope * by[..., 1:]
+            return statistic(plain)
 
         return moved
 
@@ -181,7 +202,9 @@ class Evidence:
         What is outside of the pools counts as each one's own, which can only widen the bounds.
         """
         own, other = self.apart(first, second)
-        return self._moving(lambda eta: [self._placed(first, own, eta), self._placed(second, other, eta)])
+        return self._moving(
+            lambda eta, columns: [self._placed(first, own, eta, columns), self._placed(second, other, eta, columns)]
+        )
 
     def sample(self, totals: Floats) -> Sample:
         """The totals of recalls, summed in clusters."""
@@ -192,14 +215,14 @@ class Evidence:
     def value(self, totals: Floats) -> tuple[Estimate, float, float]:
         """The value with an interval that holds it whatever is unsupported earns, and its bounds without noise."""
         low, high = self.reward_range
-        least, most, typical = (self._by_eta(value(self.estimator, fill), ARM) for fill in (low, high, np.nan))
+        least, most, typical = (self._moved(value(self.estimator, fill), ARM) for fill in (low, high, np.nan))
         return self._estimate(totals, least, most, typical)
 
     def difference(self, totals: Floats, *, level: float | None = None) -> tuple[Estimate, float, float]:
         """The same of a contrast."""
         low, high = self.reward_range
         ends = (low, high), (high, low), (np.nan, np.nan)
-        least, most, typical = (self._by_eta(difference(self.estimator, *fill), 2 * ARM) for fill in ends)
+        least, most, typical = (self._moved(difference(self.estimator, *fill), 2 * ARM) for fill in ends)
         return self._estimate(totals, least, most, typical, level)
 
     def _estimate(

@@ -272,7 +272,7 @@ def _of_feedback(evidence: Evidence) -> Metric:
     return Metric(
         "value, at worst",
         1 + ARM,
-        lambda target: evidence.totals(evidence.head(target)),
+        lambda target: evidence.totals(evidence.head(target))[:, : 1 + ARM],
         value_of(evidence.estimator, least),
     )
 

@@ -25,6 +25,7 @@ from memlab.display import table, text_table
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
+from memlab.evaluation._credited import credited_note
 from memlab.evaluation._feedback import Horizon, Missing, horizon_micros
 from memlab.evaluation._gates import Gate, rounded
 from memlab.evaluation._inclusion import ARM, COLUMNS
@@ -228,8 +229,8 @@ def verdict(
         check_silence(log)
     schema, names = slates.candidates.collect_schema(), feature_names(slates)
     share = 1 - (1 - level) / len(duels)
-    found = tuple(_judged(duel, settings, names, schema, share) for duel in duels)
-    notes = [*log.notes]
+    found, more = zip(*(_judged(duel, settings, names, schema, share) for duel in duels), strict=True)
+    notes = [*log.notes, *dict.fromkeys(note for notes in more for note in notes)]
     if log.open:
         notes.append(f"{log.open:,} recalls whose horizon had not closed are left out.")
     notes += [note for duel in duels for note in duel.notes]
@@ -298,18 +299,22 @@ def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
     return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
 
 
-def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float) -> Verdict:
+def _judged(
+    duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float
+) -> tuple[Verdict, list[str]]:
+    """The verdict, and what is to be said of rewards that were read from answers."""
     log, (low, high) = duel.log, settings.reward_range
     features = known_features(log, names, schema)
     order = _order(log)
     rate = _answer_rate(log, order) if settings.missing == "censor" else np.ones(len(log))
     evidence = gather(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
-    arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM :]
+    arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
     least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
     apart = evidence.apart(duel.own, duel.base)
     heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
-    up, down = max(high, 0.0), min(low, 0.0)
+    widest = (low, high) if evidence.credited is None else evidence.credited.range_of(low, high)
+    up, down = max(widest[1], 0.0), min(widest[0], 0.0)
     ceiling, floor = heaviest[0] * up - heaviest[1] * down, heaviest[0] * down - heaviest[1] * up
     columns, sizes = [values[order] for values in (least, most, floor, ceiling)], np.ones(len(log))
     at = log.decisions["at"][order] if "at" in log.decisions.columns else None
@@ -338,7 +343,10 @@ def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Sc
             "high": found.high,
         }
     )
-    return Verdict(
+    more = credited_note(log, evidence.credited)
+    if evidence.credited is not None:
+        more.append("The interval that holds at every look takes the line of attributed rewards for given.")
+    found_so_far = Verdict(
         challenger=duel.challenger,
         live=duel.live,
         better=better,
@@ -352,6 +360,7 @@ def _judged(duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Sc
         faster="" if better else _faster(needed, measured.unsupported, duel),
         track=track,
     )
+    return found_so_far, more
 
 
 def _faster(needed: int | None, unsupported: float, duel: _Duel) -> str:

@@ -144,15 +144,18 @@ def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
     """The feedback that a lab logged, in its order; an outcome without a reward is worth 1 (success) or 0 (fail).
 
     What was attributed to a memory of a recall counts where nobody stated anything of it, and counts once: the last.
+    Beside what was stated it is kept, in ``attributed``.
     """
     absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in FEEDBACK.items() if name not in feedback.columns]
     item, attributed = ["decision", "memory_id"], pl.col("source").eq_missing(ATTRIBUTED)
     stated = (~attributed).any().over(item)
+    read = reward_of("reward", "outcome").filter(attributed).last().over(item)
     last = pl.int_range(pl.len()).over(item) == pl.len().over(item) - 1
     return (
         feedback.with_columns(absent)
+        .with_columns(attributed=read)
         .filter(~attributed | (~stated & last))
-        .select("decision", "memory_id", reward_of("reward", "outcome"), "outcome", "at", "source", "confidence")
+        .select(*("decision", "memory_id"), reward_of("reward", "outcome"), *list(FEEDBACK)[3:])
     )
 
 

@@ -323,5 +323,6 @@ def one_feedback(
         pl.when(pl.col("outcome").n_unique() == 1).then(pl.col("outcome").first()).alias("outcome"),
         pl.col("at").max().cast(STAMP),
         pl.col("confidence").mean(),
+        pl.col("attributed").mean(),
         pl.col(ROW).first(),
     )

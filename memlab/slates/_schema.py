@@ -65,6 +65,7 @@ FEEDBACK: dict[str, pl.DataType] = {
     "at": STAMP,
     "source": pl.String(),  # "attributed": read from an answer
     "confidence": pl.Float64(),  # of what was attributed: the chance that the reward is on the right side of a half
+    "attributed": pl.Float64(),  # the reward read from an answer, where somebody stated another too
 }
 
 TABLES: dict[str, dict[str, pl.DataType]] = {
