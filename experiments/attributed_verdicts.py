@@ -6,7 +6,9 @@ A run is a lab that holds the conversations, a challenge, and questions drawn by
 third of the answers are the gold ones, a third are paraphrased (``attribution.py`` says how), a third are "I don't
 know". ``lab.attribute`` reads them. The true reward of what was shown is 1 if it is evidence of an answered question,
 else 0. Of both logs ``memlab.verdict`` is asked, with silence as no use. What counts: how often the attributed verdict
-names the side that the true rewards of the same log speak for, names none, or names the other.
+names the side that the true rewards of the same log speak for, names none, or names the other. *set right* is the same
+log, of whose attributed rewards a tenth were judged as well; its last figure is how often the planned interval held the
+difference that the true rewards give.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,11 +27,33 @@ from attribution import KINDS, UNKNOWN, corrected, paraphrased
 from challenges import PACKS
 
 import memlab
+from memlab.evaluation import Verdict
 from memlab.ingest import LabelledConversation, conversation, read_locomo
 
 
-def run(task: tuple[list[LabelledConversation], str, int, int]) -> tuple[float, float, str | None, str | None, int]:
-    """The two differences, the two verdicts by name, and how many rewards were attributed."""
+@dataclass(frozen=True)
+class Ran:
+    """Of one run: the difference by true rewards, by what was read, and by that set right; and the verdicts by name."""
+
+    true: Verdict
+    read: Verdict
+    right: Verdict
+
+
+def judged(log: memlab.Slates, known: pl.DataFrame, dice: np.random.Generator, share: float) -> memlab.Slates:
+    """The log after somebody judged this share of what was attributed."""
+    given = log.feedback.collect().join(
+        known.select("decision", "memory_id", true="reward"), on=["decision", "memory_id"], how="left"
+    )
+    by_hand = pl.Series(dice.random(given.height) < share)
+    given = given.with_columns(
+        reward=pl.when(by_hand).then("true").otherwise("reward"),
+        source=pl.when(by_hand).then(pl.lit("user")).otherwise("source"),
+    )
+    return memlab.Slates(log.decisions, log.candidates, log.exposures, given.drop("true").lazy())
+
+
+def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
     talks, name, seed, recalls = task
     dice = np.random.default_rng((13, seed))
     with memlab.open(seed=seed) as lab:
@@ -56,8 +82,22 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> tuple[float, 
             {"decision": decided, "memory_id": [one for one, _ in true], "reward": [worth for _, worth in true]}
         ).with_columns(at=pl.lit(log.decisions.select(pl.col("at").max()).collect().item()))
         truth = memlab.Slates(log.decisions, log.candidates, log.exposures, known.lazy())
-        read, given = (memlab.verdict(one, missing="zero").verdicts[0] for one in (log, truth))
-        return read.difference.value, given.difference.value, read.better, given.better, log.feedback.collect().height
+        logs = truth, log, judged(log, known, dice, 0.1)
+        return Ran(*(memlab.verdict(one, missing="zero").verdicts[0] for one in logs))
+
+
+def counts(found: Sequence[Ran], which: str) -> str:
+    """How many verdicts name the side for which the true rewards speak, none, and the other."""
+    signs = [(np.sign(one.true.difference.value), getattr(one, which)) for one in found]
+    none = sum(read.better is None for _, read in signs)
+    same = sum(read.better is not None and np.sign(read.difference.value) == side for side, read in signs)
+    return f"{same:>6}{none:>6}{len(found) - same - none:>6}"
+
+
+def held(one: Ran) -> bool:
+    """Whether the planned interval of the rewards set right holds the estimate by the true ones."""
+    planned, true = one.right.planned, one.true.planned
+    return planned is not None and true is not None and planned.low <= true.value <= planned.high
 
 
 def main() -> None:
@@ -71,20 +111,17 @@ def main() -> None:
     began = time.monotonic()
     talks = corrected(list(read_locomo(given.locomo)), given.corrections)
     print(f"{given.runs} runs of {given.recalls} recalls a challenger")
-    print(f"{'challenger':<14}{'true':>8}{'read':>8}{'same':>6}{'none':>6}{'other':>7}{'both none':>11}{'rewards':>9}")
+    print(
+        f"{'':<14}{'true':>8}{'named':>6} | {'read':>8}{'same':>6}{'none':>6}{'other':>6} | {'set right':>10}"
+        f"{'same':>6}{'none':>6}{'other':>6}{'held':>6}"
+    )
     with get_context("spawn").Pool(given.processes) as pool:
         for name in PACKS:
             found = pool.map(run, [(talks, name, seed, given.recalls) for seed in range(given.runs)], chunksize=1)
-            sides = [(read, np.sign(true), by_read, by_true) for read, true, by_read, by_true, _ in found]
-            same = sum(by_read is not None and np.sign(read) == side for read, side, by_read, _ in sides)
-            none = sum(by_read is None for _, _, by_read, _ in sides)
-            both = sum(by_read is None and by_true is None for _, _, by_read, by_true in sides)
-            means = np.mean([one[:2] for one in found], axis=0)
-            print(
-                f"{name:<14}{means[1]:>+8.3f}{means[0]:>+8.3f}{same:>6}{none:>6}{len(found) - same - none:>7}{both:>11}"
-                f"{np.mean([one[4] for one in found]):>9.0f}",
-                flush=True,
-            )
+            means = np.mean([[one.difference.value for one in (r.true, r.read, r.right)] for r in found], axis=0)
+            line = f"{name:<14}{means[0]:>+8.3f}{sum(r.true.better is not None for r in found):>6} | {means[1]:>+8.3f}"
+            line += counts(found, "read") + f" | {means[2]:>+10.3f}" + counts(found, "right")
+            print(f"{line}{sum(held(r) for r in found):>6}", flush=True)
     print(f"{time.monotonic() - began:.0f} s")
 
 
