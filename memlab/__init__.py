@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memlab import ingest as ingest
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
+    from memlab import widgets as widgets
     from memlab.bench import bench_locomo as bench_locomo
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
@@ -103,12 +104,13 @@ __all__ = [
     "ingest",
     "simulation",
     "verifiers",
+    "widgets",
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("examples", "ingest", "simulation", "verifiers"):
+    if name in ("examples", "ingest", "simulation", "verifiers", "widgets"):
         return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'memlab' has no attribute {name!r}")

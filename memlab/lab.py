@@ -287,13 +287,15 @@ class Lab:
         viewer: str | None = None,
         where: pl.Expr | None = None,
         at: When | None = None,
+        pack: str | Path | Pack | None = None,
         log: bool = True,
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
         A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
         tell what another policy would have been worth. ``at`` is the time of asking. The slate is logged and what was
-        shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either.
+        shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either. ``pack``
+        asks another pack than the live one, to see what it would show: that is never logged.
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
@@ -315,7 +317,14 @@ class Lab:
             where=where,
         )
         return self._questions.ask(
-            query, limit=limit, project=project, session=session, filters=filters, at=at, log=log
+            query,
+            limit=limit,
+            project=project,
+            session=session,
+            filters=filters,
+            at=at,
+            pack=None if pack is None else load_pack(pack),
+            log=log,
         )
 
     @checked

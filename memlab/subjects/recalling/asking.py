@@ -43,27 +43,28 @@ class Questions:
         filters: Filters,
         at: When | None,
         log: bool,
+        pack: Pack | None = None,
     ) -> Hits:
-        """One recall, logged unless ``log`` is false or the lab cannot be written; see ``Lab.recall``."""
+        """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written."""
         checked_text(query)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         filters = self._seen_by(filters)
         with store.reading() as state:
             store.refresh_index()
-            pack, state = store.versions.pack, seen(store.journal, state, filters.viewer)
-            screening = screen(query, personal=personal_kinds(pack.settings))
+            asked, state = pack or store.versions.pack, seen(store.journal, state, filters.viewer)
+            screening = screen(query, personal=personal_kinds(asked.settings))
             question = Question(screening.text, project=project, session=session, filters=filters, at=now)
-            logs = log and not store.journal.read_only
+            logs = log and pack is None and not store.journal.read_only
             if logs:
                 refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
             slate = self._core.recaller.recall(
                 state,
-                pack,
+                asked,
                 question,
-                limit=int(pack.settings["limit"]) if limit is None else limit,
+                limit=int(asked.settings["limit"]) if limit is None else limit,
                 seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
-                challenges=store.versions.challenges,
+                challenges=() if pack else store.versions.challenges,
             )
             memories = recalled(state, slate.shown)
             decision = None
@@ -77,7 +78,7 @@ class Questions:
                     redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
                     decision = tx.event("recall", {**body, **use.body(), **redacted}, at=now)
                     tx.slate(decision, encode(slate))
-            return Hits(slate, pack, decision, memories, redacted=screening.findings)
+            return Hits(slate, asked, decision, memories, redacted=screening.findings)
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""

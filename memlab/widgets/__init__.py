@@ -1,0 +1,30 @@
+"""Widgets for a notebook: a lab to look at and to try, live in the page.
+
+    memlab.widgets.RecallExplorer(lab)               # the last expression of a cell
+
+Each is one self-contained widget of anywidget: it works in JupyterLab, Notebook 7, VS Code and marimo, and needs nothing
+from the network. What a widget shows can be read in the next cell (``explorer.hits``), and what is set there is shown.
+Loaded at first use: importing memlab loads no widget library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memlab.widgets._explorer import RecallExplorer as RecallExplorer
+
+_WHERE = {"RecallExplorer": "_explorer"}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'memlab.widgets' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"memlab.widgets.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

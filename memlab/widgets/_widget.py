@@ -1,0 +1,132 @@
+"""What every widget has: its bundle, requests of the browser that are answered, and faults that are shown in it.
+
+What a widget shows is state, in traits; tables among it are Arrow bytes (``arrow``). What a browser wants to know on top
+is a request: a message ``{id, verb, arguments}``, which the method ``answer_<verb>`` answers. Whatever is refused
+there comes back as the sentence of its error and is shown in the widget.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import anywidget
+import polars as pl
+import traitlets
+
+from memlab.display import paragraph
+from memlab.errors import InputError, MemlabError, UnknownName
+
+if TYPE_CHECKING:
+    from memlab.lab import Lab
+
+__all__ = ["STATIC", "Widget", "arrow"]
+
+STATIC = Path(__file__).parent / "static"
+"""The bundles, as ``npm run build`` in ``src`` makes them."""
+
+_VERB = "answer_"
+
+
+class Widget(anywidget.AnyWidget):
+    """A widget on ``lab``. A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
+
+    ``fault`` is what went wrong last, in words; empty where nothing did.
+    """
+
+    bundle: ClassVar[str]
+    lab: Lab
+
+    fault = traitlets.Unicode("").tag(sync=True)
+
+    def __init_subclass__(cls, *, bundle: str, **more: Any) -> None:
+        cls.bundle = bundle
+        cls._esm = (STATIC / f"{bundle}.js").read_text(encoding="utf-8")
+        super().__init_subclass__(**more)
+
+    def __init__(self, lab: Lab, **state: Any) -> None:
+        self.lab = lab
+        super().__init__(**state)
+        self.on_msg(self._receive)
+
+    def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """The reply to a message ``{id, verb, arguments}`` of a browser, and its tables as Arrow buffers.
+
+        A reply is ``{id, value, tables}``, where ``tables`` names those entries of the value that are buffers, or
+        ``{id, error}`` with a sentence. Whatever is no MemlabError is raised: it is a fault of memlab's own.
+        """
+        reply: dict[str, Any] = {"id": message.get("id")}
+        try:
+            value = self._asked(message.get("verb"), message.get("arguments", {}))
+        except MemlabError as error:
+            return {**reply, "error": str(error)}, []
+        tables = {name: one for name, one in value.items() if isinstance(one, pl.DataFrame)}
+        rest = {name: one for name, one in value.items() if name not in tables}
+        return {**reply, "value": rest, "tables": list(tables)}, [arrow(one) for one in tables.values()]
+
+    def page(self) -> str:
+        """What stands in the widget's place on a page without Python, as HTML."""
+        return paragraph(f"{type(self).__name__} of {self.lab!r}: run the notebook to use it.")
+
+    @contextmanager
+    def faults_shown(self) -> Iterator[None]:
+        """What is refused within becomes the widget's ``fault``, for what no browser asked, such as a trait that is set.
+
+        What memlab itself did wrong is shown, and raised as well.
+        """
+        try:
+            yield
+        except MemlabError as error:
+            self.fault = str(error)
+        except Exception as error:
+            self.fault = _own_fault(error)
+            raise
+        else:
+            self.fault = ""
+
+    def _asked(self, verb: object, given: Any) -> dict[str, Any]:
+        verbs = sorted(name.removeprefix(_VERB) for name in dir(type(self)) if name.startswith(_VERB))
+        if verb not in verbs:
+            raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
+        if not isinstance(given, dict):
+            raise InputError(f"The arguments of {verb!r} are an object of names and values, not {given!r}.")
+        value: dict[str, Any] | None = getattr(self, f"{_VERB}{verb}")(**given)
+        return value or {}
+
+    def _receive(self, _: object, message: Any, buffers: object) -> None:
+        """Answer a browser. A fault is shown there and raised, so that the host logs its traceback."""
+        try:
+            reply, out = self.answer(message if isinstance(message, dict) else {})
+        except Exception as error:
+            self.send({"id": message.get("id"), "error": _own_fault(error)})
+            raise
+        self.send(reply, out)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.lab!r}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """With HTML: anywidget gives none, and a page without Python would show nothing."""
+        shown = super()._repr_mimebundle_(**options)
+        if shown is None:
+            return None
+        data, metadata = shown
+        try:
+            html = self.page()
+        except MemlabError as error:  # a closed lab
+            html = paragraph(str(error))
+        return {**data, "text/html": html}, metadata
+
+
+def arrow(frame: pl.DataFrame) -> bytes:
+    """A frame as Arrow IPC, in types that every reader knows."""
+    out = io.BytesIO()
+    frame.write_ipc_stream(out, compat_level=pl.CompatLevel.oldest())
+    return out.getvalue()
+
+
+def _own_fault(error: Exception) -> str:
+    return f"memlab failed here: {type(error).__name__}: {error}. The traceback is in the log of the kernel."

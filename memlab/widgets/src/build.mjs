@@ -1,0 +1,46 @@
+// Bundles each folder with an index.tsx into ../static/<folder>.js, and hosts/page.ts into ../static/page.js.
+// With --check it writes nothing, and fails where a byte of what is there differs.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = join(here, "..", "static");
+const entries = { page: join(here, "hosts", "page.ts") };
+for (const name of readdirSync(here).sort()) {
+  const index = join(here, name, "index.tsx");
+  if (existsSync(index)) entries[name] = index;
+}
+const { outputFiles } = await build({
+  absWorkingDir: here,
+  entryPoints: entries,
+  outdir: out,
+  write: false,
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  loader: { ".css": "text" },
+  legalComments: "none",
+  banner: { js: "/* Built from memlab/widgets/src. Licences of what is bundled: NOTICE. */" },
+  logLevel: "warning",
+});
+
+mkdirSync(out, { recursive: true });
+const built = new Map(outputFiles.map((file) => [file.path, Buffer.from(file.contents)]));
+const stale = readdirSync(out).map((name) => join(out, name)).filter((path) => !built.has(path));
+if (process.argv.includes("--check")) {
+  const differ = [...built].filter(([path, bytes]) => !existsSync(path) || !readFileSync(path).equals(bytes));
+  const wrong = [...differ.map(([path]) => path), ...stale];
+  if (wrong.length) {
+    console.error(`Not what "npm run build" makes: ${wrong.join(", ")}`);
+    process.exit(1);
+  }
+} else {
+  for (const path of stale) rmSync(path);
+  for (const [path, bytes] of built) writeFileSync(path, bytes);
+}
+for (const [path, bytes] of built) console.log(`${path.slice(out.length + 1)}  ${(bytes.length / 1024).toFixed(1)} kB`);
