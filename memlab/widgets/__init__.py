@@ -2,9 +2,9 @@
 
     memlab.widgets.RecallExplorer(lab)               # the last expression of a cell
 
-Each is one self-contained widget of anywidget: it works in JupyterLab, Notebook 7, VS Code and marimo, and needs nothing
-from the network. What a widget shows can be read in the next cell (``explorer.hits``), and what is set there is shown.
-Loaded at first use: importing memlab loads no widget library.
+Each is one self-contained widget of anywidget, for JupyterLab, Notebook 7, VS Code and marimo; nothing is asked of the
+network. What a widget shows can be read in the next cell (``explorer.hits``), and what is set there is shown. They are
+loaded at first use: importing memlab loads no widget library.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What every widget has: its bundle, requests of the browser that are answered, and faults that are shown in it.
 
-What a widget shows is state, in traits; tables among it are Arrow bytes (``arrow``). What a browser wants to know on top
-is a request: a message ``{id, verb, arguments}``, which the method ``answer_<verb>`` answers. Whatever is refused
-there comes back as the sentence of its error and is shown in the widget.
+What a widget shows is state, in traits; tables among it are Arrow bytes (``arrow``). What a browser wants to know
+besides is a request: a message ``{id, verb, arguments}``, which the method ``answer_<verb>`` answers. Whatever is
+refused there comes back as the sentence of its error and is shown in the widget.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ class Widget(anywidget.AnyWidget):
 
     fault = traitlets.Unicode("").tag(sync=True)
 
-    def __init_subclass__(cls, *, bundle: str, **more: Any) -> None:
-        cls.bundle = bundle
-        cls._esm = (STATIC / f"{bundle}.js").read_text(encoding="utf-8")
+    def __init_subclass__(cls, *, bundle: str | None = None, **more: Any) -> None:
+        if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
+            cls.bundle = bundle
+            cls._esm = (STATIC / f"{bundle}.js").read_text(encoding="utf-8")
         super().__init_subclass__(**more)
 
     def __init__(self, lab: Lab, **state: Any) -> None:
@@ -60,7 +61,7 @@ class Widget(anywidget.AnyWidget):
         """
         reply: dict[str, Any] = {"id": message.get("id")}
         try:
-            value = self._asked(message.get("verb"), message.get("arguments", {}))
+            value = self._call_verb(message.get("verb"), message.get("arguments", {}))
         except MemlabError as error:
             return {**reply, "error": str(error)}, []
         tables = {name: one for name, one in value.items() if isinstance(one, pl.DataFrame)}
@@ -69,11 +70,11 @@ class Widget(anywidget.AnyWidget):
 
     def page(self) -> str:
         """What stands in the widget's place on a page without Python, as HTML."""
-        return paragraph(f"{type(self).__name__} of {self.lab!r}: run the notebook to use it.")
+        return paragraph(f"{type(self).__name__} of {self.lab.store.where}: run the notebook to use it.")
 
     @contextmanager
     def faults_shown(self) -> Iterator[None]:
-        """What is refused within becomes the widget's ``fault``, for what no browser asked, such as a trait that is set.
+        """What is refused within becomes ``fault``: for what no browser asked, such as a trait that is set.
 
         What memlab itself did wrong is shown, and raised as well.
         """
@@ -87,7 +88,7 @@ class Widget(anywidget.AnyWidget):
         else:
             self.fault = ""
 
-    def _asked(self, verb: object, given: Any) -> dict[str, Any]:
+    def _call_verb(self, verb: object, given: Any) -> dict[str, Any]:
         verbs = sorted(name.removeprefix(_VERB) for name in dir(type(self)) if name.startswith(_VERB))
         if verb not in verbs:
             raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
@@ -106,7 +107,7 @@ class Widget(anywidget.AnyWidget):
         self.send(reply, out)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.lab!r}>"
+        return f"<{type(self).__name__} of {self.lab.store.where}>"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """With HTML: anywidget gives none, and a page without Python would show nothing."""

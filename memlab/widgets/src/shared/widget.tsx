@@ -8,7 +8,7 @@
  *     }
  *     export default widget("Counter", Counter);
  */
-import { createContext, render, type ComponentType } from "preact";
+import { Component, createContext, render, type ComponentChildren, type ComponentType } from "preact";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Model, Still } from "./model";
 import { rows, table, type Table } from "./table";
@@ -167,6 +167,18 @@ export function useLatest<Given extends unknown[]>(call: (...given: Given) => Pr
   }, []);
 }
 
+/** What fails while it is drawn is shown as a fault, and reported as any other error of the page. */
+class Boundary extends Component<{ link: Link; children: ComponentChildren }> {
+  componentDidCatch(error: Error): void {
+    this.props.link.say(`This widget failed: ${error.message}`);
+    reportError(error);
+  }
+
+  render() {
+    return this.props.children;
+  }
+}
+
 function Frame({ link, title, View }: { link: Link; title: string; View: ComponentType }) {
   const [, redraw] = useState(0);
   const [slow, setSlow] = useState(false);
@@ -190,7 +202,9 @@ function Frame({ link, title, View }: { link: Link; title: string; View: Compone
         </div>
       )}
       <div class="body">
-        <View />
+        <Boundary link={link}>
+          <View />
+        </Boundary>
       </div>
     </Context.Provider>
   );
