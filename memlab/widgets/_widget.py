@@ -7,6 +7,7 @@ refused there comes back as the sentence of its error and is shown in the widget
 
 from __future__ import annotations
 
+import inspect
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -94,7 +95,12 @@ class Widget(anywidget.AnyWidget):
             raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
         if not isinstance(given, dict):
             raise InputError(f"The arguments of {verb!r} are an object of names and values, not {given!r}.")
-        value: dict[str, Any] | None = getattr(self, f"{_VERB}{verb}")(**given)
+        method = getattr(self, f"{_VERB}{verb}")
+        try:
+            inspect.signature(method).bind(**given)
+        except TypeError as error:
+            raise InputError(f"The request {verb!r} has other arguments: {error}.") from None
+        value: dict[str, Any] | None = method(**given)
         return value or {}
 
     def _receive(self, _: object, message: Any, buffers: object) -> None:

@@ -178,11 +178,11 @@ def jupyterlab(browser, tmp_path_factory):
     )
     try:
         deadline = time.monotonic() + 120
-        while not (found := list((home / "_RUNTIME").glob("jpserver-*.json"))):
+        while not (found := [one.read_text() for one in (home / "_RUNTIME").glob("jpserver-*.json")]) or not found[0]:
             assert process.poll() is None, (home / "log").read_text()
             assert time.monotonic() < deadline, (home / "log").read_text()
             time.sleep(0.2)
-        yield json.loads(found[0].read_text())["url"], work, token
+        yield json.loads(found[0])["url"], work, token
     finally:
         process.terminate()
         process.wait(30)
@@ -242,7 +242,7 @@ def run_cell():
         )
         cell = page.locator(".jp-CodeCell").nth(before)
         cell.locator(".jp-OutputArea-output").first.wait_for()
-        return cell.locator(".jp-OutputArea-output").first.inner_text()
+        return cell.locator(".jp-OutputArea-output").first.inner_text().strip()
 
     return run
 

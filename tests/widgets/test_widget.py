@@ -1,5 +1,6 @@
 """What every widget stands on: requests, faults, bundles."""
 
+import inspect
 import subprocess
 import sys
 
@@ -70,6 +71,22 @@ def test_a_fault_while_a_trait_is_followed_is_shown(counter):
     with counter.faults_shown():
         pass
     assert counter.fault == ""
+
+
+JUNK = [None, True, -1, 10**30, 1.5, "", "x" * 10_000, "\ud800", [], [1], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("name", widgets.__all__)
+def test_junk_in_a_request_is_answered(lab, name):
+    """Every verb of every widget, one junk value for all of its arguments: a sentence or an answer, never an error."""
+    lab.remember("The user prefers tabs")
+    widget = getattr(widgets, name)(lab)
+    verbs = [verb.removeprefix("answer_") for verb in dir(type(widget)) if verb.startswith("answer_")]
+    for verb in verbs:
+        arguments = list(inspect.signature(getattr(widget, f"answer_{verb}")).parameters)
+        for given in ({}, {"unknown": 1}, *(dict.fromkeys(arguments, junk) for junk in JUNK)):
+            reply, _ = widget.answer({"id": 1, "verb": verb, "arguments": given})
+            assert set(reply) in ({"id", "value", "tables"}, {"id", "error"})
 
 
 def test_every_widget_has_its_bundle_and_says_what_it_is():

@@ -1,7 +1,7 @@
 /** Recall explorer: a question, hits with stacked bars of their terms, explanations, comparisons, feedback. */
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { useAsk, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
-import { num, Said, visible } from "../shared/text";
+import { num, plural, Said, visible } from "../shared/text";
 import { Explained } from "./explained";
 import { Compared } from "./compared";
 import { colour, keyed, type Key, type Term } from "./terms";
@@ -62,11 +62,17 @@ function Explorer() {
           <input
             type="text" dir="auto" value={form.question} disabled={!!still} placeholder="What would you ask this memory?"
             onInput={(event) => change({ question: event.currentTarget.value })}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" || event.isComposing) return;
+              event.preventDefault(); // JupyterLab submits no form on Enter
+              if (about.loggable && form.question.trim()) change({}, true);
+            }}
           />
         </label>
         <button class="primary" disabled={!!still || !about.loggable || !form.question.trim()} title={logs(about)}>
           Ask and log
         </button>
+        <span class="break" />
         <label>
           Limit
           <span class="limit">
@@ -149,7 +155,7 @@ function Row({ hit, terms, keys, scale, sums, open, toggle, pinned, pin, outcome
       <span class="score number">{num(hit.score)}</span>
       <span class="actions">
         <button type="button" aria-pressed={pinned} aria-label={`Pin ${name} to compare`} title="Pin to compare" onClick={pin}>
-          {pinned ? "Pinned" : "Pin"}
+          Pin
         </button>
         {(["success", "fail"] as const).map((one) => (
           <button
@@ -177,7 +183,7 @@ function Legend({ keys }: { keys: Map<string, Key> }) {
           <code>{visible(key.text)}</code>
         </li>
       ))}
-      {keys.size > shown.length && <li><b class="swatch" style={{ background: "var(--rest)" }}>…</b>{`${keys.size - shown.length} smaller terms`}</li>}
+      {keys.size > shown.length && <li><b class="swatch" style={{ background: "var(--rest)" }}>…</b>{plural(keys.size - shown.length, "smaller term")}</li>}
     </ul>
   );
 }
@@ -230,10 +236,10 @@ function logs(about: About): string {
 }
 
 function summary(about: About, shown: number, form: { question: string }): string {
-  if (!form.question.trim()) return `${(about.memories ?? 0).toLocaleString("en")} memories · pack ${visible(about.pack ?? "")} [${about.hash}]`;
-  const secrets = about.redacted ? ` · ${about.redacted} secrets redacted in the question` : "";
+  if (!form.question.trim()) return `${plural(about.memories ?? 0, "memory", "memories")} · pack ${visible(about.pack ?? "")} [${about.hash}]`;
+  const secrets = about.redacted ? ` · ${plural(about.redacted, "secret")} redacted in the question` : "";
   const trace = about.decision !== null ? `logged as recall ${about.decision}` : about.loggable ? "a preview, not logged: Enter logs it" : "not logged";
-  return `${shown} of ${about.candidates.toLocaleString("en")} candidates · pack ${visible(about.pack)} [${about.hash}] · ${trace}${secrets}`;
+  return `${shown} of ${plural(about.candidates, "candidate")} · pack ${visible(about.pack)} [${about.hash}] · ${trace}${secrets}`;
 }
 
 function empty(about: About, question: string): string {

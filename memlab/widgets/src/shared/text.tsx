@@ -16,6 +16,11 @@ export function Said({ text, class: name = "" }: { text: string; class?: string 
   return <bdi dir="auto" class={`said ${name}`}>{visible(text)}</bdi>;
 }
 
+/** `1 term`, `1,200 terms`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
 /** A number for people: four digits after the point at most, and a true minus. */
 export function num(value: number | null | undefined, digits = 4, signed = false): string {
   if (value === null || value === undefined) return "null";
