@@ -14,7 +14,10 @@ from memlab.lab import Lab
 DOCS = Path(__file__).parents[1] / "docs"
 DIRECTIVES = [name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
 MODULES = ("errors", "verifiers", "ingest", "simulation", "slates", "evaluation", "evaluation.estimators", "widgets")
-NO_ENTRY = {"memlab.__version__", *(f"memlab.{name}" for name in ("examples", "ingest", "simulation", "verifiers", "widgets"))}
+NO_ENTRY = {
+    "memlab.__version__",
+    *(f"memlab.{name}" for name in ("examples", "ingest", "simulation", "verifiers", "widgets")),
+}
 """A number, and modules, which have pages."""
 INTERNAL = {"Store", "State", "Transaction", "Words", "Projection", "Query", "Event", "Path"}
 """What tools get from ``lab.store``; and pathlib's Path, whose name a class within memlab has too."""
