@@ -172,12 +172,16 @@ OPERATIONS = (
 )
 
 
+_BLOCK: Any = contextlib._GeneratorContextManager
+"""What opens and closes a block of memlab's own context managers: an interrupt may strike there as well."""
+
+
 # -- interrupting ---------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _traced(on_line: Callable[[Place], None]) -> Iterator[None]:
-    """Call ``on_line`` before each line of memlab that this thread comes to."""
+    """Call ``on_line`` before each line of memlab that this thread comes to, and before a block opens or closes."""
 
     def line(frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
@@ -187,11 +191,25 @@ def _traced(on_line: Callable[[Place], None]) -> Iterator[None]:
     def call(frame: FrameType, event: str, _: Any) -> Any:
         return line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
+    def reached(step: Callable[..., Any]) -> Callable[..., Any]:
+        def stepping(block: Any, *given: Any) -> Any:
+            code = block.gen.gi_code
+            if code.co_filename.startswith(PACKAGE):
+                on_line((f"{step.__name__} of {code.co_qualname}", code.co_firstlineno))
+            return step(block, *given)
+
+        return stepping
+
+    steps = {name: getattr(_BLOCK, name) for name in ("__enter__", "__exit__")}
+    for name, step in steps.items():
+        setattr(_BLOCK, name, reached(step))
     sys.settrace(call)
     try:
         yield
     finally:
         sys.settrace(None)
+        for name, step in steps.items():
+            setattr(_BLOCK, name, step)
 
 
 @contextlib.contextmanager
@@ -407,17 +425,17 @@ def _of_backup(base: Path) -> int:
     return max(int(path.name.split("-")[2]) for path in (base / "backups").glob("backup-*"))
 
 
-def interrupted_everywhere(operation: Operation, base: Path, *, most: int | None, seed: int) -> Tally:
-    """Raise at every line of ``operation`` in turn, or at ``most`` of them."""
+def interrupted_everywhere(operation: Operation, base: Path, *, most: int | None, seed: int, only: str = "") -> Tally:
+    """Raise at every line of ``operation`` in turn, or at ``most``; ``only`` where the file or block holds this."""
     tally = Tally(operation)
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)
-        places = lines_of(operation, base, scratch)
+        places = [place for place in lines_of(operation, base, scratch) if only in place[0]]
         if most is not None and most < len(places):
             chosen = sorted(random.Random(f"{seed}/{operation.name}").sample(range(len(places)), most))
             places = [places[n] for n in chosen]
         for file, line in places:
-            where = f"{os.path.relpath(file, Path(PACKAGE).parent)}:{line}"
+            where = f"{file.removeprefix(f'{Path(PACKAGE).parent}{os.sep}')}:{line}"
             tally.add(where, _interrupted(operation, base, scratch, _raising_at((file, line))))
     return tally
 

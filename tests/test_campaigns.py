@@ -49,6 +49,22 @@ def test_an_interrupt_at_any_line_leaves_the_lab_whole_live_and_on_disk(name: st
     assert not tally.problems
 
 
+@pytest.mark.parametrize(
+    ("name", "block"), [("remember", "__exit__ of WriterLock"), ("re-embedding", "__exit__ of Store")]
+)
+def test_an_interrupt_as_a_block_closes_leaves_no_lock_behind(name: str, block: str, base: Path) -> None:
+    tally = interruptions.interrupted_everywhere(named(interruptions, name), base, most=None, seed=1, only=block)
+    assert tally.tried
+    assert not tally.problems
+
+
+def test_an_interrupted_restore_leaves_the_backup_in_place_or_what_was_there(base: Path) -> None:
+    operation = named(interruptions, "restore")
+    tally = interruptions.interrupted_everywhere(operation, base, most=4, seed=1, only="_journal.py")
+    assert tally.tried
+    assert not tally.problems
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [operation.name for operation in interruptions.OPERATIONS])
 def test_interrupts_in_every_operation(name: str, base: Path) -> None:

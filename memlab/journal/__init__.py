@@ -8,7 +8,7 @@ from memlab.journal._check import Fault, faults, replace_rows
 from memlab.journal._copy import connected, copied, head_of, is_complete, stamp
 from memlab.journal._database import FILE, HEAD, LOCK, RESTORE, present
 from memlab.journal._event import Event
-from memlab.journal._head import Head, HeadFile
+from memlab.journal._head import RESTORED, Head, HeadFile
 from memlab.journal._journal import Journal
 from memlab.journal._journal_view import JournalView
 from memlab.journal._lock import WriterLock
@@ -22,6 +22,7 @@ __all__ = [
     "HEAD",
     "LOCK",
     "RESTORE",
+    "RESTORED",
     "Event",
     "Fault",
     "Head",

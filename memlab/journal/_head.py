@@ -17,10 +17,14 @@ import msgspec
 from memlab.disk import sync, sync_open
 from memlab.errors import DamagedLab
 
-__all__ = ["Head", "HeadFile"]
+__all__ = ["RESTORED", "Head", "HeadFile"]
 
 _BYTES = 512
 """The length of the record, written in place at once: a block of a disk, so that it is not written by halves."""
+
+
+RESTORED = "restored"
+"""What a restored journal knows of itself: the text of the head that was given up for it."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -31,6 +35,11 @@ class Head(msgspec.Struct, frozen=True):
     seq: int
     chain: str
     lost: str = ""
+
+    @property
+    def text(self) -> str:
+        """It as one line."""
+        return msgspec.json.encode(self).decode()
 
 
 class HeadFile:

@@ -16,7 +16,7 @@ from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabErr
 from memlab.journal import _database
 from memlab.journal._check import Fault, faults
 from memlab.journal._database import Mode, Synchronous, translated, translation
-from memlab.journal._head import Head, HeadFile
+from memlab.journal._head import RESTORED, Head, HeadFile
 from memlab.journal._lock import WriterLock
 from memlab.journal._migration import Mend, in_memory_copy, migrate
 from memlab.journal._reading import Reading
@@ -142,14 +142,17 @@ class Journal(Reading):
         """Find out whether the journal holds all that was last written to it, and bring the head file up to it."""
         if self._head is None:
             return
-        recorded = self._recorded_head()
-        self.lost = "" if recorded is None else recorded.lost or self._missing(recorded)
+        self.lost = self._lost_by(self._recorded_head())
         if self._writer is not None:
             # another process may have committed since the head was read, and it writes the head itself
             with contextlib.suppress(LabBusy), self._lock.held(0.0):
-                recorded = self._recorded_head() if self.lost else None
-                self.lost = "" if recorded is None else recorded.lost or self._missing(recorded)
+                self.lost = self._lost_by(self._recorded_head() if self.lost else None)
                 self._write_head()
+
+    def _lost_by(self, recorded: Head | None) -> str:
+        """What is missing, by the head file, that was not given up when the journal was restored."""
+        lost = "" if recorded is None else recorded.lost or self._missing(recorded)
+        return "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
 
     def _recorded_head(self) -> Head | None:
         assert self._head is not None

@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import threading
 import time
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from memlab.errors import LabBusy, LabError, ReadOnlyLab
+from memlab.interrupts import ThreadLock
 
 __all__ = ["WriterLock"]
 
@@ -31,9 +30,7 @@ class WriterLock:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._threads = threading.RLock()
-        self._holder: Any = None
-        """The context in which it was last taken: suspended while the block within is open."""
+        self._threads = ThreadLock()
 
     @contextlib.contextmanager
     def held(self, timeout: float) -> Iterator[None]:
@@ -42,27 +39,15 @@ class WriterLock:
         with self.against_threads(timeout), self.against_processes(max(0.0, deadline - time.monotonic())):
             yield
 
-    def against_threads(self, timeout: float) -> contextlib.AbstractContextManager[None]:
-        """The first half: no other thread writes through this handle."""
-        own: list[Any] = []
-        own.append(self._taken(own, timeout))
-        manager: contextlib.AbstractContextManager[None] = own[0]
-        return manager
-
     @contextlib.contextmanager
-    def _taken(self, own: list[Any], timeout: float) -> Iterator[None]:
-        if self._threads._is_owned():  # type: ignore[attr-defined]
-            if self._holder is not None and self._holder.gen.gi_suspended:
-                raise LabError("A write is already open in this thread: use its transaction, or end it first.")
-            # an interrupt struck before it was released: nobody is inside, and it is this thread's to go on with
-        elif not self._threads.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-            raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
-        try:
-            self._holder = own[0]
+    def against_threads(self, timeout: float) -> Iterator[None]:
+        """The first half: no other thread writes through this handle."""
+        if self._threads.owned:
+            raise LabError("A write is already open in this thread: use its transaction, or end it first.")
+        with self._threads.held(timeout) as taken:
+            if not taken:
+                raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
             yield
-        finally:
-            if self._threads._is_owned():  # type: ignore[attr-defined]
-                self._threads.release()
 
     @contextlib.contextmanager
     def against_processes(self, timeout: float) -> Iterator[None]:

@@ -17,7 +17,7 @@ import msgspec
 from memlab.clock import Micros, from_micros, to_micros
 from memlab.disk import sync, writing
 from memlab.errors import LabError
-from memlab.journal import Journal, copied
+from memlab.journal import RESTORED, Journal, copied
 
 __all__ = ["BACKUPS", "UNCOPIED", "BackupFolder", "backups_in", "places", "remove_folder", "write_backup"]
 
@@ -68,7 +68,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> B
     with writing(f"A backup in {folder}"):
         try:
             journal.sync_head()
-            copied(journal, draft, without=(*UNCOPIED, "purging"))
+            copied(journal, draft, without=(*UNCOPIED, RESTORED, "purging"))
             draft.rename(final)
             sync(folder)
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,7 +26,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.index import EXACT_UP_TO, Neighbours
-from memlab.interrupts import watch_interrupts
+from memlab.interrupts import ThreadLock, free_interrupted, watch_interrupts
 from memlab.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock
 from memlab.policies import POLICY_EVENTS, VersionLog
 from memlab.slates import SlateLog, Slates, decode
@@ -151,7 +150,7 @@ class Store:
         """
         self.projections = tuple(projections)
         self.folder, self.embedder, self.clock = folder, embedder, clock
-        self.mutex = threading.RLock()
+        self.mutex = ThreadLock()
         watch_interrupts(self)
         self.journal: Journal | JournalView = (
             Journal.open(folder, read_only=read_only, mend=mend) if view is None else view
@@ -176,7 +175,8 @@ class Store:
             self._match_embedder(reembed=reembed and not read_only)
             beside = None if folder is None else folder / "neighbours"
             self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not self.journal.read_only)
-        except BaseException:
+        except BaseException as error:
+            free_interrupted(error)  # a write that was cut off would not let the journal close
             self.journal.close()
             raise
 
@@ -191,17 +191,17 @@ class Store:
         return "in memory" if self.folder is None else self.folder.name
 
     def free(self) -> None:
-        """Release the mutex if an interrupted call of this thread has left it held; the state is folded again then."""
-        while self.mutex._is_owned():  # type: ignore[attr-defined]
+        """The state is folded again if an interrupted call of this thread has left the mutex held."""
+        if self.mutex.owned:
             self._marked = True
-            self.mutex.release()
+            self.mutex.free()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded again."""
         # asked before it is taken: a block within a block is not what an interrupt left
-        first = not self.mutex._is_owned()  # type: ignore[attr-defined]
-        with self.mutex:
+        first = not self.mutex.owned
+        with self.mutex.held():
             if first and self._looking:
                 self._marked, self._looking = True, False
             yield
@@ -408,14 +408,14 @@ class Store:
         logged = self.journal.count("recall") if isinstance(self.journal, Journal) else 0
         log = self._sealed_slates()
         if log is not None and log.faults and not self.journal.read_only:
-            with self.mutex, self.journal.write():
+            with self.mutex.held(), self.journal.write():
                 log.drop_unsound()
         tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
         found = len(tail) + (0 if log is None else len(log))
         if found < logged:
             raise DamagedLab(f"{self.where}: {logged - found:,} of {logged:,} logged recalls are gone. {RESTORE}")
         if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
-            with self.mutex, self.journal.write():
+            with self.mutex.held(), self.journal.write():
                 # read again under the lock: a purge may have been there since
                 log = self._sealed_slates() or log
                 log.append([decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed)])

@@ -17,7 +17,20 @@ from memlab.disk import sync, writing
 from memlab.display import paragraph
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab
 from memlab.index import sweep
-from memlab.journal import FILE, HEAD, LOCK, Head, HeadFile, Journal, WriterLock, connected, head_of, present, stamp
+from memlab.journal import (
+    FILE,
+    HEAD,
+    LOCK,
+    RESTORED,
+    Head,
+    HeadFile,
+    Journal,
+    WriterLock,
+    connected,
+    head_of,
+    present,
+    stamp,
+)
 from memlab.printable import printable
 from memlab.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
@@ -87,7 +100,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
                 chosen = _of_this_lab(Path(backup).expanduser().absolute(), _newest(own, recorded))
             else:
                 chosen = _best(folder, own, recorded)
-            replaced = None if chosen is None else _put_in_place(folder, chosen, sound=own is not None)
+            replaced = None if chosen is None else _put_in_place(folder, chosen, recorded, sound=own is not None)
         with Journal.open(folder, create=False, mend=mending()) as journal:
             journal.settle()
             return Restored(folder, chosen, journal.head, replaced)
@@ -166,19 +179,19 @@ def _listed(folder: Path) -> dict[str, str]:
     return found
 
 
-def _put_in_place(folder: Path, backup: Path, *, sound: bool) -> Path:
+def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: bool) -> Path:
     """Put a copy of the backup's journal in the place of the lab's; returns where that is which was there.
 
     The new database takes the place of the old by one renaming, so there is a journal at any instant. The old log must
     be gone by then, as it would be taken for the new one's: what it holds is moved into the old database first. The
-    head file stays, so that what a process that dies here leaves is reported.
+    new database knows which head (``recorded``) was given up for it, so that with the renaming all is settled.
     """
     draft = folder / f"{FILE}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
         with connected(backup) as source:  # with its log, if somebody has it open
             source.execute("VACUUM INTO ?", (str(draft),))
-        listed = _listed(folder)
+        listed = _listed(folder) | ({} if recorded is None else {RESTORED: recorded.text})
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
             stamp(copy, listed)
         sync(draft)
