@@ -20,7 +20,16 @@ import polars as pl
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
+from memlab.ingest import (
+    Conversation,
+    LabelledConversation,
+    Question,
+    Turn,
+    conversation,
+    download_locomo,
+    read_beam,
+    read_locomo,
+)
 from memlab.simulation import (
     MessageEvent,
     Phase,
@@ -394,6 +403,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         download_locomo,
         {"target": d.downloaded[0], "sha256": d.downloaded[1], "url": "file:///nowhere"},
     ),
+    "read_beam": lambda d: (read_beam, {"folder": d.folder / "none"}),
     "read_locomo": lambda d: (read_locomo, {"path": d.folder / "none.json"}),
     "MessageEvent": lambda d: (MessageEvent, {"at": 0, "ref": "r", "text": "tabs"}),
     "QuestionEvent": lambda d: (QuestionEvent, {"at": 0, "number": 1, "text": "tabs?"}),

@@ -4,9 +4,11 @@
 ``conversation`` remembers the turns of one of them; of questions and labels nothing reaches a lab.
 """
 
+from memlab.ingest._beam import read_beam
 from memlab.ingest._conversation import Conversation, Turn, conversation
 from memlab.ingest._download import LOCOMO_SHA256, LOCOMO_URL, download_locomo
-from memlab.ingest._locomo import LabelledConversation, Question, read_locomo
+from memlab.ingest._labels import LabelledConversation, Question
+from memlab.ingest._locomo import read_locomo
 
 __all__ = [
     "LOCOMO_SHA256",
@@ -17,5 +19,6 @@ __all__ = [
     "Turn",
     "conversation",
     "download_locomo",
+    "read_beam",
     "read_locomo",
 ]
