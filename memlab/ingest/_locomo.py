@@ -140,7 +140,7 @@ def _evidence(
     given: object, known: Collection[str], field: str, place: Place
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     listed = [] if given is None else [given] if isinstance(given, str) else given
-    place.items(listed, f"{field}.evidence", "turn ids")
+    listed = place.items(listed, f"{field}.evidence", "turn ids")
     found: dict[str, None] = {}
     dropped: dict[str, None] = {}
     for entry in listed:
