@@ -68,7 +68,7 @@ class Conversation:
             {
                 "text": turn.content,
                 "kind": "turn",
-                "speaker": turn.speaker,
+                "speaker": turn.speaker or None,
                 "session": f"{self.name}/{turn.session}",
                 "project": project,
                 "at": turn.at,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from memlab.arguments import checked
 from memlab.errors import DatasetError
 
-__all__ = ["Place", "loaded", "named", "parsed"]
+__all__ = ["Place", "check_digest", "digest", "lines", "loaded", "named", "opened", "parsed"]
 
+LONGEST_LINE = 64 * 2**20
 LARGEST = 4 * 2**30
 """Bytes of a file that is read: LongMemEval's largest has 2.7 GB."""
 
@@ -61,6 +66,59 @@ def loaded(path: Path, kind: str) -> object:
     except UnicodeDecodeError as error:
         raise DatasetError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
     return parsed(text, path, kind)
+
+
+@contextmanager
+def opened(path: Path, kind: str) -> Iterator[TextIO]:
+    """A file of text to read line by line. What cannot be read is a ``DatasetError``."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path} is not UTF-8 text and not {kind}: {error.reason}.") from error
+
+
+def lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
+    """The number and the value of each line of a file of JSON lines; empty lines have none. Raises ``DatasetError``."""
+    with opened(path, kind) as file:
+        for number, line in enumerate(file, 1):
+            if len(line) > LONGEST_LINE:
+                raise DatasetError(
+                    f"{path}, line {number}: {len(line):,} characters; {kind} of JSON lines has one value a line."
+                )
+            if line.strip():
+                yield number, parsed(line, path, kind, line=number)
+
+
+@checked
+def digest(path: str | Path) -> str:
+    """The SHA-256 of a file; of a folder, of the lines "hash  path" of the files of JSON and TSV below it, sorted.
+
+    The latter is what ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs sha256sum | sha256sum`` prints, where
+    paths are sorted by their bytes and stand without "./".
+    """
+    path = Path(path).expanduser()
+    try:
+        if path.is_dir():
+            files = (file for file in path.rglob("*") if file.suffix in (".json", ".jsonl", ".tsv"))
+            named_files = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            listed = "".join(f"{digest(file)}  {name}\n" for name, file in named_files)
+            return hashlib.sha256(listed.encode()).hexdigest()
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@checked
+def check_digest(path: str | Path, expected: str) -> str:
+    """The digest of what is at ``path``. Raises ``DatasetError`` if it is another than expected."""
+    found = digest(path)
+    if expected and found != expected.strip().lower():
+        raise DatasetError(f"{path} has sha256 {found}; {expected} was expected: it is another version of the data.")
+    return found
 
 
 def parsed(text: str, path: Path, kind: str, *, line: int | None = None) -> object:

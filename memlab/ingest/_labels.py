@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from memlab.arguments import checked
 from memlab.ingest._conversation import Conversation
@@ -19,7 +20,7 @@ class Question:
 
     ``category`` is what the file sorts questions by: 1-5 of LoCoMo, which have no names here since published names
     conflict, or the name of an ability. ``parts`` are named parts of the evidence, such as BEAM's ``original_info`` and
-    ``updated_info``.
+    ``updated_info``. ``at`` is when it is asked, where the file says so.
     """
 
     text: str
@@ -28,6 +29,7 @@ class Question:
     answer: str = ""
     dropped: tuple[str, ...] = ()
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    at: datetime | None = None
 
     @property
     def answerable(self) -> bool:
