@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memlab import verifiers as verifiers
     from memlab import widgets as widgets
     from memlab.bench import bench_conversations as bench_conversations
+    from memlab.bench import bench_lab as bench_lab
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import DamageWarning as DamageWarning
@@ -79,6 +80,7 @@ _WHERE = {
     "PolicyError": "errors",
     "Slates": "slates",
     "bench_conversations": "bench",
+    "bench_lab": "bench",
     "check": "subjects.backups.checking",
     "compare": "history",
     "evaluate": "evaluation",

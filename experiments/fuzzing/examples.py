@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 import memlab
-from memlab.bench import bench_lab
 from memlab.embedding import load_embedder
 from memlab.ingest import (
     Conversation,
@@ -406,7 +405,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"folder": d.folder / "trec"},
     ),
     "bench_lab": lambda d: (
-        bench_lab,
+        memlab.bench_lab,
         {
             "lab": d.folder / "none",
             "questions": [WantedMemories("tabs?", ("1",))],
@@ -430,8 +429,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         correct_evidence,
         {"conversations": (LabelledConversation(d.talk, ()),), "path": d.folder / "none.json"},
     ),
-    "check_digest": lambda d: (check_digest, {"path": d.folder / "none.json", "expected": ""}),
-    "digest": lambda d: (digest, {"path": d.folder / "none.json"}),
+    "check_digest": lambda d: (check_digest, {"path": d.folder, "expected": ""}),
+    "digest": lambda d: (digest, {"path": d.folder}),
     "read_lmeb": lambda d: (read_lmeb, {"folder": d.folder / "none"}),
     "read_longmemeval": lambda d: (read_longmemeval, {"path": d.folder / "none.json"}),
     "read_questions": lambda d: (read_questions, {"path": d.folder / "none.jsonl"}),
