@@ -2,11 +2,11 @@
 
     python experiments/outdated.py [--pack memlab] [--split dev] [--beam beam100k] [--json]
 
-``data/outdated.jsonl`` has a hundred pairs, one a line: ``old`` (said in the first months), ``new`` (which replaces it,
-later, in words of change or in plain ones: ``wording``), and a ``question``; beside them ``kept`` (an old statement that
-is still true), ``beside`` (a later one on the same subject that does not replace it) and ``kept_question``. Sixty are
-for development (``split``), forty are held back: look at them once. Ten pairs and small talk make a life of 79 turns, a
-project of its own, asked a day after its end.
+``data/outdated.jsonl`` has a hundred pairs, one a line: ``old`` (said in the first months), ``new`` (which replaces it
+later; ``wording`` says whether in words of change or in plain ones) and a ``question``; beside them ``kept`` (an old
+statement that is still true), ``beside`` (a later one on the same subject that does not replace it) and
+``kept_question``. Sixty are for development (``split``), forty are held back: look at them once. Ten pairs and small
+talk make a life of 79 turns, a project of its own, asked a day after its end.
 
 leads            of pairs: the old statement stands above the new one, or is among the ten and the new one is not; of
                  controls: the later statement, which does not answer, stands so above the one that is still true
