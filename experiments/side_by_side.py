@@ -338,21 +338,23 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder that side-by-side.svg is written to")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    sets = [
-        compare(
+    sets = []
+    for path in chosen.paths:
+        found = compare(
             path,
             conversations=chosen.conversations,
             questions=chosen.questions,
             runs=chosen.runs,
             only=chosen.systems,
         )
-        for path in chosen.paths
-    ]
-    print(json.dumps(sets, indent=1) if chosen.json else "\n\n".join(map(table, sets)))
-    for number, found in enumerate(sets):
         if found["rows"]:
-            name = "side-by-side" if not number else f"side-by-side-{found['dataset']}"
+            name = f"side-by-side-{found['dataset']}" if sets else "side-by-side"
             save_figure(drawing(found), name, chosen.figures)
+        sets.append(found)
+        if not chosen.json:
+            print(table(found), end="\n\n", flush=True)
+    if chosen.json:
+        print(json.dumps(sets, indent=1))
     if any(not reason.startswith("not installed") for found in sets for reason in found["left_out"].values()):
         raise SystemExit(1)
 
