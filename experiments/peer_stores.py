@@ -103,10 +103,7 @@ class LangGraphStore:
 
         # one batch cannot hold a text twice: it counts the vectors of different texts, and refuses (1.2.22)
         first: dict[str, Row] = {}
-        again: list[Row] = []
-        for row in rows:
-            if first.setdefault(row["said"], row) is not row:
-                again.append(row)
+        again = [row for row in rows if first.setdefault(row["said"], row) is not row]
         for batch in (list(first.values()), *([row] for row in again)):
             self.store.batch([PutOp(("turns",), row["ref"], {"said": row["said"], **labels(row)}) for row in batch])
 
