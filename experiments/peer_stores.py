@@ -101,7 +101,11 @@ class LangGraphStore:
     def add(self, rows: Sequence[Row]) -> None:
         from langgraph.store.base import PutOp
 
-        self.store.batch([PutOp(("turns",), row["ref"], {"said": row["said"], **labels(row)}) for row in rows])
+        # one batch cannot hold a text twice: it counts the vectors of different texts, and refuses (1.2.22)
+        first: dict[str, Row] = {}
+        again = [row for row in rows if first.setdefault(row["said"], row) is not row]
+        for batch in (list(first.values()), *([row] for row in again)):
+            self.store.batch([PutOp(("turns",), row["ref"], {"said": row["said"], **labels(row)}) for row in batch])
 
     def save(self) -> None:
         pass

@@ -1,14 +1,16 @@
 """memlab beside chromadb, LangGraph's store, txtai and mem0: the same conversations, vectors, machine and run.
 
-    pip install 'memlab[bench]' && python experiments/side_by_side.py locomo-dev5.json
+    pip install 'memlab[bench]' && python experiments/side_by_side.py locomo-dev5.json beam100k
 
-Each system remembers every turn of a conversation in a new store and is asked that conversation's questions of
-categories 1-4 for ten turns, warmed up and in the same order. All get the same text ("Ann: I moved"), the same labels
-beside it (ref, session, speaker, time) and the same 256-d vectors of memlab's embedder, computed beforehand; only the
-row "memlab + embedding" computes them itself. Each runs in a process of its own, without a network or telemetry, takes
-turns with the others, and is given the median of ``--runs``. One that is not installed is named and left out.
+Each argument is a file of LoCoMo's format or a folder of BEAM's, and a table of its own. Each system remembers every
+turn of a conversation in a new store and is asked that conversation's questions that have an answer and evidence for
+ten turns, warmed up and in the same order. All get the same text ("Ann: I moved"), the same labels beside it (ref,
+session, speaker, time) and the same 256-d vectors of memlab's embedder, computed beforehand; only the row "memlab +
+embedding" computes them itself. Each runs in a process of its own, without a network or telemetry, takes turns with the
+others, and is given the median of ``--runs``. One that is not installed is named and left out.
 
-recall@10   share of a question's evidence among the ten, mean over questions
+recall@10   share of a question's evidence among the ten, mean over questions; turn level
+nDCG@10     the same, weighed by the places in which it stands
 adds/s      the turns of a conversation in one batch, and saved; "singly": 100 turns of the first, one call each
 p50, p95    milliseconds of one question
 RSS         peak of the process in MB, its imports included; "imports" is where it stood before the first store
@@ -16,16 +18,17 @@ disk        MB of all stores after they are closed
 
 Searches and promises differ, and stand in the table. chromadb, LangGraph and mem0 (whose words and entities need a
 downloaded model, which is left out) rank by vectors alone, as "memlab dense" does, and txtai by vectors and words.
-memlab's default pack also weighs speakers, sessions and neighbouring turns, with weights that were fitted on LoCoMo's
-first five conversations: on these its recall is not held out (docs/benchmarks.md has the value that is). "Synced" means
-that the disk was told to sync before a call returned, as a trace of system calls shows of memlab, chromadb and mem0
-(eight times an add in the latter two); "logged" also keeps what every recall saw.
+memlab's default pack also weighs speakers, sessions and neighbouring turns, with weights that were fitted on
+conversations of these sets: on those its recall is not held out (docs/benchmarks.md has the value that is). "Synced"
+means that the disk was told to sync before a call returned, as a trace of system calls shows of memlab, chromadb and
+mem0 (eight times an add in the latter two); "logged" also keeps what every recall saw.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -64,18 +67,19 @@ SINGLES = 100
 """Turns that are added one by one."""
 WARM = 10
 """Questions of each conversation that are asked before the clock is read."""
-MEASURES = ("recall", "adds", "singles", "p50", "p95", "rss", "imports", "disk")
+MEASURES = ("recall", "ndcg", "adds", "singles", "p50", "p95", "rss", "imports", "disk")
 
 
-def prepare(path: str, conversations: int, questions: int | None, folder: str) -> dict[str, Any]:
+def prepare(path: str, conversations: int | None, questions: int | None, folder: str) -> dict[str, Any]:
     """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
     from memlab.embedding import load_embedder
-    from memlab.ingest import read_locomo
+    from memlab.ingest import read_beam, read_locomo
     from memlab.privacy import screen
     from memlab.state import with_speaker
 
     plan: list[dict[str, Any]] = []
-    for labelled in read_locomo(path)[:conversations]:
+    read = read_beam if Path(path).is_dir() else read_locomo
+    for labelled in read(path)[:conversations]:
         talk = labelled.conversation
         rows: list[dict[str, Any]] = [
             {
@@ -93,7 +97,7 @@ def prepare(path: str, conversations: int, questions: int | None, folder: str) -
         asked = [
             {"text": screen(question.text).text, "evidence": [ref for ref in question.evidence if ref in kept]}
             for question in labelled.questions
-            if question.category != 5 and kept.intersection(question.evidence)
+            if question.answerable and kept.intersection(question.evidence)
         ]
         at = (talk.end + timedelta(days=1)).isoformat()
         plan.append({"name": talk.name, "rows": rows, "questions": asked[:questions], "at": at})
@@ -118,7 +122,7 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
     place = {text: row for row, text in enumerate(plan["texts"])}
     opened = _opener(next(one for one in SYSTEMS if one.name == system), place, integers)
     warmed = _warmed(opened)
-    found: dict[str, list[float]] = {"recall": [], "seconds": []}
+    found: dict[str, list[float]] = {"recall": [], "ndcg": [], "seconds": []}
     added, spent, disk = 0, 0.0, 0.0
     steps = sum(len(talk["rows"]) + len(talk["questions"]) for talk in plan["talks"])
     with bar(sys.stderr.isatty(), steps, unit="call", desc=f"{system}, run {run}") as step:
@@ -134,6 +138,7 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
                     seconds, refs = timed(store.ask, question["text"], talk["at"])
                     found["seconds"].append(seconds)
                     found["recall"].append(share(refs, question["evidence"]))
+                    found["ndcg"].append(gain(refs, question["evidence"]))
                     step(1)
                 store.close()
                 disk += disk_mb(Path(place_of_store))
@@ -145,6 +150,7 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
         store.close()
     return {
         "recall": statistics.fmean(found["recall"]),
+        "ndcg": statistics.fmean(found["ndcg"]),
         "adds": added / spent,
         "singles": len(singly) / seconds,
         "p50": percentile_ms(found["seconds"], 50),
@@ -177,6 +183,13 @@ def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
     return len(set(refs[:TEN]) & set(evidence)) / len(evidence)
 
 
+def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
+    """nDCG of the first ten."""
+    wanted = set(evidence)
+    found = sum(1 / math.log2(rank + 1) for rank, ref in enumerate(dict.fromkeys(refs[:TEN]), 1) if ref in wanted)
+    return found / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
+
+
 def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]) -> Callable[[Path], Store]:
     """What opens a new store of a system in a folder."""
     if system.name in PEERS:
@@ -196,7 +209,9 @@ def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]
     return lambda folder: MemlabStore(folder, embedder, pack=pack, log=system.options["log"])
 
 
-def compare(path: Path, *, conversations: int, questions: int | None, runs: int, only: Sequence[str]) -> dict[str, Any]:
+def compare(
+    path: Path, *, conversations: int | None, questions: int | None, runs: int, only: Sequence[str]
+) -> dict[str, Any]:
     """Every system in turn, ``runs`` times: medians, ratios to memlab, and who was left out and why."""
     chosen = [system for system in SYSTEMS if system.name in only]
     out = {system.name: reason for system in chosen if (reason := missing(system.needs))}
@@ -234,11 +249,12 @@ def table(found: Mapping[str, Any]) -> str:
     lines = [
         stated(found),
         f"{found['dataset']}: {found['conversations']} conversations, {found['turns']:,} turns, "
-        f"{found['questions']:,} questions of categories 1-4",
+        f"{found['questions']:,} questions with an answer",
         "",
-        f"{'':<19}{'recall':>7}{'adds/s':>9}{'singly':>8}{'p50':>9}{'p95':>9}{'RSS':>7}{'imports':>8}{'disk':>7}"
-        f"{'adds':>8}{'p50':>8}{'RSS':>7}",
-        f"{'':<19}{'@10':>7}{'':>9}{'/s':>8}{'ms':>9}{'ms':>9}{'MB':>7}{'MB':>8}{'MB':>7}{f'against {BASE}':>23}",
+        f"{'':<19}{'recall':>7}{'nDCG':>7}{'adds/s':>9}{'singly':>8}{'p50':>9}{'p95':>9}{'RSS':>7}{'imports':>8}"
+        f"{'disk':>7}{'adds':>8}{'p50':>8}{'RSS':>7}",
+        f"{'':<19}{'@10':>7}{'@10':>7}{'':>9}{'/s':>8}{'ms':>9}{'ms':>9}{'MB':>7}{'MB':>8}"
+        f"{'MB':>7}{f'against {BASE}':>23}",
     ]
     for row in found["rows"]:
         ratios = row["ratios"]
@@ -248,7 +264,7 @@ def table(found: Mapping[str, Any]) -> str:
         )
         disk = f"{row['disk']:.1f}" if row["disk"] else "-"
         lines.append(
-            f"{row['system']:<19}{row['recall']:>7.3f}{row['adds']:>9,.0f}{row['singles']:>8,.0f}{row['p50']:>9.2f}"
+            f"{row['system']:<19}{row['recall']:>7.3f}{row['ndcg']:>7.3f}{row['adds']:>9,.0f}{row['singles']:>8,.0f}{row['p50']:>9.2f}"
             f"{row['p95']:>9.2f}{row['rss']:>7.0f}{row['imports']:>8.0f}{disk:>7}{against}"
             f"   {row['keeps']}; {row['searches']}"
         )
@@ -300,7 +316,8 @@ def drawing(found: Mapping[str, Any]) -> Figure:
         panel(panels[4], "disk", "disk, MB", ",.1f", logarithmic=False)
         panels[0].set_yticks(heights, [row["system"] for row in rows])
         figure.suptitle(
-            f"{found['turns']:,} turns and {found['questions']:,} questions of LoCoMo, the same vectors, one machine",
+            f"{found['turns']:,} turns and {found['questions']:,} questions of {found['dataset']}, "
+            "the same vectors, one machine",
             x=0.008,
             ha="left",
             weight="bold",
@@ -313,27 +330,32 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 def main() -> None:
     names = [system.name for system in SYSTEMS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
-    parser.add_argument(
-        "--conversations", type=positive, default=5, help="how many of them, LoCoMo's first half unless given"
-    )
+    parser.add_argument("paths", type=Path, nargs="+", help="files of LoCoMo's format, folders of BEAM's")
+    parser.add_argument("--conversations", type=positive, help="only so many of each")
     parser.add_argument("--questions", type=positive, help="ask each conversation at most so many")
     parser.add_argument("--runs", type=positive, default=3)
     parser.add_argument("--systems", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder that side-by-side.svg is written to")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    found = compare(
-        chosen.path,
-        conversations=chosen.conversations,
-        questions=chosen.questions,
-        runs=chosen.runs,
-        only=chosen.systems,
-    )
-    print(json.dumps(found, indent=1) if chosen.json else table(found))
-    if found["rows"]:
-        save_figure(drawing(found), "side-by-side", chosen.figures)
-    if any(not reason.startswith("not installed") for reason in found["left_out"].values()):
+    sets = []
+    for path in chosen.paths:
+        found = compare(
+            path,
+            conversations=chosen.conversations,
+            questions=chosen.questions,
+            runs=chosen.runs,
+            only=chosen.systems,
+        )
+        if found["rows"]:
+            name = f"side-by-side-{found['dataset']}" if sets else "side-by-side"
+            save_figure(drawing(found), name, chosen.figures)
+        sets.append(found)
+        if not chosen.json:
+            print(table(found), end="\n\n", flush=True)
+    if chosen.json:
+        print(json.dumps(sets, indent=1))
+    if any(not reason.startswith("not installed") for found in sets for reason in found["left_out"].values()):
         raise SystemExit(1)
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
     from memlab import widgets as widgets
-    from memlab.bench import bench_locomo as bench_locomo
+    from memlab.bench import bench_conversations as bench_conversations
+    from memlab.bench import bench_lab as bench_lab
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import DamageWarning as DamageWarning
@@ -78,7 +79,8 @@ _WHERE = {
     "Pack": "policies",
     "PolicyError": "errors",
     "Slates": "slates",
-    "bench_locomo": "bench",
+    "bench_conversations": "bench",
+    "bench_lab": "bench",
     "check": "subjects.backups.checking",
     "compare": "history",
     "evaluate": "evaluation",

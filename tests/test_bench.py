@@ -1,13 +1,14 @@
 """The bench: packs on labelled conversations, each pack in a lab of its own."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
 
 import memlab
-from memlab.bench import BenchResult, bench_locomo
+from memlab.bench import BenchResult, bench_conversations
 from memlab.demo import CONVERSATION
 from memlab.errors import DatasetError, InputError, PolicyError, UnknownName
 from memlab.evaluation import BASELINES
@@ -38,7 +39,7 @@ BOTH = (labelled("harbour"), labelled("kitchen"))
 
 @pytest.fixture(scope="module")
 def result():
-    return bench_locomo(BOTH, packs=["memlab", "cascade"], dataset="tiny")
+    return bench_conversations(BOTH, packs=["memlab", "cascade"], dataset="tiny")
 
 
 def steady(result: BenchResult):
@@ -51,11 +52,12 @@ def steady(result: BenchResult):
 
 def test_the_json_has_the_agreed_shape(result):
     told = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert set(told) == {"dataset", "questions", "systems"}
+    assert set(told) == {"dataset", "sha256", "unit", "questions", "unjudged", "limit", "systems"}
     assert (told["dataset"], told["questions"]) == ("tiny", 6)
     assert {system["name"] for system in told["systems"]} == {"memlab", "cascade", *BASELINES}
     for system in told["systems"]:
-        assert set(system) == {"name", "hash", "metrics", "by_category", "intervals", "latency_ms", "ingest_per_s"}
+        told_of = {"name", "hash", "labels", "questions", "metrics", "by_category", "intervals"}
+        assert set(system) == told_of | {"latency_ms", "ingest_per_s"}
         names = {f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in (5, 10, 20)}
         assert set(system["metrics"]) == set(system["intervals"]) == names | {"mrr@10", "ndcg@10"}
         assert set(system["by_category"]) == {"1", "2"}
@@ -65,6 +67,68 @@ def test_the_json_has_the_agreed_shape(result):
         assert system["hash"]
 
 
+def relabelled(conversations, *evidence):
+    """The same questions with other evidence, in order."""
+    given = iter(evidence)
+    return [
+        replace(one, questions=tuple(replace(asked, evidence=next(given)) for asked in one.questions))
+        for one in conversations
+    ]
+
+
+def test_two_sets_of_labels_judge_the_same_rankings(result):
+    other = relabelled(BOTH, ("D1:1",), ("D1:1", "D1:2"), (), ("D1:1",), ("D1:2",), ("D1:3",))
+    both = bench_conversations(BOTH, packs=["memlab", "cascade"], labels={"corrected": other}, dataset="tiny")
+    assert [system.labels for system in both.systems] == ["published"] * 4 + ["corrected"] * 4
+    assert [system.questions for system in both.systems] == [6] * 4 + [5] * 4
+    told = steady(both)["systems"]
+    assert told[:4] == steady(result)["systems"]
+    first = next(system for system in both.systems if (system.labels, system.name) == ("corrected", "memlab"))
+    assert first.counts == {1: 3, 2: 2}
+    assert "published and corrected labels" in repr(both)
+    assert repr(both).splitlines()[2].split()[:2] == ["system", "labels"]
+    assert both.frame.filter(pl.col("category").is_null())["labels"].unique(maintain_order=True).to_list() == [
+        "published",
+        "corrected",
+    ]
+
+
+def test_labels_of_other_questions_are_refused():
+    with pytest.raises(InputError, match='labels "corrected" are not of the same questions'):
+        bench_conversations(BOTH, packs=["memlab"], labels={"corrected": BOTH[:1]})
+
+
+def test_trec_files_give_the_same_figures(tmp_path):
+    """ir_measures reads the run and the qrels and finds what the bench says."""
+    import ir_measures
+    from ir_measures import RR, R, Success, nDCG
+
+    other = relabelled(BOTH, ("D1:1",), ("D1:1", "D1:2"), ("D1:3",), ("D1:1",), ("D1:2",), ("D1:1", "D1:3"))
+    trap = Question("What is the ferry called?", 5, ("D1:2",))
+    given = [labelled("harbour", extra=[trap]), BOTH[1]]
+    other = [replace(other[0], questions=(*other[0].questions, trap)), other[1]]
+    found = bench_conversations(given, packs=["memlab", "cascade"], labels={"corrected": other})
+    paths = {path.name: path for path in found.trec(tmp_path / "trec")}
+    assert set(paths) == {f"{one}.run" for one in ("memlab", "cascade", "bm25", "dense")} | {
+        "published.qrels",
+        "corrected.qrels",
+    }
+    measures = {"recall@5": R @ 5, "recall_any@5": Success @ 5, "mrr@10": RR @ 10, "ndcg@10": nDCG @ 10}
+    for system in found.systems:
+        qrels = list(ir_measures.read_trec_qrels(str(paths[f"{system.labels}.qrels"])))
+        run = list(ir_measures.read_trec_run(str(paths[f"{system.name}.run"])))
+        theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
+        assert {name: theirs[one] for name, one in measures.items()} == pytest.approx(
+            {name: system.metrics[name] for name in measures}
+        )
+
+
+def test_trec_files_that_cannot_be_written_are_refused(result, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DatasetError, match=r"cannot be written: .* Name another folder"):
+        result.trec(tmp_path / "file" / "below")
+
+
 def test_every_conversation_is_its_own_project(result):
     # three turns each: whatever is found within five ranks comes from the conversation that was asked about
     dense = next(system for system in result.systems if system.name == "dense")
@@ -72,18 +136,18 @@ def test_every_conversation_is_its_own_project(result):
 
 
 def test_two_runs_give_the_same_numbers(result):
-    assert steady(bench_locomo(BOTH, packs=["memlab", "cascade"], dataset="tiny")) == steady(result)
+    assert steady(bench_conversations(BOTH, packs=["memlab", "cascade"], dataset="tiny")) == steady(result)
 
 
 def test_no_packs_run_reaches_anothers_scores(result):
-    alone = bench_locomo(BOTH, packs=["cascade"], baselines=False, dataset="tiny")
+    alone = bench_conversations(BOTH, packs=["cascade"], baselines=False, dataset="tiny")
     (expected,) = [system for system in steady(result)["systems"] if system["name"] == "cascade"]
     assert steady(alone)["systems"] == [expected]
 
 
 def test_category_5_is_asked_last_and_counted_apart(result):
     trap = Question("What is the ferry called?", 5, ("D1:2",))
-    apart = bench_locomo(
+    apart = bench_conversations(
         [labelled("harbour", extra=[trap]), labelled("kitchen")], packs=["memlab", "cascade"], dataset="tiny"
     )
     assert apart.questions == 6
@@ -95,14 +159,14 @@ def test_category_5_is_asked_last_and_counted_apart(result):
 
 def test_questions_without_evidence_are_left_out_and_counted():
     open_question = Question("Would Ida like a lighthouse?", 3, ())
-    found = bench_locomo([labelled("harbour", extra=[open_question])], packs=["memlab"], baselines=False)
+    found = bench_conversations([labelled("harbour", extra=[open_question])], packs=["memlab"], baselines=False)
     assert (found.questions, found.unjudged) == (3, 1)
     assert 3 not in found.systems[0].by_category
     assert "1 without evidence left out" in repr(found)
 
 
 def test_one_conversation_has_no_interval():
-    found = bench_locomo([labelled("kitchen")], packs=["memlab"], baselines=False)
+    found = bench_conversations([labelled("kitchen")], packs=["memlab"], baselines=False)
     assert set(found.systems[0].intervals.values()) == {None}
 
 
@@ -118,23 +182,23 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
 
 def test_it_reads_well_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
-    assert lines[0].startswith("tiny: 6 questions of categories 1-4 on 2 conversations; recall is fractional")
+    assert lines[0].startswith("tiny: 6 questions that can be answered on 2 conversations; turn level, published")
     assert lines[2].split()[:3] == ["system", "recall@5", "recall@10"]
     assert max(len(line) for line in lines[2:7]) <= 150
     assert result._repr_html_().count("<tr>") == 2 * (1 + len(result.systems))
-    assert "&lt;b&gt;" in bench_locomo(BOTH, packs=["memlab"], baselines=False, dataset="<b>")._repr_html_()
+    assert "&lt;b&gt;" in bench_conversations(BOTH, packs=["memlab"], baselines=False, dataset="<b>")._repr_html_()
 
 
 def test_packs_may_be_paths(tmp_path):
     path = tmp_path / "mine.hy"
     path.write_text('(pack mine "Mine.")\n(defpolicy recall-score [similarity] similarity)')
-    found = bench_locomo(BOTH, packs=[path], baselines=False)
+    found = bench_conversations(BOTH, packs=[path], baselines=False)
     assert [system.name for system in found.systems] == ["mine"]
     assert found.systems[0].hash == memlab.load_pack(path).hash
 
 
 def test_conversations_that_a_file_held():
-    found = bench_locomo(read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor")
+    found = bench_conversations(read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor")
     assert (found.dataset, found.conversations, found.questions) == ("noor", 1, 36)
     assert found.systems[0].counts == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
     assert found.systems[0].metrics["recall@10"] > 0.6
@@ -142,27 +206,27 @@ def test_conversations_that_a_file_held():
 
 def test_a_path_is_refused_with_the_way_to_read_it():
     with pytest.raises(InputError, match=r"what memlab.ingest.read_locomo\(path\) returns, not 'talk.json'"):
-        bench_locomo("talk.json")
+        bench_conversations("talk.json")
 
 
 @pytest.mark.parametrize("limit", [19, 0, -1, 20.0, True])
 def test_a_limit_that_cannot_measure_recall_at_20_is_refused(limit):
     with pytest.raises(InputError, match="limit is a whole number of at least 20"):
-        bench_locomo(BOTH, limit=limit)
+        bench_conversations(BOTH, limit=limit)
 
 
 def test_unknown_packs_and_broken_policies_are_refused_before_anything_runs(tmp_path):
     with pytest.raises(UnknownName, match='There is no pack "memlap"'):
-        bench_locomo(BOTH, packs=["memlap"])
+        bench_conversations(BOTH, packs=["memlap"])
     broken = tmp_path / "broken.hy"
     broken.write_text("(pack broken")
     with pytest.raises(PolicyError):
-        bench_locomo(BOTH, packs=[broken])
+        bench_conversations(BOTH, packs=[broken])
 
 
 def test_without_judged_questions_there_is_nothing_to_measure():
     silent = LabelledConversation(BOTH[0].conversation, (Question("Why?", 5, ("D1:1",)), Question("Who?", 1, ())))
-    with pytest.raises(DatasetError, match="No question of categories 1-4 has evidence"):
-        bench_locomo([silent], packs=["memlab"])
+    with pytest.raises(DatasetError, match="No answerable question has evidence"):
+        bench_conversations([silent], packs=["memlab"])
     with pytest.raises(DatasetError):
-        bench_locomo([], packs=["memlab"])
+        bench_conversations([], packs=["memlab"])

@@ -44,7 +44,7 @@ def turns() -> Any:
 
 
 def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: Path) -> None:
-    told = run("side_by_side.py", tmp_path, "--runs", "1", "--questions", "5", "--systems", "memlab", "mem0")
+    (told,) = run("side_by_side.py", tmp_path, "--runs", "1", "--questions", "5", "--systems", "memlab", "mem0")
     names = [row["system"] for row in told["rows"]]
     assert names[0] == "memlab"
     assert set(names) | set(told["left_out"]) == {"memlab", "mem0"}

@@ -54,6 +54,7 @@ CALLS = {
     "challenge": [LAB, "cascade", "--reason", EVIL],
     "verdict": [LAB],
     "plan": [LAB, "companion"],
+    "bench lab": [LAB, "wanted.jsonl", "--packs", "memlab"],
     "failures": [LAB, "--labels", "labels.csv"],
     "attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],
     "list": [LAB],
@@ -97,7 +98,7 @@ CALLS = {
     "restore": [LAB],
 }
 AS_JSON = ("recall", "list", "show", "trace", "similar")
-BESIDE = {"demo", "bench locomo"}
+BESIDE = {"demo", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}
 """They show no lab of the caller's."""
 
 
@@ -110,6 +111,8 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     assert set(commands()) == CALLS.keys() | BESIDE
     fill(memlab.open(tmp_path / LAB)).close()
     (tmp_path / "labels.csv").write_text(f"question,memory_id\nfirst {EVIL},1\n", encoding="utf-8")
+    wanted = {"question": f"first {EVIL}", "wanted": [1], "category": f"kind {EVIL}"}
+    (tmp_path / "wanted.jsonl").write_text(json.dumps(wanted), encoding="utf-8")
     (tmp_path / "answer.txt").write_text(f"The first one {EVIL} says so.", encoding="utf-8")
     (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
     said = ""

@@ -19,7 +19,11 @@ from experiments.fuzzing.examples import EXAMPLES, Desk
 from experiments.fuzzing.signatures import Case, fuzz, sampled
 
 SEED = 20261122
-REFUSED = {"LabConsolidation.undo", "LabIndex.rebuild", "read_locomo"}
+REFUSED = {"LabConsolidation.undo", "LabIndex.rebuild", "bench_lab", "correct_evidence", "read_beam", "read_lmeb"} | {
+    "read_locomo",
+    "read_longmemeval",
+    "read_questions",
+}
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {"Pack.count", "Pack.number", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates"}
 """Asked many times a recall: their arguments are looked at only once something has failed."""

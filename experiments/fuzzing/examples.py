@@ -20,7 +20,23 @@ import polars as pl
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, download_locomo, read_locomo
+from memlab.ingest import (
+    Conversation,
+    LabelledConversation,
+    Question,
+    Turn,
+    WantedMemories,
+    check_digest,
+    conversation,
+    correct_evidence,
+    digest,
+    download_locomo,
+    read_beam,
+    read_lmeb,
+    read_locomo,
+    read_longmemeval,
+    read_questions,
+)
 from memlab.simulation import (
     MessageEvent,
     Phase,
@@ -380,9 +396,23 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Settings.by": lambda d: (d.evaluation().settings.by, {"metric": "recall@10"}),
     "compare": lambda d: (memlab.compare, {"a": d.lab, "b": d.lab, "points": 2}),
     "replay": lambda d: (memlab.replay, {"lab": d.lab, "pack": "companion", "progress": False}),
-    "bench_locomo": lambda d: (
-        memlab.bench_locomo,
+    "bench_conversations": lambda d: (
+        memlab.bench_conversations,
         {"conversations": [d.labelled], "packs": ["memlab"], "baselines": False, "embedder": EMBEDDER},
+    ),
+    "BenchResult.trec": lambda d: (
+        memlab.bench_conversations([d.labelled], packs=["memlab"], baselines=False, embedder=EMBEDDER).trec,
+        {"folder": d.folder / "trec"},
+    ),
+    "bench_lab": lambda d: (
+        memlab.bench_lab,
+        {
+            "lab": d.folder / "none",
+            "questions": [WantedMemories("tabs?", ("1",))],
+            "packs": ["memlab"],
+            "baselines": False,
+            "embedder": EMBEDDER,
+        },
     ),
     # -- conversations and lives --------------------------------------------------------------------------------------
     "Turn": lambda d: (Turn, {"ref": "D1:1", "speaker": "Ada", "text": "hi", "session": "s", "at": SAID}),
@@ -394,6 +424,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         download_locomo,
         {"target": d.downloaded[0], "sha256": d.downloaded[1], "url": "file:///nowhere"},
     ),
+    "WantedMemories": lambda d: (WantedMemories, {"text": "Where?", "wanted": ("1",)}),
+    "correct_evidence": lambda d: (
+        correct_evidence,
+        {"conversations": (LabelledConversation(d.talk, ()),), "path": d.folder / "none.json"},
+    ),
+    "check_digest": lambda d: (check_digest, {"path": d.folder, "expected": ""}),
+    "digest": lambda d: (digest, {"path": d.folder}),
+    "read_lmeb": lambda d: (read_lmeb, {"folder": d.folder / "none"}),
+    "read_longmemeval": lambda d: (read_longmemeval, {"path": d.folder / "none.json"}),
+    "read_questions": lambda d: (read_questions, {"path": d.folder / "none.jsonl"}),
+    "read_beam": lambda d: (read_beam, {"folder": d.folder / "none"}),
     "read_locomo": lambda d: (read_locomo, {"path": d.folder / "none.json"}),
     "MessageEvent": lambda d: (MessageEvent, {"at": 0, "ref": "r", "text": "tabs"}),
     "QuestionEvent": lambda d: (QuestionEvent, {"at": 0, "number": 1, "text": "tabs?"}),

@@ -1,6 +1,6 @@
-"""Packs run through the engine on labelled conversations: ``bench_locomo`` and what it found."""
+"""Packs run through the engine on labelled questions: of published conversations, or to a lab of one's own."""
 
-from memlab.bench._bench import bench_locomo
+from memlab.bench._bench import bench_conversations, bench_lab
 from memlab.bench._result import BenchResult, SystemResult
 
-__all__ = ["BenchResult", "SystemResult", "bench_locomo"]
+__all__ = ["BenchResult", "SystemResult", "bench_conversations", "bench_lab"]

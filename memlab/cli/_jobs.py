@@ -1,4 +1,4 @@
-"""The main jobs: the demo, the benches, the evaluation of policies on a log."""
+"""The main jobs: the demo, the evaluation of policies on a log."""
 
 from __future__ import annotations
 
@@ -28,31 +28,6 @@ def demo(output: Path, full: bool, as_json: bool) -> None:
 
     result = run_demo(output=output, full=full, quiet=as_json, progress=True)
     tell(result.to_dict(), as_json=as_json, text=lambda: f"Open {result.output}")
-
-
-@main.group()
-def bench() -> None:
-    """Retrieval quality and latency on real conversations."""
-
-
-@bench.command()
-@click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option("--packs", multiple=True, help="Packs by name or path; may be repeated. Default: all of them.")
-@click.option("--download", is_flag=True, help="Fetch the original file to PATH and check its hash.")
-@as_json_option
-def locomo(path: Path | None, packs: tuple[str, ...], download: bool, as_json: bool) -> None:
-    """Rank the turns of LoCoMo-format conversations with every pack."""
-    from memlab.bench import bench_locomo
-    from memlab.ingest import download_locomo, read_locomo
-
-    if path is None and not download:
-        raise click.UsageError("Give the PATH of a LoCoMo file, or --download to fetch the original.")
-    where = path or Path("locomo10.json")
-    if download:
-        download_locomo(where)
-    quiet = as_json or not sys.stderr.isatty()
-    result = bench_locomo(read_locomo(where), packs=packs or None, dataset=where.stem, progress=not quiet)
-    tell(result.to_dict(), as_json=as_json, text=lambda: repr(result))
 
 
 _MISSING = click.Choice(["censor", "inverse", "bounds", "zero"])

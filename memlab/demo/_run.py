@@ -98,10 +98,10 @@ def run_demo(
         embedder = lab.embedder.fingerprint
 
     # From here on seconds pass, so what they need is imported only now.
-    from memlab.bench import bench_locomo
+    from memlab.bench import bench_conversations
     from memlab.demo._page import page
 
-    bench = bench_locomo([labelled], dataset=talk.name, progress=progress)
+    bench = bench_conversations([labelled], dataset=talk.name, progress=progress)
     say(f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own")
     metrics = ("recall@5", "recall@10", "ndcg@10")
     rows = [

@@ -15,7 +15,10 @@ __all__ = ["Conversation", "Turn", "conversation"]
 @checked
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker said at one time (UTC); ``caption`` describes a picture that came with it."""
+    """What one speaker said at one time (UTC); ``caption`` describes a picture that came with it.
+
+    ``role`` is what the speaker is in a chat: user, assistant, tool. Among people there is none.
+    """
 
     ref: str
     speaker: str
@@ -23,6 +26,7 @@ class Turn:
     session: str
     at: datetime
     caption: str = ""
+    role: str = ""
 
     @property
     def content(self) -> str:
@@ -64,7 +68,7 @@ class Conversation:
             {
                 "text": turn.content,
                 "kind": "turn",
-                "speaker": turn.speaker,
+                "speaker": turn.speaker or None,
                 "session": f"{self.name}/{turn.session}",
                 "project": project,
                 "at": turn.at,

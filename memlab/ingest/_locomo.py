@@ -7,10 +7,8 @@ that are numbers. All of these are read; what is not a LoCoMo file is a ``Datase
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,32 +16,10 @@ from typing import Any
 from memlab.arguments import checked
 from memlab.errors import DatasetError
 from memlab.ingest._conversation import Conversation, Turn
+from memlab.ingest._files import Place, loaded, named
+from memlab.ingest._labels import LabelledConversation, Question
 
-__all__ = ["LabelledConversation", "Question", "read_locomo"]
-
-
-@checked
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its labels. ``evidence`` are refs of turns that exist; ``dropped`` is what the file said beside.
-
-    ``category`` is 1-5 and has no name here, since published names conflict; 5 is adversarial.
-    """
-
-    text: str
-    category: int
-    evidence: tuple[str, ...]
-    answer: str = ""
-    dropped: tuple[str, ...] = ()
-
-
-@checked
-@dataclass(frozen=True, slots=True)
-class LabelledConversation:
-    """A conversation and, apart from it, what is asked about it."""
-
-    conversation: Conversation
-    questions: tuple[Question, ...]
+__all__ = ["read_locomo"]
 
 
 @checked
@@ -56,10 +32,13 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     (('Caroline', 'Melanie'), 199)
     """
     path = Path(path).expanduser()
-    samples = _loaded(path)
+    samples = loaded(path, "a LoCoMo file")
     if not isinstance(samples, list) or not samples:
-        raise DatasetError(f"{path}: a LoCoMo file is a list of conversations, not {_named(samples)}.")
-    read = tuple(_labelled(sample, _Place(path, index)) for index, sample in enumerate(samples))
+        raise DatasetError(f"{path}: a LoCoMo file is a list of conversations, not {named(samples)}.")
+    read = tuple(
+        _labelled(sample, Place(path, f"conversation {index + 1}"), f"conversation-{index + 1}")
+        for index, sample in enumerate(samples)
+    )
     names = [labelled.conversation.name for labelled in read]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
@@ -67,77 +46,33 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where in the file something was met, and the one way to complain about it."""
-
-    path: Path
-    index: int
-    name: str = ""
-
-    def error(self, field: str, problem: str) -> DatasetError:
-        which = f"conversation {self.index + 1}" + (f" ({self.name})" if self.name else "")
-        return DatasetError(f"{self.path}: {which}, field {field}: {problem}")
-
-    def text(self, record: dict[str, Any], key: str, field: str, *, required: bool = True) -> str:
-        value = record.get(key)
-        if value is None and not required:
-            return ""
-        if not isinstance(value, str) or (required and not value.strip()):
-            raise self.error(f"{field}.{key}", f"expected text, found {_named(value)}.")
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise self.error(f"{field}.{key}", "the text holds half of a surrogate pair and is not Unicode.")
-        return value.strip()
-
-
-def _loaded(path: Path) -> object:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
-    except json.JSONDecodeError as error:
-        raise DatasetError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}.") from error
-    except ValueError as error:  # a whole number of thousands of digits
-        raise DatasetError(f"{path} is not a LoCoMo file: {error}.") from error
-    except RecursionError as error:
-        raise DatasetError(f"{path} is nested too deeply to be a LoCoMo file.") from error
-
-
-def _labelled(sample: object, place: _Place) -> LabelledConversation:
-    if not isinstance(sample, dict):
-        raise place.error("(itself)", f"expected an object, found {_named(sample)}.")
-    name = place.text(sample, "sample_id", "(top)", required=False) or f"conversation-{place.index + 1}"
-    place = _Place(place.path, place.index, name)
+def _labelled(item: object, place: Place, unnamed: str) -> LabelledConversation:
+    sample = place.record(item, "(itself)")
+    name = place.text(sample, "sample_id", "(top)", required=False)
+    if name:
+        place = Place(place.path, f"{place.within} ({name})")
     turns = _turns(sample.get("conversation"), place)
     known = {turn.ref for turn in turns}
-    items = sample.get("qa", [])
-    if not isinstance(items, list):
-        raise place.error("qa", f"expected a list of questions, found {_named(items)}.")
+    items = place.items(sample.get("qa", []), "qa", "questions")
     questions = tuple(_question(item, known, f"qa[{index}]", place) for index, item in enumerate(items))
-    return LabelledConversation(Conversation(name, turns), questions)
+    return LabelledConversation(Conversation(name or unnamed, turns), questions)
 
 
 _SESSION = re.compile(r"session_(\d{1,6})\Z")
 
 
-def _turns(record: object, place: _Place) -> tuple[Turn, ...]:
-    if not isinstance(record, dict):
-        raise place.error("conversation", f"expected an object with session_1, ..., found {_named(record)}.")
+def _turns(given: object, place: Place) -> tuple[Turn, ...]:
+    record = place.record(given, "conversation", "an object with session_1, ...")
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []
     for _, session in numbered:
-        items = record[session]
-        if not isinstance(items, list):
-            raise place.error(session, f"expected a list of turns, found {_named(items)}.")
+        items = place.items(record[session], session, "turns")
         if not items:
             continue
         at = _time(record, f"{session}_date_time", place)
-        for index, item in enumerate(items):
+        for index, value in enumerate(items):
             field = f"{session}[{index}]"
-            if not isinstance(item, dict):
-                raise place.error(field, f"expected an object, found {_named(item)}.")
+            item = place.record(value, field)
             ref = place.text(item, "dia_id", field)
             turns.append(
                 Turn(
@@ -158,7 +93,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _TIME = re.compile(r"(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})\Z", re.IGNORECASE)
 
 
-def _time(record: dict[str, Any], key: str, place: _Place) -> datetime:
+def _time(record: dict[str, Any], key: str, place: Place) -> datetime:
     """``1:56 pm on 8 May, 2023`` or ISO 8601, as UTC. Month names are English whatever the locale."""
     time = place.text(record, key, "conversation")
     match = _TIME.match(time)
@@ -186,9 +121,8 @@ def _canonical(spelled: str) -> str | None:
     return f"D{match[1]}:{match[2]}" if match else None
 
 
-def _question(item: object, known: Collection[str], field: str, place: _Place) -> Question:
-    if not isinstance(item, dict):
-        raise place.error(field, f"expected an object, found {_named(item)}.")
+def _question(given: object, known: Collection[str], field: str, place: Place) -> Question:
+    item = place.record(given, field)
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
         raise place.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
@@ -203,16 +137,15 @@ def _question(item: object, known: Collection[str], field: str, place: _Place) -
 
 
 def _evidence(
-    given: object, known: Collection[str], field: str, place: _Place
+    given: object, known: Collection[str], field: str, place: Place
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     listed = [] if given is None else [given] if isinstance(given, str) else given
-    if not isinstance(listed, list):
-        raise place.error(f"{field}.evidence", f"expected a list of turn ids, found {_named(given)}.")
+    listed = place.items(listed, f"{field}.evidence", "turn ids")
     found: dict[str, None] = {}
     dropped: dict[str, None] = {}
     for entry in listed:
         if not isinstance(entry, str):
-            raise place.error(f"{field}.evidence", f"expected turn ids as text, found {_named(entry)}.")
+            raise place.error(f"{field}.evidence", f"expected turn ids as text, found {named(entry)}.")
         for spelled in filter(None, _BETWEEN.split(entry)):
             # a turn may have an id of another form; then only the exact spelling names it
             ref = spelled if spelled in known else _canonical(spelled)
@@ -223,7 +156,7 @@ def _evidence(
     return tuple(found), tuple(dropped)
 
 
-def _answer(item: dict[str, Any], field: str, place: _Place) -> str:
+def _answer(item: dict[str, Any], field: str, place: Place) -> str:
     answer = item.get("answer", item.get("adversarial_answer"))
     match answer:
         case None:
@@ -234,20 +167,4 @@ def _answer(item: dict[str, Any], field: str, place: _Place) -> str:
             return str(answer)
         case list():
             return ", ".join(str(part) for part in answer)
-    raise place.error(f"{field}.answer", f"expected text, a number or a list, found {_named(answer)}.")
-
-
-def _named(value: object) -> str:
-    """A JSON value by its kind, for a message."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return str(value).lower()
-        case dict():
-            return "an object"
-        case list():
-            return "a list" if value else "an empty list"
-        case str():
-            return f'"{value[:40]}"' if value.strip() else "empty text"
-    return f"the number {value}"
+    raise place.error(f"{field}.answer", f"expected text, a number or a list, found {named(answer)}.")

@@ -1,0 +1,85 @@
+"""What the setting ``language`` is worth: a hundred questions each in German, Russian and Japanese.
+
+    python experiments/languages.py [--json]
+
+``data/talk-de.json``, ``talk-ru.json`` and ``talk-ja.json`` are conversations of two friends over a year, 120-odd turns
+each in LoCoMo's format, written by hand for this: no translation, no template. A question uses other forms or other
+words than the turn that answers it. The default pack, BM25 and the vectors alone are asked with the language set, with
+``english`` (the default) and with ``none``. Snowball has no stemmer for Japanese, which has no spaces either: its
+language is ``none``, and its words are pairs of characters whatever the setting says.
+
+One conversation a language: no interval by conversation. The standard error of a share of .8 of a hundred questions is
+.04, and of a difference between two settings of one pack about half of that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memlab.bench import bench_conversations
+from memlab.evaluation import BASELINES
+from memlab.ingest import LabelledConversation, read_locomo
+from memlab.policies import load_pack
+from memlab.progress import bar
+
+DATA = Path(__file__).parent / "data"
+LANGUAGES = {"de": "german", "ru": "russian", "ja": "none"}
+METRICS = ("recall@10", "ndcg@10")
+
+
+def talk(code: str) -> tuple[LabelledConversation, ...]:
+    """The conversation of a language."""
+    return read_locomo(DATA / f"talk-{code}.json")
+
+
+def in_language(source: str, language: str) -> str:
+    """A pack's text with the setting ``language``."""
+    return source.rstrip() + f'\n(setting language "{language}")\n'
+
+
+def measured(code: str, settings: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each pack under each setting; the vectors alone read no words, so they have one row."""
+    conversations = talk(code)
+    sources = {"memlab": '(pack memlab-here "The default." :inherits memlab)', **BASELINES}
+    rows = []
+    for name, source in sources.items():
+        for setting in settings if name != "dense" else settings[:1]:
+            pack = load_pack(in_language(source, setting))
+            (found,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
+            rows.append(
+                {
+                    "language": code,
+                    "pack": name,
+                    "setting": setting if name != "dense" else "",
+                    "questions": found.questions,
+                    **{metric: found.metrics[metric] for metric in METRICS},
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with bar(sys.stderr.isatty(), len(LANGUAGES), unit="language") as step:
+        for code, language in LANGUAGES.items():
+            rows += measured(code, list(dict.fromkeys((language, "english", "none"))))
+            step(1)
+    if chosen.json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    print(f"{'':<4}{'pack':<10}{'language':<10}" + "".join(f"{metric:>11}" for metric in METRICS))
+    for row in rows:
+        figures = "".join(f"{row[metric]:>11.3f}" for metric in METRICS)
+        print(f"{row['language']:<4}{row['pack']:<10}{row['setting']:<10}{figures}")
+
+
+if __name__ == "__main__":
+    main()

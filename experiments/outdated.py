@@ -1,0 +1,197 @@
+"""Does the current statement lead, or the outdated one? Pairs with controls that were written before any rule was.
+
+    python experiments/outdated.py [--pack memlab] [--split dev] [--beam beam100k] [--json]
+
+``data/outdated.jsonl`` has a hundred pairs, one a line: ``old`` (said in the first months), ``new`` (which replaces it
+later; ``wording`` says whether in words of change or in plain ones) and a ``question``; beside them ``kept`` (an old
+statement that is still true), ``beside`` (a later one on the same subject that does not replace it) and
+``kept_question``. Sixty are for development (``split``), forty are held back: look at them once. Ten pairs and small
+talk make a life of 79 turns, a project of its own, asked a day after its end.
+
+leads            of pairs: the old statement stands above the new one, or is among the ten and the new one is not; of
+                 controls: the later statement, which does not answer, stands so above the one that is still true
+wanted found     the wanted statement is among the ten
+
+On BEAM the pairs are its own: of knowledge updates the messages of ``original_info`` and ``updated_info``, of
+contradictions those of both statements, of which the later one counts as current (the answers ask which is right, so
+that row describes and does not judge). A question whose two lists share messages, or of which neither is found, is left
+out. Intervals are by life, and by chat on BEAM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import memlab
+from memlab.evaluation import cluster_interval
+from memlab.ingest import conversation, read_beam
+from memlab.progress import bar
+
+DATA = Path(__file__).parent / "data"
+START = datetime(2025, 1, 6, 9, tzinfo=UTC)
+TEN = 10
+GROUP = 10
+"""Pairs in one life."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a question about one pair ended: the ranks of both statements, 0 for one that is not among the ten."""
+
+    cluster: str
+    wording: str
+    current: int
+    outdated: int
+
+    @property
+    def wrong(self) -> bool:
+        """The statement that does not answer stands above the one that does, or alone."""
+        return bool(self.outdated) and (not self.current or self.outdated < self.current)
+
+
+def lives(
+    pairs: Sequence[Mapping[str, Any]],
+) -> Iterable[tuple[str, list[dict[str, Any]], Sequence[Mapping[str, Any]]]]:
+    """Name, turns and pairs of each life: old statements in the first half, new ones in the second, talk between."""
+    talk = json.loads((DATA / "small_talk.json").read_text(encoding="utf-8"))
+    for number in range(0, len(pairs), GROUP):
+        group = pairs[number : number + GROUP]
+        rng = np.random.default_rng(number)
+        early = [(f"{pair['id']}-{part}", pair[part]) for pair in group for part in ("old", "kept")]
+        late = [(f"{pair['id']}-{part}", pair[part]) for pair in group for part in ("new", "beside")]
+        chatter = [(f"talk-{at}", talk[at]) for at in rng.permutation(len(talk))]
+        half = len(chatter) // 2
+        turns = []
+        for part, (said, between) in enumerate(((early, chatter[:half]), (late, chatter[half:]))):
+            mixed = [*said, *between]
+            for place, at in enumerate(rng.permutation(len(mixed))):
+                ref, text = mixed[at]
+                day = part * 150 + 4 * (place // 2)
+                turns.append({"text": text, "ref": ref, "at": START + timedelta(days=day, minutes=7 * place)})
+        name = f"life-{number // GROUP + 1}"
+        rows = [
+            turn | {"kind": "turn", "speaker": "user", "session": f"{name}/{turn['at']:%j}", "project": name}
+            for turn in turns
+        ]
+        yield name, rows, group
+
+
+def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answer], list[Answer]]:
+    """Answers for the pairs and for their controls."""
+    lines = (DATA / "outdated.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = [pair for pair in map(json.loads, lines) if split in ("all", pair["split"])]
+    changed, controls = [], []
+    with memlab.open(pack=pack) as lab, bar(progress, 2 * len(pairs), unit="recall") as step:
+        for name, rows, group in lives(pairs):
+            lab.remember_many(rows, chain=True)
+            at = max(row["at"] for row in rows) + timedelta(days=1)
+            for pair in group:
+                for question, current, outdated, kept in (
+                    (pair["question"], "new", "old", changed),
+                    (pair["kept_question"], "kept", "beside", controls),
+                ):
+                    refs = [hit.ref for hit in lab.recall(question, limit=TEN, project=name, at=at, log=False)]
+                    ranks = [rank(refs, [f"{pair['id']}-{part}"]) for part in (current, outdated)]
+                    kept.append(Answer(name, pair["wording"], *ranks))
+                    step(1)
+    return changed, controls
+
+
+def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[Answer]]:
+    """Answers by ability, for the two abilities that have an earlier and a later statement."""
+    parts = {
+        "knowledge_update": ("original_info", "updated_info"),
+        "contradiction_resolution": ("first_statement", "second_statement"),
+    }
+    found: dict[str, list[Answer]] = {ability: [] for ability in parts}
+    chats = read_beam(folder)
+    with bar(progress, len(chats), unit="chat") as step:
+        for chat in chats:
+            talk = chat.conversation
+            with memlab.open(pack=pack) as lab:
+                conversation(lab, talk)
+                for question in chat.questions:
+                    named = dict(question.parts)
+                    if question.category not in parts:
+                        continue
+                    first, second = (named.get(part, ()) for part in parts[str(question.category)])
+                    if not first or not second or set(first) & set(second):
+                        continue
+                    if min(map(int, first)) > min(map(int, second)):  # some name the later statement first
+                        first, second = second, first
+                    at = talk.end + timedelta(days=1)
+                    refs = [
+                        hit.ref for hit in lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)
+                    ]
+                    found[str(question.category)].append(Answer(talk.name, "", rank(refs, second), rank(refs, first)))
+            step(1)
+    return found
+
+
+def rank(refs: Sequence[str | None], wanted: Iterable[str]) -> int:
+    """The best rank of what is wanted; 0 if none of it is there."""
+    sought = set(wanted)
+    return next((at for at, ref in enumerate(refs, 1) if ref in sought), 0)
+
+
+def share(answers: Sequence[Answer], what: str) -> dict[str, Any]:
+    """How often an answer was wrong, or the right statement found, with a 95% interval."""
+    values = [float(answer.wrong if what == "wrong" else answer.current > 0) for answer in answers]
+    interval = cluster_interval(values, [answer.cluster for answer in answers])
+    return {
+        "n": len(values),
+        "share": float(np.mean(values)) if values else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+    }
+
+
+def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> list[dict[str, Any]]:
+    """A row for each group of questions."""
+    changed, controls = asked_of_pairs(pack, split, progress=progress)
+    groups = {
+        f"pairs, {split}": changed,
+        "  in words of change": [answer for answer in changed if answer.wording == "cue"],
+        "  in plain words": [answer for answer in changed if answer.wording == "plain"],
+        f"controls, {split}": controls,
+    }
+    for ability, answers in (asked_of_beam(pack, beam, progress=progress) if beam else {}).items():
+        groups[f"BEAM {ability}"] = [answer for answer in answers if answer.current or answer.outdated]
+    return [
+        {"questions": name, "wrong": share(answers, "wrong"), "found": share(answers, "found")}
+        for name, answers in groups.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
+    parser.add_argument("--split", choices=("dev", "held", "all"), default="dev")
+    parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    progress = sys.stderr.isatty()
+    rows = measured(chosen.pack, chosen.split, chosen.beam, progress=progress)
+    if chosen.json:
+        print(json.dumps({"pack": chosen.pack, "split": chosen.split, "rows": rows}, indent=1))
+        return
+    print(f"{chosen.pack}: share whose outdated statement (of controls: the later one) leads, [95% by life or chat]")
+    print(f"{'':<32}{'n':>5}{'leads':>9}{'':>18}{'wanted found':>15}")
+    for row in rows:
+        wrong, found = row["wrong"], row["found"]
+        interval = f"[{wrong['low']:.3f}, {wrong['high']:.3f}]" if wrong["low"] is not None else ""
+        shown = [f"{one['share']:.3f}" if one["share"] is not None else "-" for one in (wrong, found)]
+        print(f"{row['questions']:<32}{wrong['n']:>5}{shown[0]:>9}{interval:>18}{shown[1]:>15}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The pairs of ``experiments/outdated.py`` and ``absence.py``: their data, and how they count."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import memlab
+from experiments.absence import Asked, auc, aucs, raw_scores
+from experiments.outdated import DATA, Answer, asked_of_pairs, lives, rank
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return [json.loads(line) for line in (DATA / "outdated.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_pairs_are_a_hundred_in_two_splits_and_two_wordings(pairs):
+    counts = Counter((pair["split"], pair["wording"]) for pair in pairs)
+    assert counts == {("dev", "cue"): 30, ("dev", "plain"): 30, ("held", "cue"): 20, ("held", "plain"): 20}
+    for part in ("old", "new", "question", "kept", "beside", "kept_question"):
+        assert len({pair[part] for pair in pairs}) == 100
+
+
+def test_what_replaces_is_said_later_in_every_life(pairs):
+    for _, rows, group in lives(pairs):
+        said = {row["ref"]: row["at"] for row in rows}
+        assert len(said) == len(rows)
+        for pair in group:
+            assert said[f"{pair['id']}-new"] > said[f"{pair['id']}-old"]
+            assert said[f"{pair['id']}-beside"] > said[f"{pair['id']}-kept"]
+
+
+@pytest.mark.parametrize(("current", "outdated", "wrong"), [(1, 2, False), (2, 1, True), (0, 3, True), (3, 0, False)])
+def test_the_outdated_statement_leads_if_it_stands_above_or_alone(current, outdated, wrong):
+    assert Answer("life-1", "cue", current, outdated).wrong is wrong
+    assert rank(["a", None, "b"], ["b", "c"]) == 3
+    assert rank([], ["b"]) == 0
+
+
+def test_each_pair_and_each_control_is_asked_once():
+    changed, controls = asked_of_pairs("memlab", "dev", progress=False)
+    assert len(changed) == len(controls) == 60
+    assert np.mean([answer.current > 0 for answer in changed]) > 0.8
+
+
+def test_the_auc_is_the_share_of_pairs_in_order():
+    answerable = np.array([True, True, False, False])
+    assert auc(np.array([3.0, 1.0, 2.0, 0.0]), answerable) == 0.75
+    assert auc(np.array([1.0, 1.0, 1.0, 1.0]), answerable) == 0.5
+    assert np.isnan(auc(np.array([1.0]), np.array([True])))
+
+
+def test_known_is_compared_with_the_best_raw_score():
+    rng = np.random.default_rng(3)
+    asked = [
+        Asked({"top score": float(rng.normal(yes)), "hits.known": float(rng.normal(3 * yes))}, yes, f"c{at % 4}")
+        for at in range(200)
+        for yes in (True, False)
+    ]
+    found = aucs(asked)
+    assert found["unanswerable"] == 200
+    assert found["gain"]["over"] == "top score"
+    assert found["gain"]["low"] > 0
+    assert found["scores"][0]["score"] == "hits.known"
+
+
+def test_raw_scores_of_a_recall():
+    with memlab.open() as lab:
+        lab.remember_many([{"text": "I keep bees."}, {"text": "Rent is due on the third."}])
+        scores = raw_scores(lab.recall("Where are the bees?", log=False))
+    assert scores["top score"] >= scores["mean of ten"]
+    with memlab.open() as empty:
+        assert np.isnan(raw_scores(empty.recall("Where?", log=False))["top score"])

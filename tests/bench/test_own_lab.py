@@ -1,0 +1,134 @@
+"""`bench lab`: one's own lab, one's own labels."""
+
+import json
+
+import pytest
+
+import memlab
+from memlab.bench import bench_lab
+from memlab.errors import DatasetError, NotALab
+from memlab.ingest import WantedMemories, read_questions
+
+TEXTS = ["The spare key hangs in the boiler room.", "Rent is due on the third.", "The cat is called Mangold."]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "mine.memlab"
+    with memlab.open(path) as made:
+        made.remember_many(
+            [{"text": text, "ref": f"n{number}", "project": "home"} for number, text in enumerate(TEXTS)]
+            + [{"text": "The key of the van is with Ola.", "ref": "n0", "project": "work"}]
+        )
+    return path
+
+
+def asked(text, *wanted, **more):
+    return WantedMemories(text, wanted, **more)
+
+
+def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
+    with memlab.open(lab, read_only=True) as opened:
+        id = opened.memories["id"][1]
+    questions = [
+        asked("Where is the spare key?", "n0", project="home"),
+        asked("When is rent due?", str(id)),
+        asked("What is the cat called?", TEXTS[2], category="names"),
+        asked("Who painted the door?"),
+    ]
+    found = bench_lab(lab, questions, packs=["memlab"])
+    assert (found.questions, found.unjudged, found.unit) == (3, 1, "memory")
+    assert found.systems[0].metrics["recall@5"] == 1.0
+    assert found.systems[0].counts == {"all": 2, "names": 1}
+    assert found.systems[0].ingest_per_s is None
+    assert found.systems[0].intervals["recall@10"] is not None
+    assert "mine.memlab: 3 questions that can be answered, 1 without evidence left out; memory level" in repr(found)
+
+
+def test_the_lab_is_left_as_it_was(lab):
+    with memlab.open(lab, read_only=True) as opened:
+        before = opened.memories, opened.log, opened.pack.hash
+    bench_lab(lab, [asked("When is rent due?", "n1")], packs=["cascade", "memlab"])
+    with memlab.open(lab, read_only=True) as opened:
+        assert opened.memories.equals(before[0])
+        assert opened.log.equals(before[1])
+        assert opened.pack.hash == before[2]
+
+
+def test_a_ref_is_one_of_its_project(lab):
+    found = bench_lab(lab, [asked("Where is the key?", "n0")], packs=["memlab"], baselines=False)
+    assert len(found.evidence["published"][0]) == 2
+    found = bench_lab(lab, [asked("Where is the key?", "n0", project="work")], packs=["memlab"], baselines=False)
+    assert len(found.evidence["published"][0]) == 1
+
+
+def test_what_the_lab_does_not_hold_is_named_with_the_nearest(lab):
+    with pytest.raises(
+        DatasetError, match=r'wants "The cat is called Mango\.", which is no id.*nearest text is "The cat'
+    ):
+        bench_lab(lab, [asked("Which cat?", "The cat is called Mango.")], packs=["memlab"])
+    with pytest.raises(DatasetError, match="No question wants a memory"):
+        bench_lab(lab, [asked("Which cat?")], packs=["memlab"])
+    with pytest.raises(NotALab, match="There is no lab at"):
+        bench_lab(lab.parent / "none", [asked("Which cat?", "n2")])
+
+
+def test_files_of_questions(tmp_path):
+    path = tmp_path / "wanted.jsonl"
+    rows = [
+        {"question": "Where?", "wanted": [17, "n3"]},
+        {"question": "When?", "memory_id": 4, "project": "home", "at": "2026-03-01T10:00:00+01:00"},
+        {"question": "Where?", "ref": "n9", "category": "late"},
+        {"question": "Who?"},
+    ]
+    path.write_text("\n\n".join(map(json.dumps, rows)))
+    found = read_questions(path)
+    assert [(one.text, one.wanted, one.project) for one in found] == [
+        ("Where?", ("17", "n3", "n9"), None),
+        ("When?", ("4",), "home"),
+        ("Who?", (), None),
+    ]
+    assert found[1].at.hour == 9
+    table = tmp_path / "wanted.csv"
+    table.write_text('\ufeffquestion,wanted,project\nWhere?,17,\n"Where, then?","a ""b""\nc",home\nWhere?,n3,\n')
+    assert [(one.text, one.wanted) for one in read_questions(table)] == [
+        ("Where?", ("17", "n3")),
+        ("Where, then?", ('a "b"\nc',)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "x", "is no .jsonl or .csv file"),
+        ("a.jsonl", "", "holds no question"),
+        ("a.jsonl", '{"question": "a"}\n{', "line 2, column 2: not JSON"),
+        ("a.jsonl", "[1]", r"line 1, field \(itself\): expected an object"),
+        ("a.jsonl", '{"question": 3}', "field question: expected text, found the number 3"),
+        ("a.jsonl", '{"question": "a", "wantd": 3}', "wantd: there is no such field. Did you mean wanted"),
+        (
+            "a.jsonl",
+            '{"question": "a", "wanted": [{}]}',
+            "wanted: expected an id, a ref or a text of a memory, found an obj",
+        ),
+        ("a.jsonl", '{"question": "a", "wanted": true}', "found true"),
+        ("a.jsonl", '{"question": "a", "at": "noon"}', '"noon" is not a time'),
+        ("a.jsonl", "[" * 200_000, "nested too deeply"),
+        ("a.jsonl", "9" * 5_000, "is not a file of questions"),
+        ("a.csv", "question,wanted\na,1,2\n", "line 2: more fields than the first line names"),
+        ("a.csv", 'question,wanted\n"a,1\n', "not CSV"),
+        ("a.csv", "frage,wanted\na,1\n", "frage: there is no such field"),
+    ],
+)
+def test_broken_files_of_questions_are_refused_with_their_place(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(DatasetError, match=message):
+        read_questions(path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"question": "\xff"}')
+    with pytest.raises(DatasetError, match="is not UTF-8 text"):
+        read_questions(path)
