@@ -20,6 +20,7 @@ import traitlets
 
 from memlab.display import paragraph
 from memlab.errors import InputError, MemlabError, UnknownName
+from memlab.printable import printable
 
 if TYPE_CHECKING:
     from memlab.lab import Lab
@@ -113,7 +114,7 @@ class Widget(anywidget.AnyWidget):
         self.send(reply, out)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.lab.store.where}>"
+        return printable(f"<{type(self).__name__} of {self.lab.store.where}>")
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """With HTML: anywidget gives none, and a page without Python would show nothing."""
