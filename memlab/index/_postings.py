@@ -22,6 +22,7 @@ from memlab.index._segments import Segment, merged, segment_of
 from memlab.index._select import compact
 from memlab.index._stop_words import STOP_WORDS
 from memlab.index._tokens import Tokens, words_of
+from memlab.index._written import Written
 
 __all__ = ["Query", "TermHits", "Words"]
 
@@ -36,11 +37,15 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Query:
-    """``terms``: ids of the known stems, unique, in order of appearance; ``unknown``: how many others no text had."""
+    """``terms``: ids of the known stems, unique, in order of appearance; ``unknown``: how many others no text had.
+
+    ``words`` has the first word of each stem, as it was written, with the id of the stem, -1 for one that no text had.
+    """
 
     terms: Ints
     tokens: tuple[str, ...]
     unknown: int = 0
+    words: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class Words:
             stop_words = STOP_WORDS.get(language or "", ())
         self.language = language
         self._tokens = Tokens(language, stop_words)
+        self.written = Written(language, self._tokens.__getitem__)
         self._lengths = np.empty(0, dtype=np.int32)
         self._size = 0
         self._segments: list[Segment] = []
@@ -129,24 +135,21 @@ class Words:
         lengths.flags.writeable = False
         return lengths
 
-    def append(self, texts: Sequence[str]) -> None:
-        """Index one more row for each text."""
+    def append(self, texts: Sequence[str], speakers: Sequence[str | None] = ()) -> None:
+        """Index one more row for each text. Who said it is posted with it, as if the text began with the name."""
         if isinstance(texts, str):
             raise InputError("Words are appended from a sequence of texts, not from one text.")
-        ids: list[int] = []
-        counts: list[int] = []
-        look_up = self._tokens.__getitem__
+        said: list[list[str]] = []
+        names: list[int] = []
         for number, text in enumerate(texts):
             if not isinstance(text, str):
                 raise InputError(f"Text {number} is not a str but {type(text).__name__}.")
-            found = words_of(text)
-            ids.extend(map(look_up, found))
-            counts.append(len(found))
-        start, fresh = self._size, len(counts)
-        terms = np.array(ids, dtype=np.int64)
-        rows = np.repeat(np.arange(fresh, dtype=np.int64), counts)
-        kept = terms >= 0
-        terms, rows = terms[kept], rows[kept]
+            speaker = speakers[number] if speakers else None
+            name = words_of(speaker) if speaker is not None else []
+            said.append([*name, *words_of(text)])
+            names.append(len(name))
+        start, fresh = self._size, len(said)
+        terms, rows = self.written.append(said, texts, names)
         self._append_lengths(np.bincount(rows, minlength=fresh))
         # one sort groups the words of a row and puts the postings in order of term and row
         keys, tf = np.unique(terms * max(fresh, 1) + rows, return_counts=True)
@@ -166,8 +169,8 @@ class Words:
         if not isinstance(text, str):
             raise InputError(f"A question is a str, not {type(text).__name__}.")
         tokens = words_of(text)
-        terms: dict[int, None] = {}
-        unknown: set[str] = set()
+        known: dict[int, str] = {}
+        unknown: dict[str, str] = {}
         for token in tokens:
             found = self._tokens.get(token)
             if found is None:
@@ -176,10 +179,12 @@ class Words:
                     continue
                 found = self._tokens.id_of(stem)
                 if found < 0:
-                    unknown.add(stem)
+                    unknown.setdefault(stem, token)
             if found >= 0:
-                terms[found] = None
-        return Query(np.fromiter(terms, dtype=np.int32, count=len(terms)), tuple(tokens), len(unknown))
+                known.setdefault(found, token)
+        words = [*((word, term) for term, word in known.items()), *((word, -1) for word in unknown.values())]
+        terms = np.fromiter(known, dtype=np.int32, count=len(known))
+        return Query(terms, tuple(tokens), len(unknown), tuple(words))
 
     def __contains__(self, stem: str) -> bool:
         """Whether some text had this stem."""
@@ -248,6 +253,7 @@ class Words:
                 starts=base.starts,
                 rows=base.rows,
                 tf=base.tf,
+                **{f"written_{name}": array for name, array in self.written.arrays().items()},
             )
         draft.replace(path)
 
@@ -261,11 +267,17 @@ class Words:
                 text = arrays["vocabulary"].tobytes().decode()
                 lengths = arrays["lengths"]
                 base = Segment(arrays["terms"], arrays["starts"], arrays["rows"], arrays["tf"])
+                given = {name: arrays[name] for name in arrays.files if name.startswith("written_")}
             words = cls(about["language"], stop_words=about["stop_words"])
+            words._tokens = Tokens(about["language"], about["stop_words"], text.split("\n") if text else ())
+            words.written = Written(about["language"], words._tokens.__getitem__)
+            written = {name.removeprefix("written_"): array for name, array in given.items()}
+            words.written.restore(written, len(words._tokens.terms))
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, UnknownName) as error:
             raise DamagedLab(f"The words in {path} cannot be read: {error}") from None
-        words._tokens = Tokens(about["language"], about["stop_words"], text.split("\n") if text else ())
         _check(path, base, len(words._tokens.terms), len(lengths))
+        if len(words.written) != len(lengths):
+            raise DamagedLab(f"The words in {path} are those of other rows: rebuild them.")
         words._append_lengths(lengths)
         words._segments = [base] if len(base) else []
         return words

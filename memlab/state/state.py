@@ -333,9 +333,9 @@ class State:
         """The texts of the rows that have none yet."""
         known, speakers = len(self.texts), self.names["speaker"]
         self.texts.append(texts)
-        said = [with_speaker(text, speakers.at(known + row)) for row, text in enumerate(texts)]
+        names = [speakers.at(known + row) for row in range(len(texts))]
         for words in (self.words, *self.other_words.values()):
-            words.append(said)
+            words.append(texts, names)
         self.asks.append(["?" in text for text in texts])
 
     def words_in(self, language: str) -> Words:
@@ -350,7 +350,7 @@ class State:
             for start in range(0, len(self.texts), _BLOCK):
                 rows = np.arange(start, min(start + _BLOCK, len(self.texts)))
                 texts = self.texts.take(rows)
-                words.append([with_speaker(text or "", speakers.at(row)) for row, text in enumerate(texts, start)])
+                words.append([text or "" for text in texts], [speakers.at(row) for row in rows.tolist()])
             self.other_words[language] = words
         return words
 
