@@ -20,7 +20,7 @@ from memlab.index._stored import Grown
 __all__ = ["Written"]
 
 _CAPITAL = re.compile(r"\s[A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я]\w+")
-_ENDS = ".!?:"
+_ENDS = ".!?: \n\t"
 
 Ints = NDArray[np.int64]
 
@@ -33,7 +33,7 @@ class Written:
 
     def __init__(self, language: str | None, term_of: Callable[[str], int]) -> None:
         self._signs, self._term_of = signs_of(language), term_of
-        self._ids: dict[str, int] = {}
+        self._ids = _Forms(self._learn)
         self._names: list[str] = []
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
         self._rows = Grown(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
@@ -85,49 +85,53 @@ class Written:
 
         The term of each word and the number of its row, from 0, are returned; stop words are left out.
         """
-        look_up, ids = self._ids.get, []
-        for words in said:
-            for word in words:
-                found = look_up(word)
-                ids.append(self._learned(word) if found is None else found)
-        sizes = np.fromiter(map(len, said), dtype=np.int64, count=len(said))
-        forms, rows = np.array(ids, dtype=np.int64), np.repeat(np.arange(len(said)), sizes)
-        all_terms, all_signs = self._forms.columns
-        terms = all_terms[forms]
-        names = np.array(before, dtype=np.int64)
-        own = np.arange(len(forms)) - np.repeat(np.cumsum(sizes) - sizes, sizes) >= names[rows]
-        signs = np.zeros(len(said), dtype=np.uint8)
-        for bit in (1, 2, 4):
-            signs[rows[own & (all_signs[forms] & bit > 0)]] |= bit
-        content = own & (terms >= 0)
-        width = max(len(self._ids), 1)
-        keys = np.unique(rows[content] * width + forms[content])
-        capitals = np.array(self._capitals(texts, width), dtype=np.int64)
-        stops = int(self._held.size) + np.cumsum(np.bincount(keys // width, minlength=len(said)))
-        self._held.append(((keys % width) << 1 | np.isin(keys, capitals)).astype(np.int32))
-        self._rows.append(signs, (sizes - names).astype(np.int32), stops.astype(np.int64))
-        kept = terms >= 0
-        return terms[kept].astype(np.int64), rows[kept]
+        ids: list[int] = []
+        held: list[int] = []
+        capital: list[int] = []
+        sizes: list[int] = []
+        own_sizes: list[int] = []
+        look_up = self._ids.__getitem__
+        for words, text, names in zip(said, texts, before, strict=True):
+            found = list(map(look_up, words))
+            own = dict.fromkeys(found[names:] if names else found, 0)
+            for form in self._capitals(text):
+                if form in own:
+                    own[form] = 1
+            ids += found
+            held += own
+            capital += own.values()
+            sizes.append(len(found))
+            own_sizes.append(len(own))
+        terms_of, signs_of_forms = self._forms.columns
+        numbers = np.arange(len(sizes))
+        forms, rows = np.array(held, dtype=np.int64), numbers.repeat(own_sizes)
+        bits = signs_of_forms.take(forms)
+        signs = np.zeros(len(sizes), dtype=np.uint8)
+        (signed,) = bits.nonzero()
+        np.bitwise_or.at(signs, rows[signed], bits[signed])
+        (content,) = (terms_of.take(forms) >= 0).nonzero()
+        packed = forms << 1 | np.array(capital, dtype=np.int64)
+        stops = self._held.size + np.bincount(rows[content], minlength=len(sizes)).cumsum()
+        self._held.append(packed[content].astype(np.int32))
+        self._rows.append(signs, np.subtract(sizes, before, dtype=np.int32), stops)
+        terms, places = terms_of.take(np.array(ids, dtype=np.int64)), numbers.repeat(sizes)
+        (kept,) = (terms >= 0).nonzero()
+        return terms[kept].astype(np.int64), places[kept]
 
-    def _learned(self, word: str) -> int:
-        found = self._ids[word] = len(self._ids)
-        self._names.append(word)
-        self._forms.append(
-            np.array([self._term_of(word)], dtype=np.int32), np.array([self._signs.of(word)], dtype=np.uint8)
-        )
-        return found
-
-    def _capitals(self, texts: Sequence[str], width: int) -> list[int]:
-        """The keys of the forms that begin with a capital inside a sentence."""
+    def _capitals(self, text: str) -> list[int]:
+        """The forms that begin with a capital inside a sentence."""
         found = []
-        for row, text in enumerate(texts):
-            for match in _CAPITAL.finditer(text):
-                start = match.start()
-                if start and text[start - 1] not in _ENDS and not text[start - 1].isspace():
-                    form = self._ids.get(match[0][1:].lower())
-                    if form is not None:
-                        found.append(row * width + form)
+        for match in _CAPITAL.finditer(text):
+            start = match.start()
+            if start and text[start - 1] not in _ENDS:
+                found.append(self._ids.get(match[0][1:].lower(), -1))
         return found
+
+    def _learn(self, form: str) -> None:
+        self._names.append(form)
+        self._forms.append(
+            np.array([self._term_of(form)], dtype=np.int32), np.array([self._signs.of(form)], dtype=np.uint8)
+        )
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
@@ -160,9 +164,22 @@ class Written:
         )
         if not sound:
             raise ValueError("the words of the rows contradict each other")
-        self._names, self._ids = forms, {form: place for place, form in enumerate(forms)}
+        self._names, self._ids = forms, _Forms(self._learn, forms)
         self._forms, self._rows, self._held = (
             Grown(terms, arrays["form_signs"]),
             Grown(arrays["signs"], arrays["counts"], stops),
             Grown(held),
         )
+
+
+class _Forms(dict[str, int]):
+    """The id of each form; a new one is learned."""
+
+    def __init__(self, learn: Callable[[str], None], known: Sequence[str] = ()) -> None:
+        super().__init__((form, place) for place, form in enumerate(known))
+        self._learn = learn
+
+    def __missing__(self, form: str) -> int:
+        found = self[form] = len(self)
+        self._learn(form)
+        return found
