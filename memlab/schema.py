@@ -23,11 +23,13 @@ __all__ = [
     "ROLES",
     "SCOPES",
     "SINGLE_VALUED",
+    "SPEAKER_ROLES",
     "SOURCES",
     "STATUSES",
     "USES",
     "VISIBILITIES",
     "Column",
+    "role_of",
     "single_valued",
 ]
 
@@ -124,6 +126,7 @@ STATUSES = (
 RECALLABLE = ("active", "staged", "confirmed")
 """The statuses of what takes part in recall."""
 ROLES = ("user", "assistant", "system", "tool")
+SPEAKER_ROLES = (*ROLES, "other")
 USES = 8
 """How many of a memory's latest uses are kept with their times."""
 VISIBILITIES = ("private", "team", "project")
@@ -236,3 +239,20 @@ def single_valued(predicate: str) -> bool:
     (True, False)
     """
     return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in SINGLE_VALUED)
+
+_ROLE_NAMES = {
+    **{role: role for role in ROLES},
+    **dict.fromkeys(("human", "me"), "user"),
+    **dict.fromkeys(("ai", "agent", "bot", "model", "chatbot"), "assistant"),
+    "function": "tool",
+}
+
+
+def role_of(speaker: str | None, creator: str | None) -> str:
+    """One of ``SPEAKER_ROLES``: what the speaker is called decides, and only where there is none, who wrote it.
+
+    >>> role_of("Assistant", None), role_of("Ida", "user"), role_of(None, "agent:coder")
+    ('assistant', 'other', 'assistant')
+    """
+    name = (speaker if speaker is not None else (creator or "").partition(":")[0]).strip().lower()
+    return _ROLE_NAMES.get(name, "other")

@@ -23,16 +23,18 @@ from memlab.index._matches import Matches
 from memlab.index._neighbours import Neighbours
 from memlab.index._postings import Query, TermHits, Words
 from memlab.index._report import IndexReport, report
-from memlab.index._select import best
+from memlab.index._select import best, compact
+from memlab.index._signs import SAYS, Signs, signs_of
 from memlab.index._stop_words import STOP_WORDS
 from memlab.index._stored import Grown
 from memlab.index._sweep import sweep
-from memlab.index._tokens import LANGUAGES
+from memlab.index._tokens import LANGUAGES, words_of
 from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 
 __all__ = [
     "EXACT_UP_TO",
     "LANGUAGES",
+    "SAYS",
     "STOP_WORDS",
     "Approximate",
     "GroupLengths",
@@ -41,11 +43,13 @@ __all__ = [
     "Matches",
     "Neighbours",
     "Query",
+    "Signs",
     "TermHits",
     "Vectors",
     "View",
     "Words",
     "best",
+    "compact",
     "bm25",
     "coverage",
     "group_bm25",
@@ -54,6 +58,8 @@ __all__ = [
     "group_scores",
     "idf",
     "report",
+    "signs_of",
     "sweep",
     "unsound_bases",
+    "words_of",
 ]

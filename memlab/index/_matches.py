@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memlab.index._bm25 import bm25, check_statistics, coverage, idf, mass_of
 from memlab.index._postings import TermHits
-from memlab.index._select import best
+from memlab.index._select import best, compact
 from memlab.scratch import zeros
 
 __all__ = ["Matches"]
@@ -95,6 +95,22 @@ class Matches:
         held = self._held(rows) > 0
         one, two = (list(terms) for terms in zip(*pairs, strict=True))
         return np.asarray((held[one] & held[two]).any(axis=0))
+
+    def around(self, windows: Rows, terms: Rows, *, k1: float, b: float) -> Scores:
+        """BM25 of the words of several rows together, of these terms alone: the first of each column of ``windows`` is
+        the row whose length counts, -1 stands for none.
+        """
+        unique, place = compact(windows.ravel() + 1)
+        unique -= 1
+        held = self._held(unique)[terms]
+        if len(unique) and unique[0] < 0:
+            held[:, 0] = 0
+        tf = held[:, place].reshape(len(terms), *windows.shape).sum(axis=1)
+        norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._mean or 1.0))
+        total = np.zeros(windows.shape[1])
+        for own, weight in zip(tf, self._weight[terms], strict=True):
+            total += weight * _share(own, norm)
+        return total
 
     # -- inside -----------------------------------------------------------------------------------------------
 

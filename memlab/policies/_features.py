@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memlab.display import Declared
-from memlab.schema import KINDS, PROVENANCES, SCOPES, SOURCES, STATUSES, USES, VISIBILITIES
+from memlab.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, USES, VISIBILITIES
 
 __all__ = ["FEATURES", "Feature"]
 
@@ -107,6 +107,52 @@ FEATURES: Declared[Feature] = Declared(
             on_demand=True,
         ),
         Feature(
+            "late",
+            "num",
+            "query",
+            "mean over the question's words, by idf, of the cosine with the nearest word of the text, by the shipped "
+            "model's vectors of single words; the same stem: 1, below 0: 0; stop words and names of speakers left out",
+            "",
+            "0..1",
+            _WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "around-lexical",
+            "num",
+            "query",
+            "BM25 (k1 0.9, b 0.2, its own length) of its words and those of the two memories before and after it in "
+            "the session together; names of speakers left out",
+            "",
+            ">= 0",
+            _WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "around-similarity",
+            "num",
+            "query",
+            "mean similarity of it, the two memories before and the two after it in the session",
+            "",
+            "-1..1",
+            ("embedder",),
+            on_demand=True,
+        ),
+        Feature("asks-when", "bool", "query", "the question asks for a time", depends=_WORDS, on_demand=True),
+        Feature(
+            "asks-how-many", "bool", "query", "the question asks for a number or a span", depends=_WORDS, on_demand=True
+        ),
+        Feature(
+            "names-things",
+            "num",
+            "query",
+            "how many of its words stand with a capital inside a sentence, 3 at most; names of speakers left out",
+            "words",
+            "0..3",
+            _WORDS,
+            on_demand=True,
+        ),
+        Feature(
             "date-gap",
             "num",
             "query",
@@ -141,6 +187,18 @@ FEATURES: Declared[Feature] = Declared(
         Feature("asks", "bool", "memory", "its text holds a question mark"),
         Feature("answers", "bool", "memory", "the memory just before in its session asks"),
         Feature("length", "num", "memory", "its number of words, stop words left out", "words", ">= 0", _WORDS),
+        Feature("words", "num", "memory", "its number of words", "words", ">= 0", _WORDS, on_demand=True),
+        Feature("says-when", "bool", "memory", "a word of it tells a time", depends=_WORDS, on_demand=True),
+        Feature("says-number", "bool", "memory", "a word of it is a number", depends=_WORDS, on_demand=True),
+        Feature("first-person", "bool", "memory", "it says I, my, me, we, our or mine", depends=_WORDS, on_demand=True),
+        Feature(
+            "speaker-role",
+            "str",
+            "memory",
+            "what who said it is called (user, assistant, system, tool), else who wrote it; other: a name or none",
+            words=SPEAKER_ROLES,
+            on_demand=True,
+        ),
         # what spreading found
         Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", _SEEDS),
         Feature(

@@ -40,7 +40,7 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration("dense-candidates", "count", "nearest vectors that become candidates", 0, 100_000),
         SettingDeclaration("lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000),
         SettingDeclaration(
-            "pool", "count", "candidates that are scored and logged: the best by activation", 1, 100_000
+            "pool", "count", "candidates that are scored and logged: the best by the policy cut", 1, 100_000
         ),
         SettingDeclaration(
             "language",

@@ -201,6 +201,15 @@ SLOTS: Declared[Slot] = Declared(
             },
             "num",
         ),
+        _slot(
+            "cut",
+            "Which of all that was found and reached are scored: the best `pool` of them by this, ties by id. What reads "
+            "the pool, such as session-seed, reads all of them here.",
+            _inputs(stages=_ALL),
+            "num",
+            aggregates=True,
+            default=True,
+        ),
         _slot("recall-score", "The final score of a candidate.", _inputs(stages=_ALL), "num", aggregates=True),
         _slot(
             "explore",

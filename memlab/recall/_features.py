@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
+from memlab.index import SAYS, Signs
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._question import QuestionFeatures
-from memlab.schema import RELATIONS, USES
+from memlab.schema import RELATIONS, USES, role_of
 from memlab.state import State, gather, words_at
 
 __all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
@@ -109,10 +110,11 @@ class Moment:
             found[place] = self[name]
         return found
 
-    def words(self) -> dict[str, list[str | None]]:
-        """The features that are words, by name."""
+    def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
+        """The features that are columns of words, and those of ``also``, by name."""
         names = self.state.names
-        return dict(zip(_WORDS, words_at([names[column] for column in _WORDS.values()], self.rows), strict=True))
+        found = dict(zip(_WORDS, words_at([names[column] for column in _WORDS.values()], self.rows), strict=True))
+        return found | {name: self[name].tolist() for name in also}
 
     def give(self, **features: Values) -> None:
         """Set features that something else decided."""
@@ -149,6 +151,21 @@ class Moment:
     def length(self) -> Values:
         words = self.state.words_in(str(self.pack.settings["language"]))
         return np.asarray(words.lengths[self.rows], dtype=np.float64)
+
+    def says(self, bit: int) -> Values:
+        written = self.state.words_in(str(self.pack.settings["language"])).written
+        return np.asarray(written.signs[self.rows] & bit != 0)
+
+    def word_count(self) -> Values:
+        written = self.state.words_in(str(self.pack.settings["language"])).written
+        return written.counts[self.rows].astype(np.float64)
+
+    def speaker_role(self) -> Values:
+        """By the name of who said it, or else of who wrote it."""
+        speakers, creators = (self.state.names[column].objects(self.rows) for column in ("speaker", "creator"))
+        found = np.empty(len(self), dtype=object)
+        found[:] = [role_of(*pair) for pair in zip(speakers.tolist(), creators.tolist(), strict=True)]
+        return found
 
     def use_days(self) -> Values:
         """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
@@ -245,7 +262,14 @@ def _use(number: int) -> Callable[[Moment], Values]:
     return lambda moment: moment.use_days()[number]
 
 
+def _says(place: int) -> Callable[[Moment], Values]:
+    return lambda moment: moment.says(1 << place)
+
+
 COMPUTE: dict[str, Callable[[Moment], Values]] = {
+    **{name: _says(place) for place, name in enumerate(SAYS)},
+    "words": Moment.word_count,
+    "speaker-role": Moment.speaker_role,
     "asks": lambda moment: moment.state.asks.values[moment.rows],
     "answers": Moment.answers,
     "length": Moment.length,
@@ -296,6 +320,19 @@ class Candidates(Moment):
         texts = self.state.texts.take(self.rows[places])
         found[places] = [asked.share(text or "") for text in texts]
         return found
+
+    def windows(self) -> Rows:
+        """The rows, the two before each in its session and the two after; -1 where there is none."""
+        if "windows" not in self._known:
+            self._known["windows"] = self.state.around(self.rows, 2)
+        return self._known["windows"]
+
+    def names_things(self) -> Values:
+        written, names = self.asked.words.written, self.asked.names
+        forms, capital, counts = written.held(self.rows)
+        (places,) = (capital & ~_any_of(forms, names)).nonzero()
+        row = np.arange(len(self)).repeat(counts)[places]
+        return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
     def date_gap(self) -> Values:
         spans = self.asked.spans
@@ -359,8 +396,18 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
+def _of_question(asks: Callable[[Signs, Sequence[str]], bool]) -> Callable[[Candidates], Values]:
+    return lambda pool: np.full(len(pool), asks(pool.asked.signs, pool.asked.query.tokens))
+
+
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     **COMPUTE,
+    "late": lambda pool: pool.asked.late(pool.rows),
+    "around-lexical": lambda pool: pool.asked.around_lexical(pool.windows()),
+    "around-similarity": lambda pool: pool.asked.around_similarity(pool.windows()),
+    "names-things": Candidates.names_things,
+    "asks-when": _of_question(Signs.asks_when),
+    "asks-how-many": _of_question(Signs.asks_how_many),
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),

@@ -1,7 +1,7 @@
 """The road from a question to a slate.
 
-    question -> filters -> candidates -> eligible -> seed-score -> spread -> features -> recall-score -> diversity
-             -> top -> slate
+    question -> filters -> candidates -> eligible -> seed-score -> spread -> cut -> features -> recall-score
+             -> diversity -> top -> slate
 
 Python finds candidates, carries activation over edges and sorts; what is eligible, what a candidate is worth, and
 what passes over an edge are the pack's policies.
@@ -30,6 +30,7 @@ from memlab.recall._diversity import Ranking, rank_all
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import Shown, choose, generator
 from memlab.recall._features import Candidates, columns, read
+from memlab.recall._late import WordVectors
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Question, QuestionFeatures, SpeakerNames
 from memlab.recall._triggers import Triggers
@@ -39,7 +40,6 @@ from memlab.state import Seen, State
 
 __all__ = ["Recaller"]
 
-_CUT = "best by seed + received, ties by id"
 _RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
 _FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
@@ -68,6 +68,7 @@ class Recaller:
         self._speakers: WeakKeyDictionary[State, SpeakerNames] = WeakKeyDictionary()
         self._triggers = Triggers()
         self._entities = EntityNames(embedder)
+        self._word_vectors = WordVectors()
         self._known: tuple[str, _Declared] | None = None
 
     def recall(
@@ -113,12 +114,12 @@ class Recaller:
             settings=dict(pack.settings),
             fingerprints=dict(declared.fingerprints),
             state=state.seq,
-            cut=f"{pack.settings['pool']} {_CUT}",
+            cut=f"{pack.settings['pool']} best by cut {pack.policies['cut'].hash[:12]}, ties by id",
             sampler=shown.sampler,
             ids=ids,
             scores=scores,
             numbers=_numbers(declared, pool),
-            words=pool.words(),
+            words=pool.words(declared.words),
             shown=tuple(ids[shown.places].tolist()),
             seed=None if shown.sampler == "deterministic" else seed,
             kappa=shown.kappa,
@@ -141,7 +142,14 @@ class Recaller:
     def _asked_and_pool(self, state: State, pack: Pack, question: Question) -> tuple[QuestionFeatures, Candidates]:
         speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
         asked = QuestionFeatures(
-            state, pack, self._embedder, question, self.population(state, question), speakers, self._triggers
+            state,
+            pack,
+            self._embedder,
+            question,
+            self.population(state, question),
+            speakers,
+            self._triggers,
+            self._word_vectors,
         )
         most = int(pack.settings["entity-seeds"])
         return asked, _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
@@ -196,6 +204,7 @@ class _Declared:
     policies: dict[str, str]
     fingerprints: dict[str, str]
     numeric: tuple[str, ...]
+    words: tuple[str, ...]
     tests: dict[str, Policy]
     flags: tuple[str, ...]
 
@@ -209,6 +218,9 @@ def _declared(pack: Pack, embedder: str) -> _Declared:
         policies={slot: policy.hash for slot, policy in pack.policies.items()},
         fingerprints={"embedder": embedder, **fingerprints},
         numeric=tuple(name for name in _NUMERIC if name not in left_out),
+        words=tuple(
+            name for name, of in FEATURES.items() if of.type == "str" and of.on_demand and name not in left_out
+        ),
         tests=tests,
         flags=tuple(name for name in _FLAGS if name not in left_out)
         + tuple(name for name, policy in tests.items() if policy.derived[name].type == "bool"),
@@ -234,8 +246,10 @@ def _pool(state: State, pack: Pack, asked: QuestionFeatures, about: About) -> Ca
         seed = activation
     else:
         rows, seed, received, activation, hops = _spread(state, pack, asked, direct, seed, about)
+    reached = Candidates(state, pack, asked, rows)
+    reached.give(seed=seed, received=received, activation=activation, hops=hops)
     # Rows ascend, so ties by position are ties by id.
-    kept = best(seed + received, int(pack.settings["pool"]))
+    kept = best(_scores(pack, "cut", reached), int(pack.settings["pool"]))
     kept.sort()
     pool = Candidates(state, pack, asked, rows[kept])
     pool.give(seed=seed[kept], received=received[kept], activation=activation[kept], hops=hops[kept])

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.index import GroupLengths, Grown, Words, group_lengths
+from memlab.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.recall._filters import Filters
 from memlab.schema import RECALLABLE
 from memlab.state import Seen, State
@@ -54,6 +54,7 @@ class Population:
     """Whether an index of all memories may not be asked: it knows some that are hidden from who asks."""
     _lengths: dict[str | None, Lengths] = field(default_factory=dict, repr=False, compare=False)
     _newest: list[tuple[int, int]] = field(default_factory=list, repr=False, compare=False)
+    _names: list[frozenset[str]] = field(default_factory=list, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -85,6 +86,13 @@ class Population:
             self._newest[:] = [(len(self), instant)]
         assert instant is not None
         return instant
+
+    def names(self, state: State) -> frozenset[str]:
+        """The words of the names of those who said any of them."""
+        if not self._names:
+            vocabulary = state.names["speaker"].vocabulary
+            self._names.append(frozenset(word for code in self.speakers.tolist() for word in words_of(vocabulary[code])))
+        return self._names[0]
 
     @property
     def search(self) -> dict[str, Any]:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
-from memlab.index import Matches, TermHits, best, group_scores
+from memlab.index import Matches, Signs, TermHits, best, compact, group_scores, idf, signs_of
 from memlab.policies import Pack
 from memlab.recall._dates import Span, named_dates
 from memlab.recall._filters import NO_FILTERS, Filters
+from memlab.recall._late import WordVectors, late
 from memlab.recall._population import Population
 from memlab.recall._triggers import Triggers
 from memlab.state import State
@@ -23,6 +24,9 @@ __all__ = ["Question", "QuestionFeatures", "SpeakerNames"]
 _WORD = re.compile(r"\w+")
 _ALL = 10_000
 """Vectors of which one pass gives the nearest and every similarity that features will ask for."""
+
+_AROUND_K1, _AROUND_B = 0.9, 0.2
+"""Of the words of five turns: their own lengths say less than that of one."""
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -79,9 +83,10 @@ class QuestionFeatures:
         population: Population,
         speakers: SpeakerNames,
         triggers: Triggers,
+        word_vectors: WordVectors,
     ) -> None:
         self.state, self.question, self.population = state, question, population
-        self.embedder, self._triggers = embedder, triggers
+        self.embedder, self._triggers, self._word_vectors = embedder, triggers, word_vectors
         self.at = question.at
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
         given = question.vector
@@ -89,7 +94,8 @@ class QuestionFeatures:
         self._k1, self._b = float(pack.settings["bm25-k1"]), float(pack.settings["bm25-b"])
         self.words = words = state.words_in(str(pack.settings["language"]))
         self._lengths = population.lengths(state, words)
-        self.hits: TermHits = words.hits(words.query(question.text), population.mask)
+        self.query = words.query(question.text)
+        self.hits: TermHits = words.hits(self.query, population.mask)
         self.matches = Matches(
             self.hits,
             words.lengths,
@@ -135,6 +141,56 @@ class QuestionFeatures:
         if not len(population.rows) or not named_dates(text, self.at):
             return ()
         return named_dates(text, self.at, population.newest(self.state))
+
+    @cached_property
+    def content(self) -> tuple[list[tuple[str, int]], Rows, Scores]:
+        """The question's words without stop words and names of speakers, with the ids of their stems (-1: no text has
+        it); which of the hits' terms they are; and the idf of each.
+        """
+        names = self.population.names(self.state)
+        kept = [place for place, (word, _) in enumerate(self.query.words) if word not in names]
+        known = len(self.query.terms)
+        terms = np.array([place for place in kept if place < known], dtype=np.int64)
+        frequency = np.zeros(len(kept), dtype=np.int64)
+        frequency[: len(terms)] = self.hits.frequency[terms]
+        return [self.query.words[place] for place in kept], terms, idf(frequency, len(self.population))
+
+    @cached_property
+    def names(self) -> Rows:
+        """The forms that are words of names of speakers, ascending."""
+        id_of = self.words.written.id_of
+        return np.array(sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64)
+
+    def late(self, rows: Rows) -> Scores:
+        """How nearly each word of the question has a word in each row."""
+        asked, _, weight = self.content
+        return late(self._word_vectors, self.words, rows, asked, weight, self.names)
+
+    def around_lexical(self, windows: Rows) -> Scores:
+        """BM25 of the words of each row and of those around it."""
+        _, terms, _ = self.content
+        return self.matches.around(windows, terms, k1=_AROUND_K1, b=_AROUND_B)
+
+    def around_similarity(self, windows: Rows) -> Scores:
+        """The mean cosine of each row and of those around it that take part."""
+        unique, place = compact(windows.ravel() + 1)
+        (there,) = (unique > 0).nonzero()
+        rows = unique[there] - 1
+        takes_part = np.zeros(len(unique))
+        takes_part[there] = True if self.population.mask is None else self.population.mask[rows]
+        cosine = np.zeros(len(unique))
+        cosine[there] = self.similarity(rows)
+        cosine *= takes_part
+        total, count = np.zeros(windows.shape[1]), np.zeros(windows.shape[1])
+        for own in place.reshape(windows.shape):
+            total += cosine[own]
+            count += takes_part[own]
+        return total / np.maximum(count, 1.0)
+
+    @cached_property
+    def signs(self) -> Signs:
+        """What a question in this language shows."""
+        return signs_of(self.words.language)
 
     def triggered(self) -> Rows:
         """The rows that take part and have a trigger in the question, ascending."""

@@ -23,6 +23,7 @@ from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, ex
 from memlab.state.entities import Entities
 from memlab.state.imported import fold_graph, fold_registers
 from memlab.state.projections import Projection
+from memlab.state.sessions import Sessions
 from memlab.state.tombstones import Tombstones
 
 __all__ = ["Contents", "State", "stamps", "with_speaker"]
@@ -87,7 +88,7 @@ class State:
         """Changes whenever a row is added, or one changes in what is no number."""
         self.changes = 0
         """Changes whenever a row that was there changes in what is no number: a kept filter has to be asked again."""
-        self._last, self._followed = np.zeros(0, dtype=np.int64), 0
+        self._sessions = Sessions()
         self._frame: tuple[int, pl.DataFrame] | None = None
 
     @classmethod
@@ -355,16 +356,12 @@ class State:
         return words
 
     def last_of(self, project: str | None, session: str) -> int | None:
-        """The id of the newest memory of a session; only memories that came since the last question are looked at."""
-        code, fresh = self.contexts.code(f"{project or ''}\x1f{session}"), self.contexts.codes[self._followed :]
-        if len(self._last) < len(self.contexts.vocabulary):
-            grown = np.zeros(2 * len(self.contexts.vocabulary), dtype=np.int64)
-            grown[: len(self._last)] = self._last
-            self._last = grown
-        inside = np.flatnonzero(fresh >= 0)
-        self._last[fresh[inside]] = inside + self._followed + 1  # rows ascend, and the last of several is kept
-        self._followed = len(self.contexts)
-        return int(self._last[code]) or None if code >= 0 else None
+        """The id of the newest memory of a session."""
+        return self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}")) + 1 or None
+
+    def around(self, rows: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
+        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after; -1: none."""
+        return self._sessions.around(self.contexts, rows, reach)
 
     # -- what the packages above read ----------------------------------------------------------------------------
 

@@ -1,0 +1,117 @@
+"""How nearly each word of a question has a word in a text, by the vectors of single words of the model that ships.
+
+Products of integer vectors are exact in any order: 256 of them stay below 2^24, which 32-bit floats hold without a
+rounding. So a value is the same on every machine. Vectors of words are made when a pool first holds them and kept.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.embedding import load_embedder
+from memlab.index import Words, compact
+
+__all__ = ["WordVectors", "late"]
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+_KEPT = 1024
+"""Words of questions whose vectors are kept."""
+
+
+class _Table:
+    """The vectors of some forms of ``Words.written``: components, lengths, and which are there."""
+
+    def __init__(self, size: int) -> None:
+        dim = load_embedder().dim
+        self.vectors = np.zeros((size, dim), dtype=np.int8)
+        self.norms = np.ones(size)
+        self.known = np.zeros(size, dtype=np.bool_)
+
+    def grown(self, size: int) -> _Table:
+        """As many forms or more."""
+        found = _Table(size)
+        held = len(self.known)
+        found.vectors[:held], found.norms[:held], found.known[:held] = self.vectors, self.norms, self.known
+        return found
+
+
+class WordVectors:
+    """The vectors of single words, by the model that ships, whatever embeds the memories."""
+
+    def __init__(self) -> None:
+        self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
+        self._asked: dict[str, NDArray[np.int8]] = {}
+
+    def of_forms(self, words: Words, forms: Rows) -> tuple[NDArray[np.int8], Scores]:
+        """The vectors of these forms of the texts and their lengths, 1 for a zero vector."""
+        table = self._tables.get(words)
+        if table is None or len(table.known) < words.written.forms:
+            table = (table or _Table(0)).grown(2 * words.written.forms)
+            self._tables[words] = table
+        missing = forms[~table.known[forms]]
+        if len(missing):
+            vectors = load_embedder().encode(words.written.names(missing))
+            table.vectors[missing], table.norms[missing] = vectors, _norms(vectors)
+            table.known[missing] = True
+        return table.vectors.take(forms, axis=0), table.norms.take(forms)
+
+    def of_words(self, words: list[str]) -> tuple[NDArray[np.int8], Scores]:
+        """The vectors of words of a question and their lengths."""
+        if len(self._asked) > _KEPT:
+            self._asked = {}
+        kept = self._asked
+        for word in words:
+            if word not in kept:
+                (kept[word],) = load_embedder().encode([word])
+        vectors = np.array([kept[word] for word in words])
+        return vectors, _norms(vectors)
+
+
+def _norms(vectors: NDArray[np.int8]) -> Scores:
+    wide = vectors.astype(np.float32)
+    squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole numbers below 2^24: exact in any order
+    return np.sqrt(np.where(squares == 0.0, 1.0, squares))
+
+
+def late(
+    vectors: WordVectors,
+    words: Words,
+    rows: Rows,
+    asked: list[tuple[str, int]],
+    weight: Scores,
+    left_out: NDArray[np.int64],
+) -> Scores:
+    """For each row the mean, by ``weight``, of the cosine of each word ``asked`` with the nearest word of the row.
+
+    ``asked`` has words with the ids of their stems, -1 for none: a word with that stem counts 1. Words without a
+    neighbour at a cosine above 0 count 0. The forms ``left_out`` are not looked at.
+    """
+    if not asked or not len(rows):
+        return np.zeros(len(rows))
+    held, _, counts = words.written.held(rows)
+    forms, place = compact(held, words.written.forms)
+    if not len(forms):
+        return np.zeros(len(rows))
+    texts, norms = vectors.of_forms(words, forms)
+    question, own = vectors.of_words([word for word, _ in asked])
+    cosine = (question.astype(np.float32) @ texts.astype(np.float32).T).astype(np.float64)
+    cosine /= own[:, None] * norms
+    np.maximum(cosine, 0.0, out=cosine)
+    terms = words.written.terms[forms]
+    cosine[np.array([term for _, term in asked])[:, None] == np.where(terms < 0, -2, terms)] = 1.0
+    if len(left_out):
+        cosine[:, np.isin(forms, left_out)] = 0.0
+    (some,) = counts.nonzero()
+    starts = (np.cumsum(counts) - counts)[some]
+    nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+    found = np.zeros(len(rows))
+    total = np.zeros(len(some))
+    for values, share in zip(nearest, (weight / weight.sum()).tolist(), strict=True):
+        total += share * values
+    found[some] = total
+    return found

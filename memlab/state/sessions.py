@@ -1,0 +1,64 @@
+"""The memories of each session in their order, by row: derived of a column, followed when somebody asks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.state.columns import Names
+
+__all__ = ["Sessions"]
+
+Rows = NDArray[np.int64]
+
+
+class Sessions:
+    """What precedes and follows each row in its session. Rows that came since the last question are looked at alone."""
+
+    def __init__(self) -> None:
+        self._last = np.full(0, -1, dtype=np.int64)
+        self._beside = np.empty((2, 0), dtype=np.int32)
+        self._followed = 0
+
+    def last(self, contexts: Names, code: int) -> int:
+        """The newest row of the session with this code, -1 where there is none."""
+        self._follow(contexts)
+        return int(self._last[code]) if code >= 0 else -1
+
+    def around(self, contexts: Names, rows: Rows, reach: int) -> Rows:
+        """i64[1 + 2 reach, rows]: each row, then those before it, the nearest first, and those after it; -1 for none."""
+        self._follow(contexts)
+        found = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)
+        found[0] = rows
+        for side, beside in enumerate(self._beside):
+            at = rows
+            for step in range(reach):
+                # what is at -1 is some row, too
+                at = found[1 + side * reach + step] = np.where(at >= 0, beside[at], -1)
+        return found
+
+    def _follow(self, contexts: Names) -> None:
+        known, size = self._followed, len(contexts)
+        if known == size:
+            return
+        fresh = contexts.codes[known:]
+        if len(self._last) < len(contexts.vocabulary):
+            more = np.full(len(contexts.vocabulary) * 2 - len(self._last), -1, dtype=np.int64)
+            self._last = np.concatenate([self._last, more])
+        if self._beside.shape[1] < size:
+            self._beside = np.concatenate([self._beside[:, :known], np.empty((2, 2 * size - known), np.int32)], axis=1)
+        (inside,) = (fresh >= 0).nonzero()
+        order = inside[fresh[inside].argsort(kind="stable")]
+        codes, rows = fresh[order], order + known
+        opens = np.ones(len(codes), dtype=np.bool_)
+        np.not_equal(codes[1:], codes[:-1], out=opens[1:])
+        earlier = np.empty(len(rows), dtype=np.int64)
+        earlier[1:] = rows[:-1]
+        earlier[opens] = self._last[codes[opens]]
+        self._last[codes] = rows  # rows ascend, and the last of several is kept
+        before, after = self._beside
+        before[known:size] = after[known:size] = -1
+        before[rows] = earlier
+        (linked,) = (earlier >= 0).nonzero()
+        after[earlier[linked]] = rows[linked]
+        self._followed = size
