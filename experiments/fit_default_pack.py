@@ -1,11 +1,15 @@
-"""Where the weights of the default pack come from: a fit on conversations, cross-validated by conversation.
+"""Where the weights of the default pack come from: a fit on conversations of two kinds, cross-validated by conversation.
 
-    python experiments/fit_default_pack.py locomo-dev5.json
+    python experiments/fit_default_pack.py locomo-dev5.json beam100k --corrections dev5-evidence-corrections.json
 
-Every question is recalled once, with the default pack's candidates; the slate holds every feature of the pool. A
-logistic regression on the terms of ``recall-score`` is fitted on all conversations but one and ranks the pool of the
-one left out. Prints recall@10 and nDCG@10 over the conversations left out, the coefficients with their spread over the
-folds, what each term is worth (the same fit without it), and the weights for ``policies/default.hy`` fitted on all.
+Every question is recalled once by a pack that reads every term, with the cut of the default pack; the slate holds the
+pool. Two models are fitted on all conversations but one, on the terms of ``recall-score``: a logistic regression (is
+this memory evidence?) and a listwise softmax (does evidence stand above the rest of its pool?). Each vector of weights
+is divided by the sum of its absolutes, and the two are added. The pool of the conversation left out is ranked by that.
+
+Prints, of each fold and set, recall@10 and nDCG@10 under the published labels and, of LoCoMo, the corrected ones;
+differences to the pack as it stands, paired, with intervals by conversation; what each term is worth on each set (the
+same fit without it); and the weights fitted on all.
 
 No weight is fitted to a name or a phrase: the terms are scores, shares and yes-or-no features.
 """
@@ -13,127 +17,248 @@ No weight is fitted to a name or a phrase: the terms are scores, shares and yes-
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 import memlab
-from memlab.ingest import conversation, read_locomo
+from memlab.evaluation import cluster_interval
+from memlab.ingest import read_beam, read_locomo
+from memlab.slates import Slate
 
-TERMS = {
-    "similarity": "min-max",
-    "lexical": "min-max",
-    "coverage": "plain",
-    "session-lexical": "min-max",
-    "session-seed": "min-max",
-    "received": "min-max",
-    "before-coverage": "plain",
-    "names-date": "0 for null",
-    "names-other": "plain",
-    "asks": "plain",
-    "answers": "plain",
+Columns = np.ndarray
+
+
+def plain(name: str) -> Callable[[Slate], Columns]:
+    return lambda slate: np.nan_to_num(slate.numbers[name])
+
+
+def spread(name: str) -> Callable[[Slate], Columns]:
+    """From 0 to 1 over the pool, as ``min-max`` has it."""
+
+    def of(slate: Slate) -> Columns:
+        values = slate.numbers[name]
+        low, high = values.min(), values.max()
+        return (values - low) / (high - low) if high > low else np.zeros_like(values)
+
+    return of
+
+
+def both(one: str, other: str) -> Callable[[Slate], Columns]:
+    return lambda slate: slate.numbers[one] * slate.numbers[other]
+
+
+def said_by(role: str) -> Callable[[Slate], Columns]:
+    return lambda slate: np.array([word == role for word in slate.words["speaker-role"]], dtype=np.float64)
+
+
+TERMS: dict[str, Callable[[Slate], Columns]] = {
+    "similarity": spread("similarity"),
+    "coverage": plain("coverage"),
+    "session-lexical": spread("session-lexical"),
+    "session-seed": spread("session-seed"),
+    "before-coverage": plain("before-coverage"),
+    "names-date": plain("names-date"),
+    "names-other": plain("names-other"),
+    "asks": plain("asks"),
+    "answers": plain("answers"),
+    "around-similarity": spread("around-similarity"),
+    "around-lexical": spread("around-lexical"),
+    "late": spread("late"),
+    "names-things": plain("names-things"),
+    "words": lambda slate: np.log1p(slate.numbers["words"]),
+    "first-person": plain("first-person"),
+    "says-when": plain("says-when"),
+    "asks-when says-when": both("asks-when", "says-when"),
+    "asks-how-many says-number": both("asks-how-many", "says-number"),
+    "assistant": said_by("assistant"),
 }
+"""The terms of ``recall-score`` as its policy computes them."""
+
+_READ = (
+    *("late", "around-lexical", "around-similarity", "says-when", "says-number", "names-things", "first-person"),
+    *("asks-when", "asks-how-many", "words"),
+)
+ALL = f"""(pack everything "The default pack's candidates, with every feature in the slate.")
+(defpolicy cut {{cut}})
+(defpolicy recall-score [speaker-role {" ".join(_READ)}]
+  (+ (if (= speaker-role "user") 1 0) {" ".join(f"(if {name} 1 0)" if "-" in name and "around" not in name and name != "names-things" else name for name in _READ)}))
+"""
 
 
 @dataclass
 class Pool:
-    """One question's candidates: the terms, which of them are evidence, and how much evidence there is in all."""
+    """One question's candidates: the terms, which of them are evidence by each of the labels, the pack's own scores."""
 
+    kind: str
     conversation: str
-    category: int
+    category: int | str
     terms: np.ndarray
     evidence: np.ndarray
     gold: int
+    corrected: np.ndarray
+    corrected_gold: int
+    now: np.ndarray
+    slate: Slate
 
 
-def pools(path: Path) -> list[Pool]:
-    """Recall every question of categories 1-4 with evidence and keep its pool."""
+def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None) -> list[Pool]:
+    """Recall every answerable question with evidence, and keep its pool."""
     found = []
-    for benchmark in read_locomo(path):
-        with memlab.open() as lab:
-            conversation(lab, benchmark.conversation, project=benchmark.conversation.name)
+    pack = ALL.format(cut=cut) if cut else ALL.replace("(defpolicy cut {cut})\n", "")
+    for one in labelled:
+        held = one.conversation
+        with memlab.open(pack=pack) as lab:
+            lab.remember_many(held.rows(project=held.name), chain=True)
             ids = dict(lab.memories.select("ref", "id").iter_rows())
-            for question in benchmark.questions:
-                if question.category == 5 or not question.evidence:
+            for place, question in enumerate(one.questions):
+                if not question.answerable or not question.evidence:
                     continue
-                slate = lab.recall(question.text, project=benchmark.conversation.name, log=False).slate
-                gold = [ids[ref] for ref in question.evidence]
-                columns = [spread(slate.numbers[name], how) for name, how in TERMS.items()]
+                at = held.end + timedelta(days=1)
+                slate = lab.recall(question.text, project=held.name, at=at, log=False).slate
+                gold = {ids[ref] for ref in question.evidence if ref in ids}
+                better = {ids[ref] for ref in corrections.get((held.name, place), question.evidence) if ref in ids}
+                if not gold:
+                    continue
                 found.append(
                     Pool(
-                        benchmark.conversation.name,
+                        kind,
+                        held.name,
                         question.category,
-                        np.column_stack(columns),
-                        np.isin(slate.ids, gold),
-                        len(set(gold)),
+                        np.column_stack([term(slate) for term in TERMS.values()]),
+                        np.isin(slate.ids, list(gold)),
+                        len(gold),
+                        np.isin(slate.ids, list(better)),
+                        len(better),
+                        slate.scores,
+                        slate,
                     )
                 )
     return found
 
 
-def spread(values: np.ndarray, how: str) -> np.ndarray:
-    """The term as the policy computes it."""
-    if how == "plain":
-        return values
-    if how == "0 for null":
-        return np.nan_to_num(values)
-    low, high = values.min(), values.max()
-    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+# -- fits -----------------------------------------------------------------------------------------------------
 
 
-def fit(given: list[Pool], chosen: list[int]) -> np.ndarray:
-    """One weight for each chosen term."""
+def logistic(given: list[Pool], chosen: list[int]) -> np.ndarray:
     terms = np.vstack([pool.terms[:, chosen] for pool in given])
     evidence = np.concatenate([pool.evidence for pool in given])
     return LogisticRegression(max_iter=1000).fit(terms, evidence).coef_[0]
 
 
-def judged(pool: Pool, scores: np.ndarray) -> tuple[float, float]:
-    """Fractional recall@10 and nDCG@10 of the pool in the order of these scores."""
-    top = pool.evidence[np.argsort(-scores, kind="stable")[:10]]
+def listwise(given: list[Pool], chosen: list[int]) -> np.ndarray:
+    """Minimises -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
+    asked = [pool for pool in given if pool.evidence.any()]
+    terms = np.vstack([pool.terms[:, chosen] for pool in asked])
+    starts = np.cumsum([0, *(len(pool.evidence) for pool in asked)])[:-1]
+    sizes = np.array([len(pool.evidence) for pool in asked])
+    share = np.concatenate([pool.evidence / pool.evidence.sum() for pool in asked])
+    wanted = share @ terms
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = terms @ weights
+        scores -= np.repeat(np.maximum.reduceat(scores, starts), sizes)
+        chance = np.exp(scores)
+        total = np.add.reduceat(chance, starts)
+        chance /= np.repeat(total, sizes)
+        value = -(share @ scores - np.log(total).sum()) + weights @ weights / 2
+        return value, chance @ terms - wanted + weights
+
+    return minimize(loss, np.zeros(len(chosen)), jac=True, method="L-BFGS-B").x
+
+
+def mean_of_both(given: list[Pool], chosen: list[int]) -> np.ndarray:
+    found = [fit(given, chosen) for fit in (logistic, listwise)]
+    return sum(weights / np.abs(weights).sum() for weights in found) / 2
+
+
+# -- what came of it ------------------------------------------------------------------------------------------
+
+
+def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, float]:
+    """Fractional recall@10 and nDCG@10 of a pool in the order of these scores, ties by id."""
+    top = evidence[np.argsort(-scores, kind="stable")[:10]]
     gain = (top / np.log2(np.arange(2, len(top) + 2))).sum()
-    best = (1 / np.log2(np.arange(2, min(10, pool.gold) + 2))).sum()
-    return top.sum() / pool.gold, gain / best
+    best = (1 / np.log2(np.arange(2, min(10, gold) + 2))).sum()
+    return top.sum() / gold, gain / best
 
 
-def cross_validated(given: list[Pool], chosen: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
+    """Recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
+    return (*judged(scores, pool.evidence, pool.gold), *judged(scores, pool.corrected, pool.corrected_gold))
+
+
+def cross_validated(given: list[Pool], chosen: list[int], fit: Callable = mean_of_both) -> tuple[np.ndarray, dict]:
     """Metrics of each question, ranked by the fit that did not see its conversation; and the folds' weights."""
-    names = sorted({pool.conversation for pool in given})
-    metrics, weights = [], []
-    for name in names:
-        weights.append(fit([pool for pool in given if pool.conversation != name], chosen))
-        metrics += [
-            (*judged(pool, pool.terms[:, chosen] @ weights[-1]), pool.category)
-            for pool in given
-            if pool.conversation == name
-        ]
-    return np.array(metrics), np.array(weights)
+    weights = {
+        name: fit([pool for pool in given if pool.conversation != name], chosen)
+        for name in dict.fromkeys(pool.conversation for pool in given)
+    }
+    found = [metrics(pool, pool.terms[:, chosen] @ weights[pool.conversation]) for pool in given]
+    return np.array(found), weights
+
+
+def shown(values: np.ndarray) -> str:
+    return " ".join(f"{value:.4f}" for value in values)
+
+
+def interval(differences: np.ndarray, conversations: list[str]) -> str:
+    found = cluster_interval(differences, conversations)
+    return "" if found is None else f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", type=Path)
-    given = pools(parser.parse_args().path)
+    parser.add_argument("locomo", type=Path)
+    parser.add_argument("beam", type=Path)
+    parser.add_argument("--corrections", type=Path)
+    parser.add_argument("--cut", help="another policy of the slot cut, from its parameters on")
+    parser.add_argument("--no-ablation", action="store_true")
+    asked = parser.parse_args()
+    corrections = {}
+    if asked.corrections:
+        for item in json.loads(asked.corrections.read_text()):
+            corrections[item["sample_id"], item["qa"]] = item["correct"]
+    given = gathered("locomo", read_locomo(asked.locomo), corrections, asked.cut)
+    given += gathered("beam", read_beam(asked.beam), {}, asked.cut)
+    report(given, ablation=not asked.no_ablation)
+
+
+def report(given: list[Pool], *, ablation: bool) -> None:
     names = list(TERMS)
     everything = list(range(len(names)))
-    metrics, weights = cross_validated(given, everything)
-    ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in given])
-    print(f"{len(given)} questions; the pool holds {ceiling:.3f} of the evidence")
-    print(f"cross-validated by conversation: recall@10 {metrics[:, 0].mean():.3f}, nDCG@10 {metrics[:, 1].mean():.3f}")
-    for category in (1, 2, 3, 4):
-        print(f"  category {category}: recall@10 {metrics[metrics[:, 2] == category, 0].mean():.3f}")
-    final = fit(given, everything)
-    print(f"{'term':<18}{'weight':>8}{'folds':>16}{'share':>8}   recall@10 and nDCG@10 without it")
-    scale = final[[name not in ("names-other", "asks") for name in names]].sum()
+    kinds = list(dict.fromkeys(pool.kind for pool in given))
+    of = {kind: np.array([pool.kind == kind for pool in given]) for kind in kinds}
+    conversations = np.array([pool.conversation for pool in given])
+    for kind in kinds:
+        ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in given if pool.kind == kind])
+        print(f"{kind}: {of[kind].sum()} questions; the pool holds {ceiling:.3f} of the evidence")
+    for fit in (logistic, listwise, mean_of_both):
+        found, weights = cross_validated(given, everything, fit)
+        for kind in kinds:
+            print(f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(found[of[kind]].mean(axis=0))}")
+    for name in dict.fromkeys(conversations.tolist()):
+        print(f"  left out {name:<10}{shown(found[conversations == name].mean(axis=0))}")
+    final = mean_of_both(given, everything)
+    scale = final[final > 0].sum()
+    spreads = np.array(list(weights.values()))
+    print(f"{'term':<28}{'weight':>8}{'folds':>18}   recall@10 and nDCG@10 that go with it, by set")
     for index, name in enumerate(names):
-        without, _ = cross_validated(given, [other for other in everything if other != index])
-        low, high = weights[:, index].min(), weights[:, index].max()
-        print(
-            f"{name:<18}{final[index]:8.2f}   {low:5.2f} .. {high:5.2f}{final[index] / scale:8.3f}"
-            f"   {without[:, 0].mean():.3f}  {without[:, 1].mean():.3f}"
-        )
+        line = f"{name:<28}{final[index] / scale:8.3f}   {spreads[:, index].min() / scale:6.3f} .. {spreads[:, index].max() / scale:6.3f}"
+        if ablation:
+            without, _ = cross_validated(given, [other for other in everything if other != index])
+            for kind in kinds:
+                rows = of[kind]
+                line += f"   {kind} " + " ".join(
+                    f"{(found[rows, place] - without[rows, place]).mean():+.4f}" for place in (0, 1)
+                )
+        print(line)
 
 
 if __name__ == "__main__":
