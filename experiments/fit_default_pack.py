@@ -54,8 +54,14 @@ def both(one: str, other: str) -> Callable[[Slate], Columns]:
     return lambda slate: slate.numbers[one] * slate.numbers[other]
 
 
-def said_by(role: str) -> Callable[[Slate], Columns]:
-    return lambda slate: np.array([word == role for word in slate.words["speaker-role"]], dtype=np.float64)
+def by_assistant(*, asked: bool) -> Callable[[Slate], Columns]:
+    """Who said it is an assistant, in a question that does or does not speak of whom it asks."""
+
+    def of(slate: Slate) -> Columns:
+        said = np.array([word == "assistant" for word in slate.words["speaker-role"]], dtype=np.float64)
+        return said * (slate.numbers["asks-you"] == asked)
+
+    return of
 
 
 TERMS: dict[str, Callable[[Slate], Columns]] = {
@@ -77,13 +83,14 @@ TERMS: dict[str, Callable[[Slate], Columns]] = {
     "says-when": plain("says-when"),
     "asks-when says-when": both("asks-when", "says-when"),
     "asks-how-many says-number": both("asks-how-many", "says-number"),
-    "assistant": said_by("assistant"),
+    "assistant": by_assistant(asked=False),
+    "assistant asks-you": by_assistant(asked=True),
 }
 """The terms of ``recall-score`` as its policy computes them."""
 
 _READ = (
     *("late", "around-lexical", "around-similarity", "says-when", "says-number", "names-things", "first-person"),
-    *("asks-when", "asks-how-many", "words"),
+    *("asks-when", "asks-how-many", "asks-you", "words"),
 )
 ALL = f"""(pack everything "The default pack's candidates, with every feature in the slate.")
 (defpolicy cut {{cut}})

@@ -48,6 +48,10 @@
   "One step, in proportion to the edge: W_j S_ji (Anderson 1983)."
   (* activation weight))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score [use-1-days use-2-days use-3-days use-4-days use-5-days use-6-days use-7-days use-8-days
                          uses age-days seed received]
   "A = B + W match + S neighbours: activation (Anderson et al. 2004)."

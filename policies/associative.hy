@@ -20,6 +20,10 @@
   "A[j] += A[i] * W[i,j] * D."
   (* activation weight damping))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score
   (lambda (activation recency importance access success fail)
     (+ (* 0.4 activation)

@@ -36,6 +36,10 @@
        else 0.3)
      (pow 0.7 depth)))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score [activation recency-weight idle-days]
   "Recent use lifts: 1 + w e^(-hours / 24)."
   (* activation (+ 1 (* recency-weight (exp (- idle-days))))))

@@ -40,6 +40,10 @@
   "Linked memories within two hops come along; a common tag is no link."
   (if (and (<= depth 2) (!= relation "has-tag")) (* 0.5 activation) 0))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score [closeness kind strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
   (+ (* 0.6 closeness)

@@ -50,6 +50,10 @@
   "The subgraph of two hops around what begins."
   (* activation weight))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score [confidence source idle-days access status]
   "Relevance; what is staged counts half, what was superseded or retracted nothing."
   (* (clamped-relevance confidence source idle-days access)

@@ -102,6 +102,10 @@
   "Retrievability: FSRS-6; what nobody has rated yet fades as after a first good."
   (recall-chance elapsed-days (if-null stability (w2))))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score [activation retention]
   "Expected relevance: what a memory is worth to the question if it is recalled, times the chance that it is."
   (* activation retention))

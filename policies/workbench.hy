@@ -38,6 +38,10 @@
         ["context" "environment-quirk"] 7
         else 30)))
 
+(defpolicy cut [seed received]
+  "What a candidate has of its own and what arrived over edges."
+  (+ seed received))
+
 (defpolicy recall-score [closeness recency access]
   "0.6 nearness, 0.25 freshness, 0.15 use up to twenty accesses."
   (+ (* 0.6 closeness)

@@ -10,6 +10,7 @@ BM25 = """(pack bm25
 
 (defpolicy eligible [lexical] (> lexical 0))
 (defpolicy seed-score [lexical] lexical)
+(defpolicy cut [seed received] (+ seed received))
 (defpolicy recall-score [lexical] lexical)
 """
 
@@ -21,6 +22,7 @@ DENSE = """(pack dense
 
 (defpolicy eligible [hops] (>= hops 0))
 (defpolicy seed-score [similarity] similarity)
+(defpolicy cut [seed received] (+ seed received))
 (defpolicy recall-score [similarity] similarity)
 """
 

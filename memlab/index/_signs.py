@@ -22,6 +22,7 @@ class Signs:
     when_first: tuple[str, ...]
     when: tuple[str, ...]
     how_many: tuple[str, ...]
+    you: tuple[str, ...]
 
     def of(self, word: str) -> int:
         """The bits of a word in lower case.
@@ -44,6 +45,11 @@ class Signs:
         padded = f" {' '.join(words)} "
         return any(phrase in padded for phrase in self.how_many)
 
+    def asks_you(self, words: Iterable[str]) -> bool:
+        """Whether a question of these words speaks of whom it asks."""
+        padded = f" {' '.join(words)} "
+        return any(phrase in padded for phrase in self.you)
+
 
 @cache
 def signs_of(language: str | None) -> Signs:
@@ -57,4 +63,4 @@ def signs_of(language: str | None) -> Signs:
     def phrases(name: str) -> tuple[str, ...]:
         return tuple(f" {phrase} " for phrase in tables.get(name, ()))
 
-    return Signs(bits, phrases("asks-when-first"), phrases("asks-when"), phrases("asks-how-many"))
+    return Signs(bits, phrases("asks-when-first"), phrases("asks-when"), phrases("asks-how-many"), phrases("asks-you"))

@@ -142,6 +142,7 @@ FEATURES: Declared[Feature] = Declared(
         Feature(
             "asks-how-many", "bool", "query", "the question asks for a number or a span", depends=_WORDS, on_demand=True
         ),
+        Feature("asks-you", "bool", "query", "the question says you or your", depends=_WORDS, on_demand=True),
         Feature(
             "names-things",
             "num",

@@ -408,6 +408,7 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "names-things": Candidates.names_things,
     "asks-when": _of_question(Signs.asks_when),
     "asks-how-many": _of_question(Signs.asks_how_many),
+    "asks-you": _of_question(Signs.asks_you),
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),

@@ -67,6 +67,7 @@ class WordVectors:
         kept = self._asked
         for word in words:
             if word not in kept:
+                # alone, as a batch would take longer to set up than five words by themselves
                 (kept[word],) = load_embedder().encode([word])
         vectors = np.array([kept[word] for word in words])
         return vectors, _norms(vectors)
@@ -99,19 +100,21 @@ def late(
         return np.zeros(len(rows))
     texts, norms = vectors.of_forms(words, forms)
     question, own = vectors.of_words([word for word, _ in asked])
-    cosine = (question.astype(np.float32) @ texts.astype(np.float32).T).astype(np.float64)
+    cosine = np.ascontiguousarray((texts.astype(np.float32) @ question.astype(np.float32).T).T, dtype=np.float64)
     cosine /= own[:, None] * norms
     np.maximum(cosine, 0.0, out=cosine)
-    terms = words.written.terms[forms]
-    cosine[np.array([term for _, term in asked])[:, None] == np.where(terms < 0, -2, terms)] = 1.0
+    terms = words.written.terms.take(forms)
+    for number, (_, term) in enumerate(asked):
+        if term >= 0:
+            cosine[number, terms == term] = 1.0
     if len(left_out):
-        cosine[:, np.isin(forms, left_out)] = 0.0
+        at = forms.searchsorted(left_out)
+        inside = at < len(forms)
+        cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
     (some,) = counts.nonzero()
     starts = (np.cumsum(counts) - counts)[some]
     nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
     found = np.zeros(len(rows))
-    total = np.zeros(len(some))
-    for values, share in zip(nearest, (weight / weight.sum()).tolist(), strict=True):
-        total += share * values
-    found[some] = total
+    share = weight / weight.sum()
+    found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
     return found
