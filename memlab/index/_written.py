@@ -103,8 +103,9 @@ class Written:
             sizes.append(len(found))
             own_sizes.append(len(own))
         terms_of, signs_of_forms = self._forms.columns
-        numbers = np.arange(len(sizes))
-        forms, rows = np.array(held, dtype=np.int64), numbers.repeat(own_sizes)
+        fresh, names_of = np.array(sizes, dtype=np.int64), np.array(before, dtype=np.int64)
+        numbers = np.arange(len(fresh))
+        forms, rows = np.array(held, dtype=np.int64), numbers.repeat(np.array(own_sizes, dtype=np.int64))
         bits = signs_of_forms.take(forms)
         signs = np.zeros(len(sizes), dtype=np.uint8)
         (signed,) = bits.nonzero()
@@ -113,8 +114,8 @@ class Written:
         packed = forms << 1 | np.array(capital, dtype=np.int64)
         stops = self._held.size + np.bincount(rows[content], minlength=len(sizes)).cumsum()
         self._held.append(packed[content].astype(np.int32))
-        self._rows.append(signs, np.subtract(sizes, before, dtype=np.int32), stops)
-        terms, places = terms_of.take(np.array(ids, dtype=np.int64)), numbers.repeat(sizes)
+        self._rows.append(signs, (fresh - names_of).astype(np.int32), stops)
+        terms, places = terms_of.take(np.array(ids, dtype=np.int64)), numbers.repeat(fresh)
         (kept,) = (terms >= 0).nonzero()
         return terms[kept].astype(np.int64), places[kept]
 
