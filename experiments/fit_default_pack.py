@@ -1,4 +1,4 @@
-"""Where the weights of the default pack come from: a fit on conversations of two kinds, cross-validated by conversation.
+"""Where the weights of the default pack come from: a fit on two kinds of conversations, cross-validated by conversation.
 
     python experiments/fit_default_pack.py locomo-dev5.json beam100k --corrections dev5-evidence-corrections.json
 
@@ -88,14 +88,12 @@ TERMS: dict[str, Callable[[Slate], Columns]] = {
 }
 """The terms of ``recall-score`` as its policy computes them."""
 
-_READ = (
-    *("late", "around-lexical", "around-similarity", "says-when", "says-number", "names-things", "first-person"),
-    *("asks-when", "asks-how-many", "asks-you", "words"),
-)
+_NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words")
+_FLAGS = ("says-when", "says-number", "first-person", "asks-when", "asks-how-many", "asks-you")
 ALL = f"""(pack everything "The default pack's candidates, with every feature in the slate.")
-(defpolicy cut {{cut}})
-(defpolicy recall-score [speaker-role {" ".join(_READ)}]
-  (+ (if (= speaker-role "user") 1 0) {" ".join(f"(if {name} 1 0)" if "-" in name and "around" not in name and name != "names-things" else name for name in _READ)}))
+{{cut}}
+(defpolicy recall-score [speaker-role {" ".join(_NUMBERS + _FLAGS)}]
+  (+ (if (= speaker-role "user") 1 0) {" ".join(_NUMBERS)} {" ".join(f"(if {name} 1 0)" for name in _FLAGS)}))
 """
 
 
@@ -118,7 +116,7 @@ class Pool:
 def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None) -> list[Pool]:
     """Recall every answerable question with evidence, and keep its pool."""
     found = []
-    pack = ALL.format(cut=cut) if cut else ALL.replace("(defpolicy cut {cut})\n", "")
+    pack = ALL.format(cut=f"(defpolicy cut {cut})" if cut else "")
     for one in labelled:
         held = one.conversation
         with memlab.open(pack=pack) as lab:
@@ -257,7 +255,8 @@ def report(given: list[Pool], *, ablation: bool) -> None:
     spreads = np.array(list(weights.values()))
     print(f"{'term':<28}{'weight':>8}{'folds':>18}   recall@10 and nDCG@10 that go with it, by set")
     for index, name in enumerate(names):
-        line = f"{name:<28}{final[index] / scale:8.3f}   {spreads[:, index].min() / scale:6.3f} .. {spreads[:, index].max() / scale:6.3f}"
+        low, high = spreads[:, index].min() / scale, spreads[:, index].max() / scale
+        line = f"{name:<28}{final[index] / scale:8.3f}   {low:6.3f} .. {high:6.3f}"
         if ablation:
             without, _ = cross_validated(given, [other for other in everything if other != index])
             for kind in kinds:

@@ -23,8 +23,8 @@ __all__ = [
     "ROLES",
     "SCOPES",
     "SINGLE_VALUED",
-    "SPEAKER_ROLES",
     "SOURCES",
+    "SPEAKER_ROLES",
     "STATUSES",
     "USES",
     "VISIBILITIES",
@@ -239,6 +239,7 @@ def single_valued(predicate: str) -> bool:
     (True, False)
     """
     return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in SINGLE_VALUED)
+
 
 _ROLE_NAMES = {
     **{role: role for role in ROLES},

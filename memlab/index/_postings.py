@@ -242,19 +242,19 @@ class Words:
         self._segments = [merged(self._segments)] if self._segments else []
         base = self._segments[0] if self._segments else segment_of(*np.empty((3, 0), dtype=np.int32))
         about = {"language": self._tokens.language, "stop_words": sorted(self._tokens.stop_words)}
+        arrays: dict[str, Any] = {
+            "about": _bytes(json.dumps(about)),
+            "vocabulary": _bytes("\n".join(self._tokens.terms)),
+            "lengths": self.lengths,
+            "terms": base.terms,
+            "starts": base.starts,
+            "rows": base.rows,
+            "tf": base.tf,
+            **{f"written_{name}": array for name, array in self.written.arrays().items()},
+        }
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
-            np.savez(
-                file,
-                about=_bytes(json.dumps(about)),
-                vocabulary=_bytes("\n".join(self._tokens.terms)),
-                lengths=self.lengths,
-                terms=base.terms,
-                starts=base.starts,
-                rows=base.rows,
-                tf=base.tf,
-                **{f"written_{name}": array for name, array in self.written.arrays().items()},
-            )
+            np.savez(file, **arrays)
         draft.replace(path)
 
     @classmethod

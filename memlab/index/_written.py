@@ -71,8 +71,8 @@ class Written:
         return [self._names[one] for one in ids.tolist()]
 
     def held(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:
-        """What these rows hold, each form of a row once: forms, whether one stands with a capital inside a sentence, and
-        how many there are of each row.
+        """What these rows hold, each form of a row once: the forms, whether one stands with a capital inside a
+        sentence, and how many there are of each row.
         """
         stops = self._rows.columns[2]
         starts = np.where(rows > 0, stops[rows - 1], 0)

@@ -203,8 +203,8 @@ SLOTS: Declared[Slot] = Declared(
         ),
         _slot(
             "cut",
-            "Which of all that was found and reached are scored: the best `pool` of them by this, ties by id. What reads "
-            "the pool, such as session-seed, reads all of them here.",
+            "Which of all that was found and reached are scored: the best `pool` of them by this, ties by id. What "
+            "reads the pool, such as session-seed, reads all of them here.",
             _inputs(stages=_ALL),
             "num",
             aggregates=True,

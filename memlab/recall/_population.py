@@ -91,7 +91,9 @@ class Population:
         """The words of the names of those who said any of them."""
         if not self._names:
             vocabulary = state.names["speaker"].vocabulary
-            self._names.append(frozenset(word for code in self.speakers.tolist() for word in words_of(vocabulary[code])))
+            self._names.append(
+                frozenset(word for code in self.speakers.tolist() for word in words_of(vocabulary[code]))
+            )
         return self._names[0]
 
     @property

@@ -159,7 +159,9 @@ class QuestionFeatures:
     def names(self) -> Rows:
         """The forms that are words of names of speakers, ascending."""
         id_of = self.words.written.id_of
-        return np.array(sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64)
+        return np.array(
+            sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64
+        )
 
     def late(self, rows: Rows) -> Scores:
         """How nearly each word of the question has a word in each row."""

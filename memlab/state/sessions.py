@@ -26,7 +26,7 @@ class Sessions:
         return int(self._last[code]) if code >= 0 else -1
 
     def around(self, contexts: Names, rows: Rows, reach: int) -> Rows:
-        """i64[1 + 2 reach, rows]: each row, then those before it, the nearest first, and those after it; -1 for none."""
+        """i64[1 + 2 reach, rows]: each row, those before it, the nearest first, and those after it; -1 for none."""
         self._follow(contexts)
         found = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)
         found[0] = rows

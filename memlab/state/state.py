@@ -360,7 +360,7 @@ class State:
         return self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}")) + 1 or None
 
     def around(self, rows: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
-        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after; -1: none."""
+        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it."""
         return self._sessions.around(self.contexts, rows, reach)
 
     # -- what the packages above read ----------------------------------------------------------------------------

@@ -105,7 +105,9 @@ def asked(turns, question):
     with memlab.open(pack=READS_ALL) as lab:
         lab.remember_many(
             [
-                {"text": text, "project": "p"} | ({"speaker": speaker} if speaker else {}) | ({"session": session} if session else {})
+                {"text": text, "project": "p"}
+                | ({"speaker": speaker} if speaker else {})
+                | ({"session": session} if session else {})
                 for text, speaker, session in turns
             ],
             chain=True,
@@ -151,14 +153,16 @@ def test_a_memory_that_was_given_up_is_no_part_of_what_is_around(clock):
         before = lab.recall("kayak", log=False).slate.numbers["around-lexical"]
         lab.forget(1)
         after = lab.recall("kayak", log=False).slate.numbers["around-lexical"]
-    assert before[1] > 0 and after.tolist() == [0, 0]
+    assert before[1] > 0
+    assert after.tolist() == [0, 0]
 
 
 def test_a_language_without_signs_shows_none():
     with memlab.open(pack=READS_ALL.replace("(defpolicy cut", '(setting language "german") (defpolicy cut')) as lab:
         lab.remember("May 2023")
         slate = lab.recall("when", log=False).slate
-    assert not slate.numbers["says-when"].any() and not slate.numbers["asks-when"].any()
+    assert not slate.numbers["says-when"].any()
+    assert not slate.numbers["asks-when"].any()
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ def test_roles(speaker, creator, role):
 
 
 def test_the_cut_decides_what_is_scored():
-    pack = '(pack c) (setting pool 2) (defpolicy cut [words] words) (defpolicy recall-score [seed] seed)'
+    pack = "(pack c) (setting pool 2) (defpolicy cut [words] words) (defpolicy recall-score [seed] seed)"
     with memlab.open(pack=pack) as lab:
         lab.remember_many([{"text": text} for text in ("kayak", "kayak and tea and milk", "kayak and tea")])
         slate = lab.recall("kayak", log=False).slate
@@ -240,7 +244,7 @@ def test_around_follows_sessions(batches):
     contexts, sessions = Names(), Sessions()
     for batch in batches:
         contexts.append(batch)
-        every = [name for name in contexts.series("s").to_list()] if len(contexts) else []
+        every = contexts.series("s").to_list()
         rows = np.arange(len(every))
         found = sessions.around(contexts, rows, 2)
         for row, name in enumerate(every):
