@@ -1,4 +1,4 @@
-"""Where the weights of the default pack come from: a fit on two kinds of conversations, cross-validated by conversation.
+"""Where the weights of the default pack come from: a fit on two kinds of conversations, each conversation held out.
 
     python experiments/fit_default_pack.py locomo-dev5.json beam100k --corrections dev5-evidence-corrections.json
 
@@ -77,6 +77,7 @@ TERMS: dict[str, Callable[[Slate], Columns]] = {
     "around-similarity": spread("around-similarity"),
     "around-lexical": spread("around-lexical"),
     "late": spread("late"),
+    "late itself": plain("late"),
     "names-things": plain("names-things"),
     "words": lambda slate: np.log1p(slate.numbers["words"]),
     "first-person": plain("first-person"),

@@ -55,26 +55,27 @@
                          before-coverage names-date names-other speaker-role asks-you asks answers words first-person
                          names-things says-when asks-when says-number asks-how-many]
   "Evidence in the memory, then around it, then when it was said, who said it and how."
-  (+ (* 0.164 (min-max late))               ; each word of the question has a word like it
-     (* 0.091 (min-max similarity))         ; it means the same
-     (* 0.034 coverage)                     ; it uses the question's words
-     (* 0.154 (min-max around-lexical))     ; and so do the turns around
-     (* 0.035 (min-max around-similarity))  ; which mean the same, too
-     (* 0.035 (min-max session-lexical))    ; its session speaks of it
-     (* 0.086 (min-max session-seed))       ; its session holds a strong candidate
-     (* 0.049 before-coverage)              ; it replies to the question's words
-     (* 0.127 (if-null names-date 0))       ; it was said when the question says
-     (if names-other -0.153 0)              ; the question is about someone else
+  (+ (* 0.147 (min-max late))               ; each word of the question has a word like it
+     (* 0.051 late)                         ; whatever the others have
+     (* 0.087 (min-max similarity))         ; it means the same
+     (* 0.025 coverage)                     ; it uses the question's words
+     (* 0.15 (min-max around-lexical))      ; and so do the turns around
+     (* 0.033 (min-max around-similarity))  ; which mean the same, too
+     (* 0.034 (min-max session-lexical))    ; its session speaks of it
+     (* 0.084 (min-max session-seed))       ; its session holds a strong candidate
+     (* 0.047 before-coverage)              ; it replies to the question's words
+     (* 0.125 (if-null names-date 0))       ; it was said when the question says
+     (if names-other -0.148 0)              ; the question is about someone else
      (if (= speaker-role "assistant")       ; an assistant repeats what it was told, at length
-       (if asks-you -0.068 -0.178)          ; but it may be what is asked about
+       (if asks-you -0.068 -0.18)           ; but it may be what is asked about
        0)
-     (if asks -0.024 0)                     ; a question seldom holds the answer
+     (if asks -0.023 0)                     ; a question seldom holds the answer
      (if answers 0.02 0)                    ; what follows a question often does
-     (* -0.031 (log (+ 1 words)))           ; a long text holds some of everything
-     (if first-person 0.045 0)              ; who speaks of themselves says something
+     (* -0.03 (log (+ 1 words)))            ; a long text holds some of everything
+     (if first-person 0.043 0)              ; who speaks of themselves says something
      (* 0.024 names-things)                 ; and so does who names things
-     (if says-when 0.02 0)
-     (if (and asks-when says-when) 0.062 0) ; a time for who asks when
+     (if says-when 0.019 0)
+     (if (and asks-when says-when) 0.058 0) ; a time for who asks when
      (if (and asks-how-many says-number) 0.055 0)))
 
 (defpolicy explore [activation]
