@@ -100,7 +100,9 @@ ALL = f"""(pack everything "The default pack's candidates, with every feature in
 
 @dataclass
 class Pool:
-    """One question's candidates: the terms, which of them are evidence by each of the labels, the pack's own scores."""
+    """One question's candidates: the terms, and which of them are evidence by each of the labels; what another pack
+    reaches on it in the engine.
+    """
 
     kind: str
     conversation: str
@@ -110,18 +112,18 @@ class Pool:
     gold: int
     corrected: np.ndarray
     corrected_gold: int
-    now: np.ndarray
-    slate: Slate
+    against: tuple[float, ...]
 
 
-def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None) -> list[Pool]:
-    """Recall every answerable question with evidence, and keep its pool."""
+def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str) -> list[Pool]:
+    """Recall every answerable question with evidence, and keep its pool; ask the pack ``against`` the same."""
     found = []
     pack = ALL.format(cut=f"(defpolicy cut {cut})" if cut else "")
     for one in labelled:
         held = one.conversation
-        with memlab.open(pack=pack) as lab:
-            lab.remember_many(held.rows(project=held.name), chain=True)
+        with memlab.open(pack=pack) as lab, memlab.open(pack=against) as other:
+            for one_lab in (lab, other):
+                one_lab.remember_many(held.rows(project=held.name), chain=True)
             ids = dict(lab.memories.select("ref", "id").iter_rows())
             for place, question in enumerate(one.questions):
                 if not question.answerable or not question.evidence:
@@ -132,6 +134,8 @@ def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None) 
                 better = {ids[ref] for ref in corrections.get((held.name, place), question.evidence) if ref in ids}
                 if not gold:
                     continue
+                hits = other.recall(question.text, project=held.name, at=at, limit=10, log=False)
+                places = -np.arange(len(hits), dtype=float)
                 found.append(
                     Pool(
                         kind,
@@ -142,8 +146,11 @@ def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None) 
                         len(gold),
                         np.isin(slate.ids, list(better)),
                         len(better),
-                        slate.scores,
-                        slate,
+                        tuple(
+                            value
+                            for wanted in (gold, better)
+                            for value in judged(places, np.isin([hit.id for hit in hits], list(wanted)), len(wanted))
+                        ),
                     )
                 )
     return found
@@ -224,6 +231,7 @@ def main() -> None:
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--corrections", type=Path)
+    parser.add_argument("--against", default="memlab", help="a pack, by name or path, that is asked in the engine")
     parser.add_argument("--cut", help="another policy of the slot cut, from its parameters on")
     parser.add_argument("--no-ablation", action="store_true")
     asked = parser.parse_args()
@@ -231,8 +239,8 @@ def main() -> None:
     if asked.corrections:
         for item in json.loads(asked.corrections.read_text()):
             corrections[item["sample_id"], item["qa"]] = item["correct"]
-    given = gathered("locomo", read_locomo(asked.locomo), corrections, asked.cut)
-    given += gathered("beam", read_beam(asked.beam), {}, asked.cut)
+    given = gathered("locomo", read_locomo(asked.locomo), corrections, asked.cut, asked.against)
+    given += gathered("beam", read_beam(asked.beam), {}, asked.cut, asked.against)
     report(given, ablation=not asked.no_ablation)
 
 
@@ -249,6 +257,12 @@ def report(given: list[Pool], *, ablation: bool) -> None:
         found, weights = cross_validated(given, everything, fit)
         for kind in kinds:
             print(f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(found[of[kind]].mean(axis=0))}")
+    against = np.array([pool.against for pool in given])
+    for kind in kinds:
+        rows = of[kind]
+        print(f"the other pack in the engine, {kind}: {shown(against[rows].mean(axis=0))}; held out less that:")
+        for place, what in enumerate(("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")):
+            print(f"  {what:<22}{interval(found[rows, place] - against[rows, place], conversations[rows].tolist())}")
     for name in dict.fromkeys(conversations.tolist()):
         print(f"  left out {name:<10}{shown(found[conversations == name].mean(axis=0))}")
     final = mean_of_both(given, everything)

@@ -236,7 +236,7 @@ FEATURES: Declared[Feature] = Declared(
             "greatest seed-score of its session in the pool",
             "",
             "",
-            (*_SPREAD, "pool"),
+            (*_SPREAD, "cut", "pool"),
         ),
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),
