@@ -33,8 +33,8 @@ class Written:
 
     def __init__(self, language: str | None, term_of: Callable[[str], int]) -> None:
         self._signs, self._term_of = signs_of(language), term_of
-        self._ids = _Forms(self._learn)
         self._names: list[str] = []
+        self._ids = _Forms(self._names)
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
         self._rows = Grown(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
         self._held = Grown(np.empty(0, dtype=np.int32))
@@ -102,6 +102,7 @@ class Written:
             capital += own.values()
             sizes.append(len(found))
             own_sizes.append(len(own))
+        self._learn()
         terms_of, signs_of_forms = self._forms.columns
         fresh, names_of = np.array(sizes, dtype=np.int64), np.array(before, dtype=np.int64)
         numbers = np.arange(len(fresh))
@@ -128,11 +129,15 @@ class Written:
                 found.append(self._ids.get(match[0][1:].lower(), -1))
         return found
 
-    def _learn(self, form: str) -> None:
-        self._names.append(form)
-        self._forms.append(
-            np.array([self._term_of(form)], dtype=np.int32), np.array([self._signs.of(form)], dtype=np.uint8)
-        )
+    def _learn(self) -> None:
+        """The terms and signs of the forms that came since."""
+        fresh = self._names[self._forms.size :]
+        if fresh:
+            terms, signs = map(self._term_of, fresh), map(self._signs.of, fresh)
+            self._forms.append(
+                np.fromiter(terms, dtype=np.int32, count=len(fresh)),
+                np.fromiter(signs, dtype=np.uint8, count=len(fresh)),
+            )
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
@@ -165,7 +170,7 @@ class Written:
         )
         if not sound:
             raise ValueError("the words of the rows contradict each other")
-        self._names, self._ids = forms, _Forms(self._learn, forms)
+        self._names, self._ids = forms, _Forms(forms)
         self._forms, self._rows, self._held = (
             Grown(terms, arrays["form_signs"]),
             Grown(arrays["signs"], arrays["counts"], stops),
@@ -174,13 +179,13 @@ class Written:
 
 
 class _Forms(dict[str, int]):
-    """The id of each form; a new one is learned."""
+    """The id of each form of ``names``; a new one is added to them."""
 
-    def __init__(self, learn: Callable[[str], None], known: Sequence[str] = ()) -> None:
-        super().__init__((form, place) for place, form in enumerate(known))
-        self._learn = learn
+    def __init__(self, names: list[str]) -> None:
+        super().__init__((form, place) for place, form in enumerate(names))
+        self._names = names
 
     def __missing__(self, form: str) -> int:
         found = self[form] = len(self)
-        self._learn(form)
+        self._names.append(form)
         return found

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
-from memlab.index import SAYS, Signs
+from memlab.index import SAYS, Signs, compact
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
@@ -162,10 +162,13 @@ class Moment:
 
     def speaker_role(self) -> Values:
         """By the name of who said it, or else of who wrote it."""
-        speakers, creators = (self.state.names[column].objects(self.rows) for column in ("speaker", "creator"))
-        found = np.empty(len(self), dtype=object)
-        found[:] = [role_of(*pair) for pair in zip(speakers.tolist(), creators.tolist(), strict=True)]
-        return found
+        speakers, creators = self.state.names["speaker"], self.state.names["creator"]
+        if not creators.held:
+            codes, place = compact(speakers.codes[self.rows].astype(np.int64) + 1)
+            roles = [role_of(speakers.vocabulary[code - 1] if code else None, creators.default) for code in codes]
+            return np.array(roles, dtype=object)[place]
+        pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
+        return np.array([role_of(*pair) for pair in pairs], dtype=object)
 
     def use_days(self) -> Values:
         """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
@@ -296,6 +299,7 @@ class Candidates(Moment):
     def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
+        self._held: tuple[Rows, Values, Rows] | None = None
 
     def contexts(self) -> NDArray[np.int32]:
         return self.state.contexts.codes[self.rows]
@@ -327,10 +331,19 @@ class Candidates(Moment):
             self._known["windows"] = self.state.around(self.rows, 2)
         return self._known["windows"]
 
+    def held(self) -> tuple[Rows, Values, Rows]:
+        """The forms of the rows, which of them have a capital, and how many each row has."""
+        if self._held is None:
+            self._held = self.asked.words.written.held(self.rows)
+        return self._held
+
+    def late(self) -> Values:
+        forms, _, counts = self.held()
+        return self.asked.late(forms, counts)
+
     def names_things(self) -> Values:
-        written, names = self.asked.words.written, self.asked.names
-        forms, capital, counts = written.held(self.rows)
-        (places,) = (capital & ~_any_of(forms, names)).nonzero()
+        forms, capital, counts = self.held()
+        (places,) = (capital & ~_any_of(forms, self.asked.names)).nonzero()
         row = np.arange(len(self)).repeat(counts)[places]
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
@@ -402,7 +415,7 @@ def _of_question(asks: Callable[[Signs, Sequence[str]], bool]) -> Callable[[Cand
 
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     **COMPUTE,
-    "late": lambda pool: pool.asked.late(pool.rows),
+    "late": Candidates.late,
     "around-lexical": lambda pool: pool.asked.around_lexical(pool.windows()),
     "around-similarity": lambda pool: pool.asked.around_similarity(pool.windows()),
     "names-things": Candidates.names_things,

@@ -82,7 +82,7 @@ def _norms(vectors: NDArray[np.int8]) -> Scores:
 def late(
     vectors: WordVectors,
     words: Words,
-    rows: Rows,
+    held: tuple[Rows, Rows],
     asked: list[tuple[str, int]],
     weight: Scores,
     left_out: NDArray[np.int64],
@@ -90,14 +90,13 @@ def late(
     """For each row the mean, by ``weight``, of the cosine of each word ``asked`` with the nearest word of the row.
 
     ``asked`` has words with the ids of their stems, -1 for none: a word with that stem counts 1. Words without a
-    neighbour at a cosine above 0 count 0. The forms ``left_out`` are not looked at.
+    neighbour at a cosine above 0 count 0. ``held`` has the forms of the rows, one row after the other, and how many of
+    each; those ``left_out`` are not looked at.
     """
-    if not asked or not len(rows):
-        return np.zeros(len(rows))
-    held, _, counts = words.written.held(rows)
-    forms, place = compact(held, words.written.forms)
-    if not len(forms):
-        return np.zeros(len(rows))
+    every, counts = held
+    if not asked or not len(every):
+        return np.zeros(len(counts))
+    forms, place = compact(every, words.written.forms)
     texts, norms = vectors.of_forms(words, forms)
     question, own = vectors.of_words([word for word, _ in asked])
     cosine = np.ascontiguousarray((texts.astype(np.float32) @ question.astype(np.float32).T).T, dtype=np.float64)
@@ -114,7 +113,7 @@ def late(
     (some,) = counts.nonzero()
     starts = (np.cumsum(counts) - counts)[some]
     nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
-    found = np.zeros(len(rows))
+    found = np.zeros(len(counts))
     share = weight / weight.sum()
     found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
     return found

@@ -163,10 +163,10 @@ class QuestionFeatures:
             sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64
         )
 
-    def late(self, rows: Rows) -> Scores:
-        """How nearly each word of the question has a word in each row."""
+    def late(self, forms: Rows, counts: Rows) -> Scores:
+        """How nearly each word of the question has a word in each row: these forms, so many of each."""
         asked, _, weight = self.content
-        return late(self._word_vectors, self.words, rows, asked, weight, self.names)
+        return late(self._word_vectors, self.words, (forms, counts), asked, weight, self.names)
 
     def around_lexical(self, windows: Rows) -> Scores:
         """BM25 of the words of each row and of those around it."""
