@@ -29,6 +29,7 @@ Say = Callable[[str], None]
 _HOLDS_NOW, _HELD_ONCE = "D13:1", "D1:9"
 _LIMIT = 8
 _PRINTED = 3
+_TERMS = 6
 _PRINTED_CHARACTERS = 78
 
 
@@ -73,10 +74,10 @@ def run_demo(
             say(f"    {hit.rank}  {hit.score:.3f}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
 
         explanations = tuple(hit.explain() for hit in before)
-        say(f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of")
-        for text, value in explanations[0].terms:
-            if value:
-                say(f"    {value:+.3f}  {text}")
+        terms = sorted((term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1]))
+        say(f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms, above all")
+        for text, value in terms[:_TERMS]:
+            say(f"    {value:+.3f}  {text}")
 
         helped, stale = _find(before, _HOLDS_NOW), _find(before, _HELD_ONCE)
         lab.feedback(helped, "success")
