@@ -1,5 +1,6 @@
 """What several test files share: a quick embedder, a clock that moves when told to, and a lab on disk."""
 
+import gc
 import json
 
 import pytest
@@ -19,6 +20,7 @@ settings.load_profile("quick")
 
 def pytest_configure(config):
     """``pytest -m slow`` runs property tests again, with all their examples."""
+    gc.disable()  # until all is collected: nothing of it is garbage
     if config.option.markexpr == "slow":
         settings.load_profile("thorough")
 
@@ -29,6 +31,13 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):
                 item.add_marker("slow")
+
+
+def pytest_collection_finish():
+    """Modules and tests stay to the end: the garbage collector need not look at them again and again."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

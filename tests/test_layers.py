@@ -5,6 +5,7 @@ Every import counts: those within functions and those for type checkers alone, t
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from importlinter.cli import lint_imports
@@ -22,8 +23,13 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
 
-def imports(module: str) -> Iterator[tuple[str, str]]:
+@cache
+def imports(module: str) -> tuple[tuple[str, str], ...]:
     """The modules of memlab that a module imports, each with the name that is taken from it."""
+    return tuple(_imports(module))
+
+
+def _imports(module: str) -> Iterator[tuple[str, str]]:
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name in MODULES)
@@ -35,9 +41,6 @@ def imports(module: str) -> Iterator[tuple[str, str]]:
                     yield whole, ""
                 elif node.module in MODULES:
                     yield str(node.module), alias.name
-
-
-GRAPH = {module: {found for found, _ in imports(module) if found != module} for module in MODULES}
 
 
 def package_of(module: str) -> str:
@@ -67,7 +70,8 @@ def test_the_layers_of_pyproject_hold():
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    assert cycles(GRAPH) == []
+    graph = {module: {found for found, _ in imports(module) if found != module} for module in MODULES}
+    assert cycles(graph) == []
 
 
 def test_a_cycle_would_be_found():

@@ -1,5 +1,6 @@
 """A journal that is shorter than it was is told of until it is settled; a backup can be put in its place."""
 
+import functools
 import os
 import shutil
 import signal
@@ -24,22 +25,35 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.fixture
-def folder(disk, tmp_path):
-    with disk() as lab:
+def made(opened):
+    """Three memories, and a backup of the first two."""
+    with opened() as lab:
         lab.remember_many(["Ana likes tea", "the deploy failed"])
         lab.io.backup()
         lab.remember("after the backup")
-    return tmp_path / "agent.memlab"
 
 
 @pytest.fixture
-def killed(folder):
-    """The lab with a write-ahead log that a killed process left."""
-    script = WRITE.format(tests=str(Path(__file__).parent), path=str(folder))
+def folder(disk, tmp_path):
+    made(disk)
+    return tmp_path / "agent.memlab"
+
+
+@pytest.fixture(scope="module")
+def left(trigrams, tmp_path_factory):
+    """A lab with a write-ahead log that a killed process left."""
+    path = tmp_path_factory.mktemp("killed") / "agent.memlab"
+    made(functools.partial(memlab.open, path, embedder=trigrams, clock=memlab.ManualClock("2026-03-01T12:00:00")))
+    script = WRITE.format(tests=str(Path(__file__).parent), path=str(path))
     assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
-    assert (folder / "journal.db-wal").stat().st_size
-    return folder
+    assert (path / "journal.db-wal").stat().st_size
+    return path
+
+
+@pytest.fixture
+def killed(left, tmp_path):
+    """A copy of it, where ``disk`` opens it."""
+    return Path(shutil.copytree(left, tmp_path / "agent.memlab"))
 
 
 def test_the_log_of_a_killed_process_is_taken_in(killed, disk):

@@ -97,8 +97,10 @@ def test_it_is_the_likelihoods_maximum():
             total += reward[row] * np.log(log.position[row] ** -eta / theta.sum())
         return total
 
-    grid = np.linspace(-1, 3, 4001)
-    best = grid[np.argmax([likelihood(eta) for eta in grid])]
+    best = 1.0
+    for step in (0.1, 0.01, 0.001):
+        grid = best + step * np.arange(-20, 21)
+        best = grid[np.argmax([likelihood(eta) for eta in grid])]
     assert harvest(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
 
 
@@ -141,22 +143,24 @@ def test_slates_in_the_order_of_a_score_are_not_random():
     assert random_places(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
 
 
-def test_the_test_of_places_finds_what_is_there_and_little_else():
+@pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_the_test_of_places_finds_what_is_there_and_little_else(seeds):
     def p(eta, seed):
         log = read_log(world(eta, recalls=500, seed=seed)[0])
         return moved_p(random_places(log, ranks_of(log)), log)
 
-    assert sum(p(1.0, seed) < 0.001 for seed in range(20)) >= 18
-    flat = [p(0.0, seed) for seed in range(60)]
-    assert sum(value < 0.05 for value in flat) <= 8
+    assert sum(p(1.0, seed) < 0.001 for seed in range(seeds)) >= 0.9 * seeds
+    flat = [p(0.0, seed) for seed in range(3 * seeds)]
+    assert sum(value < 0.05 for value in flat) <= 0.4 * seeds
     assert min(flat) > 0.001
 
 
-def test_a_value_under_position_bias():
+@pytest.mark.parametrize(("logs", "most"), [(10, 2), pytest.param(50, 6, marks=pytest.mark.slow)])
+def test_a_value_under_position_bias(logs, most):
     """Values and differences hold the truth; without position= the gate is closed."""
     off = {name: [] for name in ("plain", "better", "turned", "better - plain", "turned - plain")}
     missed = dict.fromkeys(off, 0)
-    for seed in range(50):
+    for seed in range(logs):
         slates, truth = world(0.9, recalls=500, seed=seed, probes=2)
         found = evaluate(slates, ["plain", "better", "turned"], position=True, baseline="plain")
         for row in found.rows:
@@ -170,9 +174,9 @@ def test_a_value_under_position_bias():
                 missed[name] += not estimate.low <= value <= estimate.high
                 off[name].append(estimate.value - value)
         assert any(note.startswith("Place k is looked at") for note in found.notes)
-    assert max(missed.values()) <= 6, missed
+    assert max(missed.values()) <= most, missed
     for name, errors in off.items():
-        assert len(errors) >= 40, name
+        assert len(errors) >= 0.8 * logs, name
         assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors)), name
     plain = evaluate(slates, ["plain", "better", "turned"], baseline="plain")
     assert {gate.name for row in plain.rows for gate in row.closed} == {"position"}

@@ -32,12 +32,12 @@ POWER_CUTS = [case.name for case in durability.CASES if case.cut != "kill"]
 
 
 def test_a_killed_process_has_lost_nothing_that_it_acknowledged() -> None:
-    check("process killed", 10)
+    check("process killed", 4)
 
 
 @pytest.mark.parametrize("name", [name for name in POWER_CUTS if "control" not in name])
 def test_a_power_cut_takes_nothing_that_was_acknowledged_as_durable(name: str, shim: Path) -> None:
-    check(name, 7, shim)
+    check(name, 4, shim)
 
 
 def test_without_syncing_a_power_cut_does_take_what_was_acknowledged(shim: Path) -> None:

@@ -51,11 +51,12 @@ def pack_outcome(text: str) -> str:
     return "pack"
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_attacks_end_in_an_error_or_in_a_harmless_policy(family: str) -> None:
+def test_attacks_end_in_an_error_or_in_a_harmless_policy(family: str, every: int) -> None:
     texts = attacks(family)
     assert len(texts) == len(set(texts)) >= 30
-    for text in texts:
+    for text in texts[::every]:
         started = time.thread_time()
         slot = "list" if family == "lists" else "num"
         outcome(text, slot)
@@ -77,7 +78,7 @@ def test_nothing_that_reaches_for_code_becomes_a_policy(family: str) -> None:
         assert not any(name in text for name in ("eval ", "import", "exec", "open", "os.", "getattr", "canary")), text
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_attack_makes_python_do_anything(every: int) -> None:
     """Under an audit hook, in a fresh process: nothing is opened, imported, compiled or executed."""
     code = """

@@ -30,7 +30,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return Session("tests", tmp_path_factory.mktemp("canary"))
 
 
-@pytest.mark.parametrize("count", [1200, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [400, pytest.param(3000, marks=pytest.mark.slow)])
 def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
     tally = session.run(count)
     assert [f"{f.what}: {f.detail}\n{f.text}" for f in tally.findings] == []
@@ -39,8 +39,8 @@ def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
     tally.errors.pop("InputError", None)  # half of a surrogate pair in the text of a pack
     assert set(tally.errors) == {"PolicySyntaxError", "PolicyTypeError", "PolicyNameError", "PolicyLimitError"}
     assert set(tally.kinds) == {"drawn", "mutated", "attack", "reached", "shipped", "pack"}
-    assert tally.compared > 10
-    assert tally.kept > 10
+    assert tally.compared > 4
+    assert tally.kept > 4
     assert tally.edges > 1000
 
 
@@ -49,7 +49,7 @@ def test_drawn_programs_are_valid_and_their_back_ends_agree() -> None:
     grammar = Grammar(dice)
     rows = records(dice, 40)
     valid = 0
-    for _ in range(600):
+    for _ in range(200):
         program = grammar.policy()
         try:
             policy = compile_policy(program.source, program.signature)
@@ -64,7 +64,7 @@ def test_drawn_programs_are_valid_and_their_back_ends_agree() -> None:
                 assert program.slot == "list"  # types within lists are found out at run time
             else:
                 assert found is None, program.source
-    assert valid > 540
+    assert valid > 180
 
 
 def test_every_form_is_drawn() -> None:

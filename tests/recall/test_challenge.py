@@ -28,9 +28,10 @@ DESIGNS = [("extra", 1, 1.0), ("extra", 2, 1.0), ("extra", 1, 0.4), ("lot", 1, 1
 
 
 @pytest.mark.parametrize(("design", "extra", "rate"), DESIGNS)
+@pytest.mark.parametrize("count", [600, pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("others", [[[0, 7, 8, 2]], [[0, 7, 8, 2], [7, 9, 1, 0]], [[5, 6, 7, 8], [5, 9], [3, 2, 1, 0]]])
-def test_frequencies_are_the_propensities(design, extra, rate, others):
-    head, count, seen = [0, 1, 2, 3], 3000, np.zeros(COUNT)
+def test_frequencies_are_the_propensities(design, extra, rate, others, count):
+    head, seen = [0, 1, 2, 3], np.zeros(COUNT)
     for state in range(count):
         shown, _, expected, _ = drawn(head, others, design=design, extra=extra, rate=rate, state=state)
         seen[shown] += 1

@@ -73,23 +73,23 @@ def test_new_memories_are_learned_and_another_lab_is_another(lab, trigrams):
 
 @pytest.fixture(scope="module")
 def crowd(trigrams):
-    """10,000 warnings with two triggers each, and notes that share the question's words."""
+    """3,000 warnings with two triggers each, and notes that share the question's words."""
     with memlab.open(embedder=trigrams, pack="cascade") as lab:
         warnings = [
             {"text": f"Beware of {number}", "kind": "negative", "triggers": [f"{number:05d}!", f"drop*{number:05d}?"]}
-            for number in range(10_000)
+            for number in range(3_000)
         ]
         lab.remember_many([*warnings, *[f"We drop table {number} on Monday" for number in range(200)]])
         yield lab
 
 
-class TestTenThousand:
+class TestThousands:
     def test_a_warning_surfaces_that_neither_words_nor_vectors_found(self, crowd):
-        hits = crowd.recall("drop table 07123? on Monday", log=False)
-        assert hits[0].id == 7124
-        assert hits.slate.numbers["lexical"][hits.slate.ids == 7124] == 0
+        hits = crowd.recall("drop table 02123? on Monday", log=False)
+        assert hits[0].id == 2124
+        assert hits.slate.numbers["lexical"][hits.slate.ids == 2124] == 0
         crowd.use("(pack mute :inherits cascade) (setting triggers false)")
-        assert 7124 not in crowd.recall("drop table 07123? on Monday", log=False).slate.ids
+        assert 2124 not in crowd.recall("drop table 02123? on Monday", log=False).slate.ids
         crowd.use("cascade")
 
     def test_what_was_not_called_stays_away(self, crowd):
@@ -103,8 +103,8 @@ class TestTenThousand:
             return min(_timed(call) for _ in range(20))
 
         everything = [t for _, triggers in state.lists["triggers"].filled() for t in triggers]
-        loop = best(lambda: [t for t in everything if t.lower() in "drop table 07123? on monday"])
-        assert best(lambda: known.called(state, "drop table 07123? on monday")) < loop
+        loop = best(lambda: [t for t in everything if t.lower() in "drop table 02123? on monday"])
+        assert best(lambda: known.called(state, "drop table 02123? on monday")) < loop
 
 
 def _timed(call):

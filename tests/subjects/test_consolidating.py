@@ -478,11 +478,11 @@ class TestExtraction:
         assert tokens(cut(text, budget)) <= max(budget, 2)
         assert cut(text, budget) == text or cut(text, budget).endswith("…")
 
-    def test_a_megabyte_and_no_space(self, lab, clock):
+    def test_a_long_text_and_no_space(self, lab, clock):
         lab.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
         )
-        lab.remember_many([{"text": letter * 1_000_000} for letter in "xy"])
+        lab.remember_many([{"text": letter * 200_000} for letter in "xy"])
         lab.graph.link(1, 2)
         made = lab.consolidation.run(by="communities")
         assert math.ceil(len(made.frame["text"][0].encode()) / 4) <= 120
