@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,10 @@ settings.load_profile("quick")
 
 def pytest_configure(config):
     """``pytest -m slow`` runs property tests again, with all their examples."""
+    # Tests run beside one another in processes; threads of one that wait for others took most of the time of a fit.
+    # Read when the libraries are loaded: by processes that start after this, and by those that need SciPy later.
+    for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
     gc.disable()  # until all is collected: nothing of it is garbage
     if config.option.markexpr == "slow":
         settings.load_profile("thorough")
