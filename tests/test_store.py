@@ -5,8 +5,9 @@ import sys
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.storage.store import Store
@@ -43,7 +44,7 @@ def content_of(lab):
     }
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25, quick=8)
 @given(st.lists(steps, max_size=12))
 def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_path_factory, story):
     folder = tmp_path_factory.mktemp("store") / "lab"

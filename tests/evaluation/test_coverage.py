@@ -36,7 +36,7 @@ def over_logs(clusters, logs, truth, estimator="snips"):
 
 @pytest.mark.parametrize("clusters", [5, 12])
 def test_a_few_logs(clusters, truth):
-    share, bias, error = over_logs(clusters, 40, truth)
+    share, bias, error = over_logs(clusters, 14, truth)
     assert (share >= 0.85).all()
     assert (abs(bias) < 3 * error).all()
 

@@ -3,8 +3,9 @@
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation import METRICS, judge, measure
@@ -22,7 +23,7 @@ ORACLES = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), st.integers(1, 20))
 def test_equal_to_ir_measures(data, cut):
     runs = data.draw(rankings)
@@ -44,7 +45,7 @@ def test_equal_to_ir_measures(data, cut):
         np.testing.assert_allclose(measure(judged, f"{name}@{cut}"), expected, atol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings, st.data(), st.integers(1, 19))
 def test_what_must_hold_of_any_ranking(runs, data, cut):
     gold = [data.draw(gold_sets) for _ in runs]

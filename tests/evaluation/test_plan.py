@@ -41,7 +41,7 @@ def test_the_half_width_is_that_of_logs_of_the_design(plan):
     order = np.argsort(-WORLD.good, axis=1, kind="stable")[:, : WORLD.limit]
     own = np.zeros_like(head)
     np.put_along_axis(own, order, True, axis=1)
-    for _ in range(300):
+    for _ in range(120):
         total = []
         for recall in dice.integers(WORLD.count, size=400):
             reward = dice.random(WORLD.pool) < WORLD.truth[recall]

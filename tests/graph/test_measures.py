@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.graph import Edges, bridges, clustering, communities, density
@@ -88,7 +89,7 @@ def test_bridges_refuse_labels_that_do_not_fit():
 
 
 class TestCommunities:
-    @settings(deadline=None, max_examples=50)
+    @examples(50, quick=20)
     @given(weighted, st.integers(0, 3))
     def test_modularity_and_order(self, graph, seed):
         found = communities(made(graph), seed=seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.index import Words, bm25, coverage, group_bm25, group_coverage
@@ -70,7 +71,7 @@ def test_equal_to_the_formula(corpus, question, k1, b):
     close(coverage(hits, count=len(words)), plain_coverage(corpus, question))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(corpora.filter(lambda corpus: all(corpus)), questions, st.floats(0.1, 3), bs)
 def test_equal_to_bm25s(corpus, question, k1, b):
     words = indexed(corpus)

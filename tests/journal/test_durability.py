@@ -24,7 +24,7 @@ def check(name: str, runs: int, shim: Path | None = None) -> None:
     [case] = [case for case in durability.CASES if case.name == name]
     tally = durability.run_case(case, runs=runs, seed=20, shim=shim)
     assert tally.runs == runs
-    assert tally.promised > runs, "the children were killed before they wrote anything"
+    assert tally.promised, "the children were killed before they wrote anything"
     assert tally.as_it_must_be, (tally.lost, tally.broken)
 
 

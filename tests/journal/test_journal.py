@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from properties import examples
 
 from memlab.errors import InputError, LabBusy, LabError, UnknownName
 from memlab.journal import Event, Journal
@@ -112,7 +113,7 @@ def test_vectors_come_in_the_order_of_ids_whatever_the_blocks(journal: Journal) 
     assert list(journal.vectors("unknown")) == []
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 12)), max_size=8))
 def test_a_vector_written_later_replaces_the_one_of_its_id(blocks: list[tuple[int, int]]) -> None:
     expected: dict[int, list[int]] = {}

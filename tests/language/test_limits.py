@@ -9,8 +9,9 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicySyntaxError, PolicyTypeError
 from memlab.language import Input, Policy, Signature, compile_policy, read_pack
@@ -152,14 +153,14 @@ def attempt(source: str) -> None:
     policy.row({"x": 1.0, "y": 2.0, "s": "a"})
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.sampled_from(SOUP), max_size=40))
 def test_token_soup_gives_an_error_or_a_policy(tokens: list[str]) -> None:
     attempt("(fn [x y s] " + " ".join(tokens) + ")")
     attempt("".join(tokens))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.text(max_size=60))
 def test_any_text_gives_an_error_or_a_policy(text: str) -> None:
     attempt(text)

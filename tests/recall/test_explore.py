@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.policies import load_pack
 from memlab.recall._explore import choose, generator
@@ -156,7 +157,7 @@ def test_scores_of_minus_infinity_are_neither_shown_nor_probed():
     st.floats(0, 1),
     st.integers(1, 4),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @example([0.0, 0.0, 1.0, 1.0], 1, 3, 1.0, 0.0, 2)  # more probes than candidates to which the policy gives a weight
 def test_any_pool_gives_probabilities(scores, limit, depth, rate, floor, probes):
     of = Pool(np.array(scores), {"activation": np.abs(np.array(scores))})

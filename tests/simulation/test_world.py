@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lives import small
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
@@ -44,7 +45,7 @@ tiny = st.builds(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(tiny)
 def test_the_same_settings_give_the_same_bytes(world):
     assert bytes_of(world) == bytes_of(replace(world))
@@ -86,7 +87,7 @@ def test_each_concern_has_its_own_chance():
         }
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tiny)
 def test_the_truth_is_made_of_what_was_said_before(world):
     said, asked = split(world)

@@ -7,9 +7,10 @@ import time
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from properties import examples
 
 from memlab.disk import read_sealed, write_sealed
 from memlab.errors import DamageWarning, InputError, LabError, ReadOnlyLab
@@ -30,7 +31,7 @@ def segments(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(recalls(most=6), st.data())
 def test_the_tables_do_not_depend_on_the_cuts(tmp_path_factory, logged, data):
     folder = tmp_path_factory.mktemp("cuts")

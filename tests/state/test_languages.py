@@ -5,8 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.state import load_snapshot, save_snapshot
 from memlab.state import state as module
@@ -60,7 +61,7 @@ def held(words, question):
 
 
 @given(batches, st.sampled_from(["german", "none", "english"]), st.data())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_asked_for_late_equals_kept_from_the_start(given, language, data):
     events, shelf = happened(given)
     cut = data.draw(st.integers(1, len(events)))
@@ -81,7 +82,7 @@ def count(events):
 
 
 @given(batches, st.data())
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
     events, shelf = happened(given)
     cut = data.draw(st.integers(1, len(events)))

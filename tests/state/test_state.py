@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from events import Event
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import NewerLab
 from memlab.schema import KINDS, RELATIONS
@@ -140,7 +141,7 @@ def same(one, two):
 
 
 @given(lives(), st.data())
-@settings(deadline=None, max_examples=60)
+@examples(60, quick=15)
 def test_prefix_and_rest_equal_all(life, data):
     events, shelf = life
     cut = data.draw(st.integers(0, len(events)))
@@ -152,7 +153,7 @@ def test_prefix_and_rest_equal_all(life, data):
 
 
 @given(lives(), st.data())
-@settings(deadline=None, max_examples=40)
+@examples(40, quick=15)
 def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
     events, shelf = life
     cut = data.draw(st.integers(1, len(events)))

@@ -4,8 +4,9 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.subjects.clusters.keywords import keywords
@@ -50,7 +51,7 @@ def test_what_does_not_fit_is_refused(texts, labels, more):
 WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"]), max_size=6)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.lists(st.tuples(WORDS, st.integers(-1, 2)), max_size=20))
 def test_the_order_is_that_of_the_formula(given_texts):
     found = keywords([" ".join(words) for words, _ in given_texts], [group for _, group in given_texts], language=None)

@@ -1,13 +1,14 @@
 """Bubbles never overlap, and what is linked lies side by side."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.subjects.structure._packing import packed
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.floats(0.05, 1), max_size=14), st.floats(0.0, 0.3), st.integers(0, 99))
 def test_none_lies_over_another(radii, gap, seed):
     sizes = np.array(radii)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.subjects.clusters.directions import directions
@@ -88,7 +89,7 @@ def test_members_that_cancel_out_leave_the_centroid_where_it_was(known):
 LABELS = st.lists(st.integers(-1, 3), min_size=180, max_size=180).map(np.array)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(LABELS, st.floats(0, 3), st.randoms())
 def test_clusters_only_merge_and_the_order_does_not_count(known, labels, near, dice):
     vectors, found = known

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from properties import examples
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
@@ -110,7 +111,7 @@ def test_zero_vectors_belong_to_none_and_equal_ones_to_the_same(blobs):
 VECTORS = hnp.arrays(np.int8, st.tuples(st.integers(0, 40), st.just(4)), elements=st.integers(-127, 127))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(VECTORS, VECTORS, st.randoms())
 def test_assigning_is_brute_force_and_each_vector_is_on_its_own(known, fresh, dice):
     found = clusters(known, range(len(known)), min_size=3)

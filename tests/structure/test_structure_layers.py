@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import InputError
 from memlab.policies import load_pack
@@ -50,7 +51,7 @@ def test_the_layer_of_one_memory(age, idle, access, word):
     assert memories([("fact", age, idle, access)]).select(layer(NOW)).item() == word
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.just("fact"), DAYS, DAYS, st.integers(0, 8)), min_size=1))
 def test_it_is_what_the_label_policy_of_associative_says(rows):
     frame = memories(rows)
@@ -66,7 +67,7 @@ def test_it_is_what_the_label_policy_of_associative_says(rows):
 KINDS = st.sampled_from(["fact", "goal", "event"])
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(KINDS, DAYS, DAYS, st.integers(0, 8))))
 def test_counts_and_shares_add_up(rows):
     frame = memories(rows)

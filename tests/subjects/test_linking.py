@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from embedders import letters
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.embedding import load_embedder
@@ -280,7 +281,7 @@ def check_chains(state: State) -> None:
             row = int(after[row]) - 1
 
 
-@settings(max_examples=40)
+@examples(40, quick=12)
 @given(st.data())
 def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> None:
     """Nothing is lost or doubled, no chain of successors closes, and the fold of the journal is the state."""

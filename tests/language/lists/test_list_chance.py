@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from memlab.errors import PolicyLimitError
 from tests.language.lists.interpreted import policy_of, program
@@ -130,7 +131,7 @@ def reference(tree: Tree, names: dict[str, int], draw: Callable[[list[Fraction]]
     return run(body, **{name: start}) + run(body, **{name: 1})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(draws(3))
 def test_chance_is_the_sum_over_all_paths(tree: Tree) -> None:
     expected: dict[int, Fraction] = {}
