@@ -25,7 +25,11 @@ def test_there_are_notebooks():
     assert NOTEBOOKS
 
 
-LONG = [pytest.param(path, False, marks=pytest.mark.slow, id=f"{path.stem}-whole") for path in NOTEBOOKS if path.stem in SHORTER]
+LONG = [
+    pytest.param(path, False, marks=pytest.mark.slow, id=f"{path.stem}-whole")
+    for path in NOTEBOOKS
+    if path.stem in SHORTER
+]
 
 
 @pytest.mark.parametrize(("path", "short"), [*(pytest.param(path, True, id=path.stem) for path in NOTEBOOKS), *LONG])

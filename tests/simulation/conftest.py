@@ -13,8 +13,15 @@ def fortnight():
         yield life
 
 
-@pytest.fixture(scope="session")
-def reversal():
-    """The world that reverses, as large as it is."""
-    with live(WORLDS["reverses"]) as life:
+SHORT = small("reverses", days=50, questions_per_day=5)
+REVERSES = [
+    pytest.param(SHORT, id="short"),
+    pytest.param(WORLDS["reverses"], id="whole", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="session", params=REVERSES)
+def reversal(request):
+    """The world that reverses; as large as it is with ``pytest -m slow``."""
+    with live(request.param) as life:
         yield life
