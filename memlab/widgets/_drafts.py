@@ -31,12 +31,12 @@ def text_of(policy: Policy) -> str:
 
 
 def param_places(source: str) -> dict[str, list[tuple[int, int]]]:
-    """Where the number of each ``(param :name number ...)`` stands in a text."""
+    """Where the number of each ``(param :name number ...)`` stands in a text, in its order."""
     places: dict[str, list[tuple[int, int]]] = {}
     for form in _walk(source):
         if form.head == "param" and len(form.items) > 2:
             places.setdefault(form.items[1].text, []).append((form.items[2].start, form.items[2].stop))
-    return places
+    return dict(sorted(places.items(), key=lambda item: min(item[1])))
 
 
 def error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
