@@ -2,7 +2,8 @@
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
 ``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. What is done in the page before the picture is taken stands in
-``SCENES``; what moves, in ``FILMS``, is drawn into ``<bundle>.gif``. Needs the extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
+``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``. Needs the extra ``dev`` and a Chromium
+(``MEMLAB_BROWSER`` may be its path).
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def versions(lab: memlab.Lab) -> VersionTimeline:
         if day == 27:
             lab.policies.end_challenge("companion")
         if day == 34:
-            lab.policies.install("recall-score", fresh.replace(":half-life 60", ":half-life 20"), reason="fresher still")
+            lab.policies.install(
+                "recall-score", fresh.replace(":half-life 60", ":half-life 20"), reason="fresher still"
+            )
         for question in questions[day % 5 :: 5][:6]:
             hit = lab.recall(question)[0]
             lab.feedback(hit, "success" if (hit.id * 7 + day * 3) % 10 < (6 if day < 20 else 8) else "fail")

@@ -292,7 +292,7 @@ class VersionLog:
                 "until": pl.Series([self._ended.get(one.seq) for one in every], dtype=pl.Int64).cast(_STAMP),
                 "reason": [one.reason for one in every],
             },
-            schema_overrides={name: pl.String for name in ("name", "hash", "design", "reason")},
+            schema_overrides=dict.fromkeys(("name", "hash", "design", "reason"), pl.String),
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:

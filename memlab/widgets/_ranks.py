@@ -1,7 +1,8 @@
 """How questions are ranked under policies of one slot, without a trace: what the studio and the timeline show.
 
-Each question is asked once of the live pack. A recall-score whose features stand in those slates is scored on them again,
-in one pass over all questions; a policy that decides which candidates there are, or reads what no slate holds, is asked.
+Each question is asked once of the live pack. A recall-score whose features stand in those slates is scored on them
+again, in one pass over all questions; where a policy decides which candidates there are, or reads what no slate holds,
+the lab is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from memlab.language import Policy
 from memlab.policies import Pack
 from memlab.recall import Hits, diversifies
 
-__all__ = ["DECIDES_RANKS", "HEAD", "NOTHING", "TOP", "Ranks", "latest_questions", "moved", "shown_moves", "summed_moves"]
+__all__ = [
+    "DECIDES_RANKS",
+    "HEAD",
+    "NOTHING",
+    "TOP",
+    "Ranks",
+    "latest_questions",
+    "moved",
+    "shown_moves",
+    "summed_moves",
+]
 
 DECIDES_RANKS = ("eligible", "seed-score", "spread", "recall-score", "half-life", "retention")
 """The slots by which a recall ranks. ``explore`` adds a probe, and reorders nothing."""

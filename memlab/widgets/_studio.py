@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,18 +12,28 @@ import traitlets
 
 from memlab.arguments import checked
 from memlab.display import table
-from memlab.errors import InputError, PolicyError
+from memlab.errors import InputError
 from memlab.lab import Lab
-from memlab.language import Policy, compile_policy, literals, parametrize, slot_of, vocabulary
+from memlab.language import Policy, parametrize, vocabulary
 from memlab.policies import SLOTS, Version, slot_named
-from memlab.widgets._drafts import draft_pack, error_place, param_places, text_of, utf16
+from memlab.widgets._drafts import Draft, draft_pack, read_draft, text_of
 from memlab.widgets._explorer import explained
-from memlab.widgets._ranks import DECIDES_RANKS, HEAD, NOTHING, Ranks, latest_questions, moved, shown_moves, summed_moves
+from memlab.widgets._ranks import (
+    DECIDES_RANKS,
+    HEAD,
+    NOTHING,
+    Ranks,
+    latest_questions,
+    moved,
+    shown_moves,
+    summed_moves,
+)
 from memlab.widgets._widget import Widget, arrow
 
 __all__ = ["PolicyStudio"]
 
 _MOST_QUESTIONS = 50
+_NAME = re.compile(r"\w[\w.-]{0,99}")
 
 
 class PolicyStudio(Widget, bundle="studio"):
@@ -47,8 +58,8 @@ class PolicyStudio(Widget, bundle="studio"):
 
     _author = traitlets.Unicode("").tag(sync=True)
     _moves = traitlets.Bytes(b"").tag(sync=True)
-    _sums = traitlets.List().tag(sync=True)
-    _params = traitlets.List().tag(sync=True)
+    _sums: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    _params: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     _about = traitlets.Dict().tag(sync=True)
     _note = traitlets.Unicode("").tag(sync=True)
 
@@ -74,7 +85,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @property
     def moves(self) -> pl.DataFrame:
-        """Every candidate: question, memory_id, rank and score before and after, text. Null: no candidate, or never shown."""
+        """Every candidate: question, memory_id, rank and score before and after, text; null where it is none."""
         asked = pl.Series(self.questions, dtype=pl.String)
         texts = self.lab.memories.select(pl.col("id").cast(pl.Int64).alias("memory_id"), "text")
         named = self._frame.with_columns(question=asked.gather(self._frame["question"]))
@@ -82,8 +93,9 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def save(self, path: str | Path) -> Path:
-        """Write the text to a ``.hy`` file, for ``lab.policies.watch(path, slot)``. One that is there is not overwritten,
-        unless it was saved here before.
+        """Write the text to a ``.hy`` file, for ``lab.policies.watch(path, slot)``.
+
+        A file that is there is not overwritten, unless it was saved here before.
         """
         file = Path(path).expanduser().absolute()
         if file.suffix != ".hy":
@@ -95,14 +107,18 @@ class PolicyStudio(Widget, bundle="studio"):
         except OSError as error:
             raise InputError(f"{file} cannot be written: {error.strerror}.") from None
         self._file = file
-        self._note = f'Saved as {file.name}: lab.policies.watch("{file.name}", "{self.slot}") makes each save of it live.'
+        self._note = (
+            f'Saved as {file.name}: lab.policies.watch("{file.name}", "{self.slot}") makes each save of it live.'
+        )
         return file
 
     def page(self) -> str:
         """What moved in the first question, as a table."""
-        rows = self.moves.filter((pl.col("question") == self.questions[0]) & (pl.col("rank_after") <= HEAD)).rows() if self.questions else []
-        heads = ("after", "before", "memory")
-        return super().page() + table(self.questions[0] if rows else "", heads, [(r[3], r[2], r[6]) for r in rows])
+        if not self.questions:
+            return super().page()
+        shown = self.moves.filter((pl.col("question") == self.questions[0]) & (pl.col("rank_after") <= HEAD))
+        rows = shown.select("rank_after", "rank_before", "text").rows()
+        return super().page() + table(self.questions[0], ("after", "before", "memory"), rows)
 
     # -- what a browser asks ------------------------------------------------------------------------------------
 
@@ -163,13 +179,17 @@ class PolicyStudio(Widget, bundle="studio"):
         self._refuse_broken()
         pack = draft_pack(self.lab.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}")
         self.lab.challenge(pack, reason=reason)
-        self._done(f'{pack.name} is a challenger: recalls show one memory more, and lab.verdict("{pack.name}") compares.')
+        self._done(
+            f'{pack.name} is a challenger: recalls show one memory more, and lab.verdict("{pack.name}") compares.'
+        )
 
     @checked
     def answer_save(self, name: str) -> None:
         """Save beside the notebook, under a name without folders."""
-        if Path(name).name != name or name.startswith(".") or "\\" in name:
-            raise InputError("A name without folders is needed; studio.save(path) in Python takes any path.")
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                "A name without folders is needed, of letters, digits, - and _; in Python, studio.save(path)."
+            )
         self.save(name if name.endswith(".hy") else f"{name}.hy")
 
     # -- checking and ranking -----------------------------------------------------------------------------------
@@ -192,38 +212,25 @@ class PolicyStudio(Widget, bundle="studio"):
     def _check(self) -> None:
         """Compile the text; where it is broken, the last policy and its ranks stay."""
         self._followed = self.slot, self.source, self.questions
-        problem = None
-        try:
-            policy = compile_policy(self.source, slot_named(self.slot).signature, name=self.slot)
-            if (named := slot_of(self.source)) not in ("", self.slot):
-                raise PolicyError(f"This is a policy of {named}, and here it is for {self.slot}.")
-        except PolicyError as error:
-            place = error_place(error, self.source)
-            problem = {"text": error.message, "places": utf16(self.source, *place) if place else None}
-        else:
-            self.policy = policy
+        draft = read_draft(self.source, self.slot)
+        self.policy = draft.policy or self.policy
         with self.hold_sync():
-            if problem is None:
-                self._params = [self._slider(name, spans) for name, spans in param_places(self.source).items()]
+            if draft.problem is None:
+                self._params = draft.sliders
             live = self.lab.policies[self.slot]
             before, after = (self._ranks.under(self.slot, one, self.questions) for one in (live, self.policy))
             self._frame = moved(before, after)
-            self._moves, self._sums = arrow(shown_moves(self._frame, self._ranks)), summed_moves(self._frame, self.questions)
-            self._say(problem, live)
+            self._moves = arrow(shown_moves(self._frame, self._ranks))
+            self._sums = summed_moves(self._frame, self.questions)
+            self._say(draft, live)
             self.fault = ""
 
-    def _slider(self, name: str, spans: list[tuple[int, int]]) -> dict[str, Any]:
-        one = self.policy.params[name]
-        low, high = (bound if abs(bound) < float("inf") else None for bound in (one.low, one.high))
-        places = [utf16(self.source, *span) for span in spans]
-        return {"name": name, "value": one.value, "low": low, "high": high, "places": places}
-
-    def _say(self, problem: dict[str, Any] | None, live: Policy) -> None:
+    def _say(self, draft: Draft, live: Policy) -> None:
         lab = self.lab
         versions = lab.policies.history(self.slot)
         pin = lab.policies.pins.get(self.slot)
         self._about = {
-            "problem": problem,
+            "problem": draft.problem,
             "hash": self.policy.hash[:12],
             "live": int(versions["version"][-1]),
             "same": self.policy == live,
@@ -232,18 +239,12 @@ class PolicyStudio(Widget, bundle="studio"):
             "pinned": None if pin is None else pin.number,
             "writable": not lab.store.journal.read_only,
             "ranks": self.slot in DECIDES_RANKS,
-            "numbers": self._numbers(),
+            "numbers": draft.numbers,
             "pack": lab.pack.name,
             "memories": len(lab),
             "slots": list(SLOTS),
             "doc": SLOTS[self.slot].doc,
         }
-
-    def _numbers(self) -> int:
-        """How many numbers of the text could have a slider and have none."""
-        if self.policy.root.op == "interpreted":
-            return 0
-        return sum(not one.structural for one in literals(self.policy))
 
     def _refuse_broken(self) -> None:
         if (problem := self._about["problem"]) is not None:

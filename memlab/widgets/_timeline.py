@@ -29,8 +29,8 @@ class VersionTimeline(Widget, bundle="timeline"):
     Two versions of ``slot`` are ``picked``: their texts stand side by side, and the ``questions`` whose top five differ
     below. Any version can be brought back, with a reason. Unless given, the questions are the ten that were asked last.
 
-    ``slot``, ``picked`` (numbers of up to two versions) and ``questions`` can be set from Python as well; ``versions`` is
-    the history of the slot, ``moves`` the ranks of every candidate under the two.
+    ``slot``, ``picked`` (numbers of up to two versions) and ``questions`` can be set from Python as well; ``versions``
+    is the history of the slot, ``moves`` the ranks of every candidate under the two.
 
     >>> timeline = memlab.widgets.VersionTimeline(lab)                                     # doctest: +SKIP
     >>> timeline.picked = [1, 3]                                                           # doctest: +SKIP
@@ -43,10 +43,10 @@ class VersionTimeline(Widget, bundle="timeline"):
     _events = traitlets.Bytes(b"").tag(sync=True)
     _rewards = traitlets.Bytes(b"").tag(sync=True)
     _judged = traitlets.Bytes(b"").tag(sync=True)
-    _challenges = traitlets.List().tag(sync=True)
+    _challenges: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     _diff = traitlets.Dict().tag(sync=True)
     _moves = traitlets.Bytes(b"").tag(sync=True)
-    _sums = traitlets.List().tag(sync=True)
+    _sums: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     _about = traitlets.Dict().tag(sync=True)
     _note = traitlets.Unicode("").tag(sync=True)
 
@@ -136,7 +136,10 @@ class VersionTimeline(Widget, bundle="timeline"):
             self._diff = {"verdict": found.verdict, "rows": rows, "changes": changes}
             versions = (found.before, found.after)
             self._frame = moved(*(self._ranks.under(self.slot, one.policy, self.questions) for one in versions))
-        self._moves, self._sums = arrow(shown_moves(self._frame, self._ranks)), summed_moves(self._frame, self.questions)
+        self._moves, self._sums = (
+            arrow(shown_moves(self._frame, self._ranks)),
+            summed_moves(self._frame, self.questions),
+        )
 
 
 def _last_two(lab: Lab, slot: str) -> list[int]:
@@ -153,12 +156,14 @@ def _timed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
 def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
     """How much was judged well and badly, in sixty equal stretches of the time in which there was feedback."""
     at = _timed(feedback, "at")["at"]
-    low, high = (at.min(), at.max()) if len(at) else (0.0, 0.0)
-    width = max((high - low) / _BINS, 1.0)  # type: ignore[operator]  # of floats
+    low, high = (float(at.to_numpy().min()), float(at.to_numpy().max())) if len(at) else (0.0, 0.0)
+    width = max((high - low) / _BINS, 1.0)
     good = (pl.col("outcome") == "success") | pl.col("outcome").is_null() & (pl.col("reward") > 0)
     binned = feedback.with_columns(bin=((at - low) / width).floor().clip(0, _BINS - 1))
     counts = binned.group_by("bin").agg(good=good.sum().cast(pl.Int32), count=pl.len().cast(pl.Int32)).sort("bin")
-    return counts.select(since=low + pl.col("bin") * width, until=low + (pl.col("bin") + 1) * width, good="good", count="count")
+    return counts.select(
+        since=low + pl.col("bin") * width, until=low + (pl.col("bin") + 1) * width, good="good", count="count"
+    )
 
 
 def _side_by_side(before: str, after: str) -> list[list[Any]]:
@@ -169,6 +174,8 @@ def _side_by_side(before: str, after: str) -> list[list[Any]]:
         for step in range(max(a_end - a, b_end - b)):
             left = [a + step + 1, old[a + step]] if a + step < a_end else [None, ""]
             right = [b + step + 1, new[b + step]] if b + step < b_end else [None, ""]
-            kind = "same" if tag == "equal" else "changed" if left[0] and right[0] else "removed" if left[0] else "added"
+            kind = (
+                "same" if tag == "equal" else "changed" if left[0] and right[0] else "removed" if left[0] else "added"
+            )
             rows.append([kind, *left, *right])
     return rows
