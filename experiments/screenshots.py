@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+from PIL import Image, ImageChops, ImageOps
 from playwright.async_api import async_playwright
 
 import memlab
@@ -79,13 +79,13 @@ def studio(lab: memlab.Lab) -> PolicyStudio:
     return PolicyStudio(lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10])
 
 
-async def slide(page: Any, name: str, value: float) -> None:
+async def slide(page: Any, name: str, value: float, *, wait: int = 250) -> None:
     """Drag a slider to a value, and wait for the ranks."""
     slider = page.get_by_role("slider", name=name)
     await slider.evaluate(
         "(one, value) => { one.value = value; one.dispatchEvent(new Event('input', { bubbles: true })); }", value
     )
-    await page.wait_for_timeout(250)
+    await page.wait_for_timeout(wait)
 
 
 async def tune(page: Any) -> None:
@@ -139,6 +139,60 @@ SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget], Callable[[Any], Awaitabl
 }
 
 
+async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None:
+    """Two sliders are dragged, and outdated memories fall; then it is installed. ``draw`` takes hundredths."""
+    await page.locator(".slopes .row").first.wait_for()
+    await draw(120)
+    for name, values in (("fresh", range(0, 51, 2)), ("half-life", range(60, 44, -1))):
+        await page.get_by_role("slider", name=name).focus()
+        for value in values:
+            await slide(page, name, value / 100 if name == "fresh" else value, wait=0)
+            for _ in range(2):
+                await page.wait_for_timeout(60)
+                await draw(6)
+        await draw(130)
+    await page.get_by_label("Reason").fill("outdated memories stood first")
+    await draw(60)
+    await page.get_by_role("button", name="Install").click()
+    await page.get_by_text("is live.").wait_for()
+    await page.wait_for_timeout(300)
+    await draw(220)
+
+
+FILMS = {"studio": film_studio}
+
+
+async def film(browser: Any, name: str) -> None:
+    """What ``FILMS`` does, as an animated picture in one palette, without frames that repeat the one before."""
+    frames: list[Image.Image] = []
+    times: list[int] = []
+    with talked() as lab:
+        served = Page(SCENES[name][0](lab))
+        context = await browser.new_context(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+        page = await context.new_page()
+        await page.goto(served.url)
+
+        async def draw(hundredths: int) -> None:
+            drawn = Image.open(io.BytesIO(await page.locator(".memlab").screenshot())).convert("RGB")
+            if frames and ImageChops.difference(drawn, frames[-1]).getbbox() is None:
+                times[-1] += hundredths
+            else:
+                frames.append(drawn)
+                times.append(hundredths)
+
+        await FILMS[name](page, draw)
+        await context.close()
+        served.close()
+    height = max(frame.height for frame in frames)
+    framed = [ImageOps.pad(frame, (frame.width, height), color="white", centering=(0, 0)) for frame in frames]
+    palette = framed[len(framed) // 2].quantize(128, dither=Image.Dither.NONE)
+    first, *rest = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in framed)
+    file = TARGET / f"{name}.gif"
+    durations = [10 * time for time in times]
+    first.save(file, save_all=True, append_images=rest, duration=durations, loop=0, optimize=True, disposal=1)
+    print(f"{file}: {len(frames)} frames, {file.stat().st_size / 1024:.0f} kB")
+
+
 async def main(wanted: list[str]) -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
     path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
@@ -163,6 +217,8 @@ async def main(wanted: list[str]) -> None:
                     await context.close()
                     served.close()
                 print(f"{TARGET / file}: {(TARGET / file).stat().st_size / 1024:.0f} kB")
+            if name in FILMS:
+                await film(browser, name)
         await browser.close()
 
 

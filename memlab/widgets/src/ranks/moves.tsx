@@ -41,10 +41,7 @@ export function Minis({ sums, moves, chosen, choose }: { sums: Sum[]; moves: Mov
     <ol class="minis" aria-label="Questions">
       {sums.map((sum, place) => (
         <li key={place}>
-          <button
-            type="button" aria-pressed={place === chosen} onClick={() => choose(place)} title={visible(sum.question)}
-            aria-label={`${visible(sum.question)}: ${plural(sum.new, "top-5 change")}`}
-          >
+          <button type="button" aria-pressed={place === chosen} onClick={() => choose(place)} title={visible(sum.question)}>
             <Lines class="mini" width={100} height={44} moves={moves.filter((move) => move.question === place)} />
             <span class="ask"><Said text={sum.question} /></span>
             <span class={sum.new ? "count some" : "count"}>{sum.new ? plural(sum.new, "change") : sum.pairs ? "same top 5" : "same order"}</span>
@@ -108,11 +105,11 @@ function Badge({ move }: { move: Move }) {
   return <span class={`badge ${where}`} title={`Rank ${move.rank_before} before`}>{`${where === "up" ? "▲" : "▼"} ${steps}`}</span>;
 }
 
-/** `38 of 450 pairs reordered · 4 top-5 changes, in 3 of 10 questions`. */
+/** `38 of 450 pairs reordered · 4 top-5 changes in 3 questions`. */
 export function summary(sums: Sum[]): string {
   const total = (key: "pairs" | "of" | "new") => sums.reduce((sum, one) => sum + one[key], 0);
   const touched = sums.filter((one) => one.new).length;
   if (!total("pairs") && !total("new")) return `The same order in ${plural(sums.length, "question")}`;
-  const top = `${plural(total("new"), "top-5 change")}${touched ? ` in ${touched} of ${plural(sums.length, "question")}` : ""}`;
+  const top = `${plural(total("new"), "top-5 change")}${touched ? ` in ${plural(touched, "question")}` : ""}`;
   return `${total("pairs").toLocaleString("en")} of ${total("of").toLocaleString("en")} pairs reordered · ${top}`;
 }

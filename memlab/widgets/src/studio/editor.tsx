@@ -109,7 +109,7 @@ export function Editor({ source, mine, problem, words, params, disabled, onType,
         keymap.of([...closeBracketsKeymap, ...completionKeymap]),
         parts.current.words.of([]),
         parts.current.editable.of([]),
-        EditorView.contentAttributes.of({ "aria-label": "Policy", spellcheck: "false" }),
+        EditorView.contentAttributes.of({ "aria-label": "Policy", spellcheck: "false", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !update.transactions.some((one) => one.annotation(outside))) calls.current.onType(update.state.doc.toString());
           if (update.startState.field(places) !== update.state.field(places)) calls.current.onValues(values(update.state));
