@@ -24,10 +24,7 @@ import memlab
 from memlab.widgets import PolicyStudio
 from memlab.widgets._page import Page
 
-WORDS = (
-    "alpha beta gamma deploy tabs spaces user tuesday release changelog test unit cache memory agent policy slider "
-    "vector index graph python hy code commit branch merge review lunch coffee oolong meeting friday rent vet heron"
-).split()
+WORDS = [f"{kind}{number}" for kind in ("place", "thing", "person") for number in range(14)]
 SCORE = """(fn [similarity lexical age-days]
   (+ (* (param :meaning {} :low 0 :high 1) (min-max similarity))
      (* 0.4 (min-max lexical))
