@@ -1,9 +1,8 @@
 """Draw the README's pictures from real runs: ``python experiments/readme_figures.py``.
 
-``swap.png`` and ``explained.png`` come from one recall on the bundled conversation: its candidates and the ranking
-before and after a policy was swapped, and the terms of its scores. ``leaderboard.png`` and ``truth.png`` come from the
-demo's simulated quarter: what its log says of every pack, and how that stands to the truth. All go to
-``docs/figures``; the same code gives the same bytes.
+``explained.png`` comes from one recall on the bundled conversation: the terms of its scores. ``leaderboard.png`` and
+``truth.png`` come from the demo's simulated quarter: what its log says of every pack, and how that stands to the truth.
+All go to ``docs/figures``; the same code gives the same bytes. ``screenshots.py`` draws the widgets.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import memlab
-from memlab.demo import CONVERSATION, QUESTION, SLOT, SOURCE
-from memlab.demo.figures import draw_moves, draw_terms, draw_timeline, draw_truth
+from memlab.demo import CONVERSATION, QUESTION
+from memlab.demo.figures import draw_terms, draw_truth
 from memlab.demo.quarter import live_quarter
 from memlab.drawing import STYLE
 from memlab.ingest import conversation, read_locomo
@@ -36,25 +35,8 @@ def main() -> None:
     talk = labelled.conversation
     with memlab.open(clock=memlab.ManualClock(talk.end + timedelta(days=1))) as lab:
         conversation(lab, talk)
-        when = dict(lab.memories.select("id", "created").iter_rows())
         before = lab.recall(QUESTION, limit=8, log=False)
         explanations = [hit.explain() for hit in before]
-        lab.policies.install(SLOT, SOURCE, reason="for the picture")
-        after = lab.recall(QUESTION, limit=8, log=False)
-    marked = [hit for hit in before if hit.ref in ("D13:1", "D1:9")]
-    with rc_context(STYLE):
-        figure = Figure(figsize=(9.6, 7.4), layout="constrained", facecolor="white")
-        layout: Any = figure.get_layout_engine()
-        layout.set(w_pad=0.15, h_pad=0.12)
-        above, below = figure.subplots(2, 1, height_ratios=[3, 3])
-        draw_timeline(before, when, marked)(above)
-        above.set_title(f"“{QUESTION}”  {len(before.slate)} candidates, by when they were said", pad=26)
-        draw_moves(before, after)(below)
-        below.set_title(f"\n{SLOT}, swapped live:")
-        below.text(
-            1, 1.04, SOURCE, transform=below.transAxes, family="monospace", size=8.5, ha="right", va="bottom", ma="left"
-        )
-        _save(figure, "swap")
     texts = [hit.text for hit in before]
     _one("explained", draw_terms(explanations, texts), f"“{QUESTION}”  why each was recalled", 9.6, 4.6)
 

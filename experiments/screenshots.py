@@ -2,7 +2,8 @@
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
 ``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. What is done in the page before the picture is taken stands in
-``SCENES``. Needs the extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
+``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``. Needs the extra ``dev`` and a Chromium
+(``MEMLAB_BROWSER`` may be its path).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+from PIL import Image, ImageChops, ImageOps
 from playwright.async_api import async_playwright
 
 import memlab
 from memlab.demo import CONVERSATION, QUESTION
 from memlab.ingest import conversation, read_locomo
-from memlab.widgets import RecallExplorer
+from memlab.widgets import PolicyStudio, RecallExplorer, VersionTimeline
 from memlab.widgets._page import Page
 from memlab.widgets._widget import Widget
 
@@ -53,9 +54,143 @@ async def explore(page: Any) -> None:
     await page.evaluate("document.activeElement.blur()")
 
 
+POLICY = """\
+(defpolicy recall-score
+  [similarity lexical session-seed age-days asks]
+  "Meaning, words, context, and how fresh."
+  (+ (* (param :meaning 0.4 :low 0 :high 1)
+        (min-max similarity))
+     (* (param :words 0.4 :low 0 :high 1)
+        (min-max lexical))
+     (* (param :context 0.2 :low 0 :high 1)
+        (min-max session-seed))
+     (* (param :fresh 0 :low 0 :high 1)
+        (half-life-decay age-days
+          (param :half-life 60 :low 5 :high 180)))
+     (if asks -0.1 0)))
+"""
+
+
+def studio(lab: memlab.Lab) -> PolicyStudio:
+    """The studio on ten questions about the conversation, with a policy that has four parameters."""
+    (labelled,) = read_locomo(CONVERSATION)
+    questions = list(dict.fromkeys(one.text for one in labelled.questions))
+    lab.policies.install("recall-score", POLICY, reason="four numbers to try")
+    return PolicyStudio(lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10])
+
+
+async def slide(page: Any, name: str, value: float, *, wait: int = 250) -> None:
+    """Drag a slider to a value, and wait for the ranks."""
+    slider = page.get_by_role("slider", name=name)
+    await slider.evaluate(
+        "(one, value) => { one.value = value; one.dispatchEvent(new Event('input', { bubbles: true })); }", value
+    )
+    await page.wait_for_timeout(wait)
+
+
+async def tune(page: Any) -> None:
+    """Two sliders dragged, and a memory that rose explained."""
+    await page.locator(".slopes .row").first.wait_for()
+    await slide(page, "words", 0.3)
+    await slide(page, "fresh", 0.35)
+    await page.locator(".after [data-rank='1'] button").click()
+    await page.locator(".explained table").wait_for()
+
+
+def versions(lab: memlab.Lab) -> VersionTimeline:
+    """Three versions of one slot over six weeks, with a challenger, a pin elsewhere, and feedback."""
+    clock = lab.store.clock
+    assert isinstance(clock, memlab.ManualClock)
+    (labelled,) = read_locomo(CONVERSATION)
+    questions = list(dict.fromkeys(one.text for one in labelled.questions))
+    fresh = POLICY.replace(":fresh 0 ", ":fresh 0.35 ")
+    for day in range(42):
+        clock.advance(days=1)
+        if day == 8:
+            lab.policies.install("recall-score", POLICY, reason="four numbers to try")
+        if day == 15:
+            lab.challenge("companion", reason="is it better at what changed?")
+        if day == 20:
+            lab.policies.install("recall-score", fresh, reason="outdated memories stood first")
+            lab.policies.pin("half-life", reason="held while scores are compared")
+        if day == 27:
+            lab.policies.end_challenge("companion")
+        if day == 34:
+            lab.policies.install(
+                "recall-score", fresh.replace(":half-life 60", ":half-life 20"), reason="fresher still"
+            )
+        for question in questions[day % 5 :: 5][:6]:
+            hit = lab.recall(question)[0]
+            lab.feedback(hit, "success" if (hit.id * 7 + day * 3) % 10 < (6 if day < 20 else 8) else "fail")
+    return VersionTimeline(lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10])
+
+
+async def compare(page: Any) -> None:
+    """Two versions picked that are not the last two."""
+    await page.get_by_label("Pick version 4").click()
+    await page.get_by_label("Pick version 2").click()
+    await page.get_by_label("Versions 2 and 3").wait_for()
+
+
 SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget], Callable[[Any], Awaitable[None]]]] = {
     "explorer": (lambda lab: RecallExplorer(lab, question=QUESTION, limit=6), explore),
+    "studio": (studio, tune),
+    "timeline": (versions, compare),
 }
+
+
+async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None:
+    """Two sliders are dragged, and outdated memories fall; then it is installed. ``draw`` takes hundredths."""
+    await page.locator(".slopes .row").first.wait_for()
+    await draw(120)
+    for name, values in (("fresh", range(0, 51, 2)), ("half-life", range(60, 44, -1))):
+        await page.get_by_role("slider", name=name).focus()
+        for value in values:
+            await slide(page, name, value / 100 if name == "fresh" else value, wait=0)
+            for _ in range(2):
+                await page.wait_for_timeout(60)
+                await draw(6)
+        await draw(130)
+    await page.get_by_label("Reason").fill("outdated memories stood first")
+    await draw(60)
+    await page.get_by_role("button", name="Install").click()
+    await page.get_by_text("is live.").wait_for()
+    await page.wait_for_timeout(300)
+    await draw(220)
+
+
+FILMS = {"studio": film_studio}
+
+
+async def film(browser: Any, name: str) -> None:
+    """What ``FILMS`` does, as an animated picture in one palette, without frames that repeat the one before."""
+    frames: list[Image.Image] = []
+    times: list[int] = []
+    with talked() as lab:
+        served = Page(SCENES[name][0](lab))
+        context = await browser.new_context(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+        page = await context.new_page()
+        await page.goto(served.url)
+
+        async def draw(hundredths: int) -> None:
+            drawn = Image.open(io.BytesIO(await page.locator(".memlab").screenshot())).convert("RGB")
+            if frames and ImageChops.difference(drawn, frames[-1]).getbbox() is None:
+                times[-1] += hundredths
+            else:
+                frames.append(drawn)
+                times.append(hundredths)
+
+        await FILMS[name](page, draw)
+        await context.close()
+        served.close()
+    height = max(frame.height for frame in frames)
+    framed = [ImageOps.pad(frame, (frame.width, height), color="white", centering=(0, 0)) for frame in frames]
+    palette = framed[len(framed) // 2].quantize(128, dither=Image.Dither.NONE)
+    first, *rest = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in framed)
+    file = TARGET / f"{name}.gif"
+    durations = [10 * time for time in times]
+    first.save(file, save_all=True, append_images=rest, duration=durations, loop=0, optimize=True, disposal=1)
+    print(f"{file}: {len(frames)} frames, {file.stat().st_size / 1024:.0f} kB")
 
 
 async def main(wanted: list[str]) -> None:
@@ -82,6 +217,8 @@ async def main(wanted: list[str]) -> None:
                     await context.close()
                     served.close()
                 print(f"{TARGET / file}: {(TARGET / file).stat().st_size / 1024:.0f} kB")
+            if name in FILMS:
+                await film(browser, name)
         await browser.close()
 
 

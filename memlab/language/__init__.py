@@ -41,12 +41,14 @@ from memlab.language._reader import Form, Text, read_forms
 from memlab.language._sensitivity import Sensitivity, SlateSensitivity
 from memlab.language._signature import Input, InputType, Returns, Signature, Type
 from memlab.language._tree import Tree, TreeNode
+from memlab.language._vocabulary import FORM_SHAPES, Word, vocabulary
 from memlab.language._why import FeatureGap, TermGap, Why
 from memlab.language._words import canonical
 from memlab.language._writer import read_data, write_call, write_data
 
 __all__ = [
     "DIALECT",
+    "FORM_SHAPES",
     "MUTATIONS",
     "Branch",
     "Change",
@@ -77,6 +79,7 @@ __all__ = [
     "Type",
     "Value",
     "Why",
+    "Word",
     "canonical",
     "changed_fields",
     "compile_policy",
@@ -96,6 +99,7 @@ __all__ = [
     "replace",
     "slot_of",
     "subtrees",
+    "vocabulary",
     "with_param",
     "with_setting",
     "write_call",

@@ -93,6 +93,8 @@ class VersionLog:
         self._lives: list[_Live] = []
         self._pins: dict[str, Policy] = {}
         self._challenges: dict[str, Challenge] = {}
+        self._challenged: list[Challenge] = []
+        self._ended: dict[int, int] = {}
         self._seq = 0
 
     # -- what is ----------------------------------------------------------------------------------------------
@@ -157,8 +159,9 @@ class VersionLog:
             pack = pack_from_sources(tuple(source_of(hash) for hash in body["sources"]))
             given = body["design"], body["extra"], body["rate"]
             self._challenges[pack.name] = Challenge(pack, *given, event.seq, event.at, body["reason"])
+            self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":
-            del self._challenges[body["pack"]]
+            self._ended[self._challenges.pop(body["pack"]).seq] = event.at
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)
@@ -275,6 +278,21 @@ class VersionLog:
                 "version": [bisect_right(since, live.seq) for live in self._lives],
             },
             schema={"event": pl.Int64, "pack_hash": pl.String, "version": pl.Int64},
+        )
+
+    def challenge_frame(self) -> pl.DataFrame:
+        """Every challenge there was, oldest first; see ``LabPolicies.challenge_history``."""
+        every = self._challenged
+        return pl.DataFrame(
+            {
+                "name": [one.name for one in every],
+                "hash": [one.pack.hash for one in every],
+                "design": [one.design for one in every],
+                "since": pl.Series([one.at for one in every], dtype=pl.Int64).cast(_STAMP),
+                "until": pl.Series([self._ended.get(one.seq) for one in every], dtype=pl.Int64).cast(_STAMP),
+                "reason": [one.reason for one in every],
+            },
+            schema_overrides=dict.fromkeys(("name", "hash", "design", "reason"), pl.String),
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:

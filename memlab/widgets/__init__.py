@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memlab.widgets._explorer import RecallExplorer as RecallExplorer
+    from memlab.widgets._studio import PolicyStudio as PolicyStudio
+    from memlab.widgets._timeline import VersionTimeline as VersionTimeline
 
-_WHERE = {"RecallExplorer": "_explorer"}
+_WHERE = {
+    "RecallExplorer": "_explorer",
+    "PolicyStudio": "_studio",
+    "VersionTimeline": "_timeline",
+}
 
 __all__ = list(_WHERE)
 

@@ -17,7 +17,7 @@ from memlab.policies import Pack, pack_names
 from memlab.recall import Hits, ScoreExplanation
 from memlab.widgets._widget import Widget, arrow
 
-__all__ = ["RecallExplorer"]
+__all__ = ["RecallExplorer", "explained"]
 
 _MOST = 50
 """Hits that are shown at most: more than anybody compares."""
@@ -97,10 +97,7 @@ class RecallExplorer(Widget, bundle="explorer"):
     @checked
     def answer_explain(self, memory: int) -> dict[str, Any]:
         """Terms, features and the whole computation of one hit."""
-        found = self._shown().explain(memory)
-        features = [[name, _said(value)] for name, value in found.features.items()]
-        about = {"score": found.score, "policy": found.policy, "hash": found.hash[:12], "features": features}
-        return {**about, "terms": found.frame, "tree": found.tree.frame}
+        return explained(self._shown().explain(memory))
 
     @checked
     def answer_why(self, a: int, b: int) -> dict[str, Any]:
@@ -169,6 +166,13 @@ class RecallExplorer(Widget, bundle="explorer"):
         if self.hits is None:
             raise InputError("Nothing was asked yet: type a question.")
         return self.hits
+
+
+def explained(found: ScoreExplanation) -> dict[str, Any]:
+    """What a browser shows of an explanation: terms, features that the policy reads, the computation."""
+    features = [[name, _said(value)] for name, value in found.features.items()]
+    about = {"score": found.score, "policy": found.policy, "hash": found.hash[:12], "features": features}
+    return {**about, "terms": found.frame, "tree": found.tree.frame}
 
 
 def _rows(hits: Hits | None) -> pl.DataFrame:

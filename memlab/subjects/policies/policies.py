@@ -209,6 +209,15 @@ class LabPolicies:
         with self.seen() as versions:
             return versions.challenges
 
+    @property
+    def challenge_history(self) -> pl.DataFrame:
+        """Every pack that was compared with the live one, oldest first.
+
+        Columns: ``name``, ``hash``, ``design``, ``since``, ``until`` (null: it still is), ``reason``.
+        """
+        with self.seen() as versions:
+            return versions.challenge_frame()
+
     @overload
     def rollback(self, slot: str, *, to: int | str | None = None, reason: str = "") -> Version: ...
     @overload

@@ -3,12 +3,13 @@ import { useEffect, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
 import { num, visible } from "../shared/text";
 import { useAsk } from "../shared/widget";
-import { colour, type Key, type Term } from "./terms";
+import { colour, keyed, type Key, type Term } from "./terms";
 
 type Node = { depth: number; role: string; source: string; shown: string; live: boolean };
 type Answer = { score: number; policy: string; hash: string; features: [string, string][]; terms: Table; tree: Table };
 
-export function Explained({ memory, keys, version }: { memory: number; keys: Map<string, Key>; version: unknown }) {
+/** `keys` are the colours of a legend; without one, the terms have their own. */
+export function Explained({ memory, keys: given, version }: { memory: number; keys?: Map<string, Key>; version: unknown }) {
   const ask = useAsk();
   const [answer, setAnswer] = useState<Answer | null>(null);
   useEffect(() => {
@@ -16,6 +17,7 @@ export function Explained({ memory, keys, version }: { memory: number; keys: Map
   }, [memory, version]);
   if (!answer) return <p class="note">…</p>;
   const terms = rows<Term>(answer.terms);
+  const keys = given ?? keyed(terms);
   return (
     <div class="explained">
       <table>

@@ -5,6 +5,7 @@ import { num, plural, Said, visible } from "../shared/text";
 import { Explained } from "./explained";
 import { Compared } from "./compared";
 import { colour, keyed, type Key, type Term } from "./terms";
+import explained from "./explained.css";
 import css from "./explorer.css";
 
 type Hit = { rank: number; id: number; score: number; probe: boolean; text: string; kind: string; speaker: string | null; also: number };
@@ -258,4 +259,4 @@ function utc(value: string): string {
   return value ? new Date(value).toISOString() : "";
 }
 
-export default widget("Recall explorer", Explorer, css);
+export default widget("Recall explorer", Explorer, explained + css);
