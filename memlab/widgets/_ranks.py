@@ -31,7 +31,7 @@ __all__ = [
     "summed_moves",
 ]
 
-DECIDES_RANKS = ("eligible", "seed-score", "spread", "recall-score", "half-life", "retention")
+DECIDES_RANKS = ("eligible", "seed-score", "spread", "cut", "recall-score", "half-life", "retention")
 """The slots by which a recall ranks. ``explore`` adds a probe, and reorders nothing."""
 HEAD = 8
 """Ranks that are drawn."""

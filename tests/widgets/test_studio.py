@@ -58,6 +58,7 @@ def test_after_is_what_the_lab_recalls_once_it_is_installed(studio, asked, type_
     [
         ("eligible", '(fn [kind] (= kind "convention"))'),
         ("seed-score", "(fn [lexical] (- lexical))"),
+        ("cut", "(fn [lexical] (- lexical))"),
         ("recall-score", '(fn [similarity tags] (if (has tags "x") 1 (- similarity)))'),  # no slate has this test
     ],
 )
@@ -128,9 +129,9 @@ def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type
 
 
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
-    assert studio._about["numbers"] == 11
+    assert studio._about["numbers"] == 22
     assert ask(studio, "text", of="sliders") == {}
-    assert (studio._about["numbers"], len(studio.params), studio._about["meaning"]) == (0, 11, True)
+    assert (studio._about["numbers"], len(studio.params), studio._about["meaning"]) == (0, 22, True)
     assert ask(studio, "text", of="live") == {}
     assert studio._about["same"]
 
