@@ -9,6 +9,7 @@ Each widget is served on this machine as a page, on the bundled conversation, an
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import os
 import shutil
@@ -24,7 +25,8 @@ from playwright.async_api import async_playwright
 import memlab
 from memlab.demo import CONVERSATION, QUESTION
 from memlab.ingest import conversation, read_locomo
-from memlab.widgets import PolicyStudio, RecallExplorer, VersionTimeline
+from memlab.simulation import WORLDS, live
+from memlab.widgets import MemoryMap, MemoryTable, PolicyStudio, RecallExplorer, VersionTimeline
 from memlab.widgets._page import Page
 from memlab.widgets._widget import Widget
 
@@ -38,6 +40,50 @@ def talked() -> memlab.Lab:
     lab = memlab.open(clock=memlab.ManualClock(labelled.conversation.end + timedelta(days=1)))
     conversation(lab, labelled.conversation)
     return lab
+
+
+@functools.cache
+def lived() -> memlab.Lab:
+    """A lab that a simulated team has used for a while: kinds, projects and speakers, corrections and clusters."""
+    lab = live(WORLDS["differs"]).lab
+    decisions = lab.memories.filter(kind="decision")["id"].to_list()
+    lab.forget(decisions[:14])
+    lab.review.deprecate(decisions[14:20], "the team has moved")
+    lab.edit(decisions[-1], pinned=True)
+    for a, b in zip(decisions[-8:-2:2], decisions[-7:-2:2], strict=True):
+        lab.graph.link(a, b, "contradicts")
+    lab.clusters.find()
+    return lab
+
+
+async def tabulate(page: Any) -> None:
+    """Two heads filter the others, and one memory is looked into."""
+    await page.get_by_title("decision: ").click()
+    await page.get_by_title("convention: ").click()
+    plot = await page.locator(".plot").first.bounding_box()
+    await page.mouse.move(plot["x"] + plot["width"] * 0.45, plot["y"] + 20)
+    await page.mouse.down()
+    await page.mouse.move(plot["x"] + plot["width"] * 0.95, plot["y"] + 20, steps=4)
+    await page.mouse.up()
+    await page.wait_for_timeout(500)
+    await page.locator(".scroll .open").nth(2).click()
+    await page.locator(".details .fields").wait_for()
+    await page.get_by_role("button", name="History").click()
+    await page.get_by_text("What happened to memory").wait_for()
+    await page.evaluate("document.activeElement.blur()")
+
+
+async def chart(page: Any) -> None:
+    """One memory is looked into, with what it is joined to."""
+    await page.locator(".plane[data-drawn]").wait_for()
+    await page.wait_for_timeout(400)
+    plane = await page.locator(".plane").bounding_box()
+    await page.mouse.click(plane["x"] + plane["width"] * 0.42, plane["y"] + plane["height"] * 0.4)
+    await page.locator(".plane").focus()
+    await page.keyboard.press("Enter")
+    await page.locator(".graph").wait_for()
+    await page.wait_for_timeout(9_000)
+    await page.evaluate("document.activeElement.blur()")
 
 
 async def explore(page: Any) -> None:
@@ -136,6 +182,8 @@ SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget], Callable[[Any], Awaitabl
     "explorer": (lambda lab: RecallExplorer(lab, question=QUESTION, limit=6), explore),
     "studio": (studio, tune),
     "timeline": (versions, compare),
+    "map": (lambda _: MemoryMap(lived(), colour="cluster", projection="tsne"), chart),
+    "table": (lambda _: MemoryTable(lived()), tabulate),
 }
 
 
@@ -213,7 +261,9 @@ async def main(wanted: list[str]) -> None:
                     await page.mouse.move(0, 0)
                     await page.wait_for_timeout(400)
                     drawn = Image.open(io.BytesIO(await page.locator(".memlab").screenshot()))
-                    drawn.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(TARGET / file, optimize=True)
+                    drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+                        TARGET / file, optimize=True
+                    )
                     await context.close()
                     served.close()
                 print(f"{TARGET / file}: {(TARGET / file).stat().st_size / 1024:.0f} kB")

@@ -1,9 +1,14 @@
-"""How soon a keystroke in the policy studio is a ranked list: ``python experiments/widget_speed.py [memories]``.
+"""How fast widgets are: ``python experiments/widget_speed.py [memories]``, or ``widget_speed.py table [memories]``.
 
-Ten questions on a lab of 10,000 memories (or as many as are given). In the kernel: from the text to the state that is
-sent, for a recall-score that is scored again on what was asked, and for a slot that decides the candidates, where each
-question is asked again. In the browser: from the event of the slider to the frame in which the page has the new ranks,
-over the websocket of ``memlab view``. The first few are left out. A ratio is the p95 divided by what it may take.
+The policy studio: how soon a keystroke is a ranked list. Ten questions on a lab of 10,000 memories (or as many as are
+given). In the kernel: from the text to the state that is sent, for a recall-score that is scored again on what was
+asked, and for a slot that decides the candidates, where each question is asked again. In the browser: from the event
+of the slider to the frame in which the page has the new ranks, over the websocket of ``memlab view``. The first few
+are left out. A ratio is the p95 divided by what it may take.
+
+The table and the map, of 100,000 memories: opening, pages, filters, searches, orders, points and colours in the
+kernel; in the browser from the jump of the scroll bar to rows that can be read, and views a second while a map is
+moved, drawn in software.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import numpy as np
 from playwright.async_api import async_playwright
 
 import memlab
-from memlab.widgets import PolicyStudio
+from memlab.widgets import MemoryMap, MemoryTable, PolicyStudio
 from memlab.widgets._page import Page
 
 WORDS = [f"{kind}{number}" for kind in ("place", "thing", "person") for number in range(14)]
@@ -97,6 +102,122 @@ async def in_browser(lab: memlab.Lab) -> list[float]:
     return times
 
 
+LOOKS = 15
+_JUMP = """async (share) => {
+    const el = document.querySelector('.scroll'), start = performance.now();
+    el.scrollTop = share * el.scrollHeight;
+    do await new Promise(requestAnimationFrame);
+    while (document.querySelector('.scroll .waiting') || !document.querySelector('.scroll .row'));
+    return performance.now() - start }"""
+"""To rows elsewhere, until they can be read."""
+_MOVE = """async () => {
+    const el = document.querySelector('.plane'), start = performance.now();
+    let frames = 0;
+    while (performance.now() - start < 3000) {
+        const key = frames++ % 2 ? 'ArrowLeft' : 'ArrowRight';
+        el.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+        await new Promise(requestAnimationFrame);
+    }
+    return 1000 * frames / (performance.now() - start) }"""
+
+
+def table_word(number: int) -> str:
+    return f"{('place', 'thing', 'person')[number % 3]}{number // 3}"
+
+
+def table_lab(count: int) -> memlab.Lab:
+    """A lab of memories of all kinds, by 40 speakers in 12 projects, over a year."""
+    chance = random.Random(7)
+    lab = memlab.open()
+    rows = [
+        {
+            "text": f"{' '.join(table_word(chance.randrange(600)) for _ in range(9))} {number}",
+            "kind": chance.choice(memlab.KINDS[:12]),
+            "speaker": f"speaker {chance.randrange(40)}",
+            "project": f"project {chance.randrange(12)}",
+            "at": f"2025-{chance.randrange(1, 13):02d}-{chance.randrange(1, 28):02d}",
+        }
+        for number in range(count)
+    ]
+    lab.remember_many(rows, linking="off")
+    return lab
+
+
+def table_shown(what: str, times: list[float], limit: float = float("nan")) -> None:
+    middle, high = np.percentile(times, [50, 95])
+    print(f"{what:<58} p50 {middle:7.1f} ms  p95 {high:7.1f} ms" + (f"  of {limit:g}" if limit == limit else ""))
+
+
+def table_timed(act: Callable[[int], object], rounds: int = LOOKS) -> list[float]:
+    times = []
+    for step in range(rounds):
+        start = time.perf_counter()
+        act(step)
+        times.append(1_000 * (time.perf_counter() - start))
+    return times
+
+
+def table_in_kernel(lab: memlab.Lab) -> None:
+    table_shown("table opens", table_timed(lambda _: MemoryTable(lab), 5), 1_000)
+    table = MemoryTable(lab)
+
+    def ask(verb: str, **arguments: Any) -> None:
+        reply, _ = table.answer({"id": 1, "verb": verb, "arguments": arguments})
+        assert "error" not in reply, reply
+
+    rest = {"filters": {}, "search": "", "by": "word", "sort": []}
+    table_shown("a page of 100 rows", table_timed(lambda step: ask("page", start=997 * step, count=100)), 100)
+    kinds = memlab.KINDS
+    table_shown("another kind", table_timed(lambda n: ask("show", **{**rest, "filters": {"kind": [kinds[n % 12]]}})))
+    table_shown(
+        "another brush of time",
+        table_timed(lambda n: ask("show", **{**rest, "filters": {"created": [f"2025-0{1 + n % 9}-01", None]}})),
+    )
+    table_shown("search by word", table_timed(lambda n: ask("show", **{**rest, "search": table_word(n)})))
+    table_shown(
+        "search by meaning", table_timed(lambda n: ask("show", **{**rest, "search": table_word(n), "by": "meaning"}))
+    )
+    table_shown("another order", table_timed(lambda n: ask("show", **{**rest, "sort": ["kind", bool(n % 2)]})))
+
+
+def map_in_kernel(lab: memlab.Lab) -> None:
+    table_shown("map opens", table_timed(lambda _: MemoryMap(lab), 5))
+    chart = MemoryMap(lab)
+    for colour in ("status", "retention", "recalled", "cluster"):
+        table_shown(f"map coloured by {colour}", table_timed(lambda _, to=colour: setattr(chart, "colour", to), 1))
+
+
+async def table_and_map_in_browser(lab: memlab.Lab) -> None:
+    path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = await browser.new_page(viewport={"width": 1100, "height": 900})
+        served = Page(MemoryTable(lab))
+        start = time.perf_counter()
+        await page.goto(served.url)
+        await page.locator(".scroll .row[data-memory]").first.wait_for()
+        table_shown("browser: table opens, without the reading", [1_000 * (time.perf_counter() - start)], 1_000)
+        times = [await page.evaluate(_JUMP, (0.07 + 0.618 * step) % 1) for step in range(LOOKS)]
+        table_shown("browser: a jump to rows that were not read", times, 100)
+        served.close()
+        served = Page(MemoryMap(lab))
+        await page.goto(served.url)
+        await page.locator(".plane[data-drawn]").wait_for()
+        await page.wait_for_timeout(1_000)
+        await page.locator(".plane").focus()
+        frames = await page.evaluate(_MOVE)
+        print(f"browser: map moved, drawn in software{'':<22} {frames:5.1f} views a second")
+        served.close()
+        await browser.close()
+
+
+def table_main() -> None:
+    with table_lab(int(sys.argv[2]) if len(sys.argv) > 2 else 100_000) as lab:
+        table_in_kernel(lab)
+        map_in_kernel(lab)
+        asyncio.run(table_and_map_in_browser(lab))
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     with filled(count) as lab:
@@ -110,4 +231,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    table_main() if sys.argv[1:2] == ["table"] else main()

@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memlab.widgets._explorer import RecallExplorer as RecallExplorer
+    from memlab.widgets._map import MemoryMap as MemoryMap
     from memlab.widgets._studio import PolicyStudio as PolicyStudio
+    from memlab.widgets._table import MemoryTable as MemoryTable
     from memlab.widgets._timeline import VersionTimeline as VersionTimeline
 
 _WHERE = {
     "RecallExplorer": "_explorer",
+    "MemoryMap": "_map",
+    "MemoryTable": "_table",
     "PolicyStudio": "_studio",
     "VersionTimeline": "_timeline",
 }

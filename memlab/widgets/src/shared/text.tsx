@@ -28,3 +28,9 @@ export function num(value: number | null | undefined, digits = 4, signed = false
   const text = Math.abs(value).toFixed(digits);
   return (value < 0 ? "−" : signed ? "+" : "") + text;
 }
+
+/** The beginning of a text, by characters as people count them. */
+export function clip(text: string, most: number): string {
+  const parts = [...text];
+  return parts.length <= most ? text : `${parts.slice(0, most - 1).join("")}…`;
+}

@@ -215,12 +215,15 @@ export function widget(title: string, View: ComponentType, css = "") {
   return {
     render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       const style = document.createElement("style");
-      style.textContent = theme + css;
+      // Several widgets share a page: what one says of `.row` is not for the others.
+      style.textContent = `${theme}\n@scope (.memlab[aria-label="${title}"]) {${css}}`;
       const root = document.createElement("section");
       root.className = "memlab";
       root.setAttribute("aria-label", title);
       // Jupyter takes keys as commands, and drags as its own, unless told that this is a form.
       root.dataset.lmSuppressShortcuts = "true";
+      // It asks an element before those around it, so arrow keys on a slider were commands: each says so itself.
+      root.addEventListener("focusin", (event) => ((event.target as HTMLElement).dataset.lmSuppressShortcuts = "true"));
       el.append(style, root);
       const link = new Link(model);
       const unfollow = followTheme(root);

@@ -1,0 +1,165 @@
+"""The Python half of the memory map: where points lie, what colours them, neighbourhoods and activation."""
+
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+from memlab.widgets import MemoryMap
+
+
+def read(given):
+    return pl.read_ipc_stream(io.BytesIO(given))
+
+
+@pytest.fixture
+def chart(asked):
+    return MemoryMap(asked)
+
+
+def test_every_memory_is_a_point_within_the_square(chart):
+    points = read(chart._points)
+    assert points["id"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert points.select(pl.col("x", "y").abs().max()).row(0) <= (1, 1)
+    assert 0 < chart._about["kept"] <= 1
+
+
+def test_a_map_is_the_same_each_time(chart, asked):
+    assert chart._points == MemoryMap(asked)._points
+
+
+def test_axes_are_those_of_most_variance():
+    from memlab.widgets._points import _pca
+
+    dice = np.random.default_rng(1)
+    given = (dice.normal(size=(500, 3)) @ dice.normal(size=(3, 16)) * [9] + dice.normal(size=(500, 16))).clip(-127, 127)
+    vectors = (given * 3).clip(-127, 127).astype(np.int8)
+    units = vectors / np.linalg.norm(vectors.astype(float), axis=1, keepdims=True)
+    centred = units - units.mean(axis=0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    places, kept = _pca(vectors)
+    assert np.abs(places) == pytest.approx(np.abs(u[:, :2] * s[:2]), abs=1e-4)
+    assert kept == pytest.approx(float((s[:2] ** 2).sum() / (s**2).sum()), abs=1e-4)
+
+
+def test_colours_by_kind_are_words_of_a_legend(chart):
+    legend = chart._about["legend"]
+    assert legend["words"][0] == ["fact", 3]
+    assert sorted(read(chart._shades)["place"].to_list()) == [0, 0, 0, 1, 1, 2]
+
+
+def test_many_words_share_the_last_place(lab):
+    lab.remember_many([{"text": f"Of kind {kind}", "kind": kind} for kind in memlab.KINDS[:12]])
+    chart = MemoryMap(lab)
+    assert chart._about["legend"]["words"][-1] == ["5 others", 5]
+    assert read(chart._shades)["place"].max() == 7
+
+
+def test_retention_and_recall_are_scales(chart, asked, clock):
+    asked.recall("tabs")
+    clock.advance(days=20)
+    asked.remember("New")
+    chart.colour = "retention"
+    chart.send_state  # noqa: B018
+    assert chart.answer({"id": 1, "verb": "refresh", "arguments": {}})[0]["value"] == {}
+    values = read(chart._shades)["value"].to_list()
+    assert values[-1] == max(values)
+    chart.colour = "recalled"
+    assert chart._about["legend"]["ends"][1] == "now"
+
+
+def test_clusters_are_words_once_they_are_found(chart, asked):
+    chart.colour = "cluster"
+    assert chart._about["legend"]["none"] == 6
+    assert chart.fault == ""
+
+
+def test_a_lasso_is_a_selection_of_memories(chart, asked):
+    assert asked.memories.filter(chart.selection).height == 6
+    chart.ids = [2, 4]
+    assert asked.memories.filter(chart.selection)["id"].to_list() == [2, 4]
+
+
+def test_a_neighbourhood_has_the_edges_of_a_memory_and_its_nearest(chart, asked, ask):
+    asked.graph.link(1, 5, "contradicts")
+    tagged = asked.remember("Tabs again", tags=["style"])
+    asked.graph.link(5, tagged.id)
+    found = ask(chart, "graph", seeds=1, depth=2)
+    names = {(one["kind"], one["id"]): place for place, one in enumerate(found["nodes"].to_dicts())}
+    edges = {(one["source"], one["target"], one["relation"]) for one in found["edges"].to_dicts()}
+    assert (names["memory", 1], names["memory", 5], "contradicts") in edges
+    assert "near" in found["edges"]["relation"].to_list()
+    assert found["nodes"]["hops"].max() <= 2
+    assert ask(chart, "graph", seeds=1, most=2)["nodes"].height == 2
+
+
+def test_activation_spreads_step_by_step_as_the_lab_says(chart, asked, ask):
+    before = asked.log.height
+    for other in (2, 3):
+        asked.graph.link(1, other)
+    asked.graph.link(3, 4)
+    found = ask(chart, "spread", question="tabs or spaces?", steps=2)
+    place = {id: at for at, (kind, id) in enumerate(found["nodes"].select("kind", "id").rows()) if kind == "memory"}
+    last = {one["node"]: one["activation"] for one in found["active"].filter(step=2).to_dicts()}
+    for one in asked.graph.activate(found["seeds"], steps=2).to_dicts():
+        assert last[place[one["id"]]] == pytest.approx(one["activation"])
+    assert set(found["active"].filter(step=0)["node"]) == {place[id] for id in found["seeds"]}
+    assert asked.log.height == before + 3  # the edges, and no recall
+
+
+def test_what_is_looked_at_says_who_and_when(chart, ask):
+    rows = ask(chart, "look", memories=[3])["rows"]
+    assert rows["text"][0].startswith("The user wrote: spaces <b>")
+    assert "99" in ask(chart, "look", memories=[99])
+
+
+@pytest.mark.parametrize(
+    ("trait", "value", "said"),
+    [("colour", "knd", "Did you mean kind?"), ("projection", "umap", "no projection")],
+)
+def test_what_cannot_be_shown_is_said_and_the_map_goes_on(chart, trait, value, said):
+    good = getattr(chart, trait)
+    setattr(chart, trait, value)
+    assert said in chart.fault
+    setattr(chart, trait, good)
+    assert chart.fault == ""
+
+
+def test_tsne_keeps_alike_texts_together(lab):
+    lab.remember_many([f"{topic} number {n}" for topic in ("coffee beans", "python code") for n in range(10)])
+    chart = MemoryMap(lab, projection="tsne")
+    places = read(chart._points).select("x", "y").to_numpy()
+    assert chart._points == MemoryMap(lab, projection="tsne")._points
+    away = np.linalg.norm(places[:, None] - places[None], axis=2) + 9 * np.eye(20)
+    assert np.mean((np.argmin(away, axis=1) < 10) == (np.arange(20) < 10)) > 0.8
+
+
+def test_labs_of_no_and_few_memories(lab, ask):
+    chart = MemoryMap(lab)
+    assert (read(chart._points).height, chart.fault) == (0, "")
+    assert "Nothing that may answer" in ask(chart, "spread", question="x")
+    lab.remember("One")
+    ask(chart, "refresh")
+    assert read(chart._points).height == 1
+
+
+def test_more_than_can_be_drawn_is_an_even_sample(asked, monkeypatch):
+    monkeypatch.setattr("memlab.widgets._points._MOST", 3)
+    chart = MemoryMap(asked)
+    assert (chart._about["shown"], chart._about["memories"]) == (3, 6)
+
+
+def test_a_lab_closed_under_it_is_said(chart, asked, ask):
+    asked.close()
+    assert "was closed" in ask(chart, "refresh")
+    assert "was closed" in ask(chart, "graph", seeds=1)
+    chart.colour = "status"
+    assert "was closed" in chart.fault
+
+
+def test_two_maps_on_one_lab_are_two(chart, asked):
+    other = MemoryMap(asked, colour="status")
+    other.ids = [1]
+    assert (chart.ids, chart.colour) == ([], "kind")
