@@ -14,7 +14,7 @@ from memlab.cli import main
 from memlab.embedding import load_embedder
 
 # Tests assert what is right, never how long it takes: machines are noisy.
-settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
+settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
 settings.load_profile("quick")
 

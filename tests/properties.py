@@ -3,10 +3,10 @@
 from hypothesis import settings
 
 
-def examples(thorough, quick=20, **more):
+def examples(thorough, quick=10, **more):
     """Settings of a property test that tries ``thorough`` examples under ``pytest -m slow``, else ``quick``.
 
-    Without it: 200 and 20. For tests whose examples cost more, or need more, than most.
+    Without it: 200 and 10. For tests whose examples cost more, or need more, than most.
     """
     long = settings.get_current_profile_name() == "thorough"
     return settings(max_examples=thorough if long else min(quick, thorough), **more)

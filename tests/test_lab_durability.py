@@ -30,7 +30,7 @@ def check(name: str, runs: int, shim: Path) -> None:
     assert tally.as_it_must_be, (tally.lost, tally.broken)
 
 
-@pytest.mark.parametrize("runs", [4, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_nothing_acknowledged_is_lost(runs: int, shim: Path) -> None:
     check("power cut, strict", runs, shim)
 

@@ -21,7 +21,7 @@ from tests.language.grammar import Program
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, policies, program, rows, slates
 
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(80, quick=8, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 
 typed = st.sampled_from(["num", "bool", "str"])

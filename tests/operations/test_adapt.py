@@ -113,7 +113,7 @@ SAME = "(fn [activation importance] (* 2 (+ (* 0.6 activation) (* 0.02 importanc
 """The order of the pack's own policy, in other numbers."""
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_harder_questions_roll_back_nothing(agent, clock, seed):
     """Two versions that rank alike, and a user who is pleased with .75 and then with .55 of what is shown."""
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.75, seed=seed)

@@ -73,7 +73,7 @@ def admits(memory, arguments):
 
 
 @given(memories(), ARGUMENTS, st.sampled_from(memlab.packs()), st.sampled_from(WORDS))
-@examples(120, quick=15)
+@examples(120, quick=8)
 def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pack, query):
     """The same memories in the same order with the same scores and features as in a lab that has only them."""
     clock = memlab.ManualClock("2026-03-01")

@@ -12,7 +12,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn
 from memlab.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
 
-WORLD = small("differs", days=10)
+WORLD = small("differs", days=8)
 PLAIN = SINGLE.replace("single", "plain")
 RICH = f"""{SINGLE.replace("single", "rich")}
 (defpolicy recall-score [similarity lexical access]

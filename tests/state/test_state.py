@@ -141,7 +141,7 @@ def same(one, two):
 
 
 @given(lives(), st.data())
-@examples(60, quick=15)
+@examples(60, quick=8)
 def test_prefix_and_rest_equal_all(life, data):
     events, shelf = life
     cut = data.draw(st.integers(0, len(events)))
@@ -153,7 +153,7 @@ def test_prefix_and_rest_equal_all(life, data):
 
 
 @given(lives(), st.data())
-@examples(40, quick=15)
+@examples(40, quick=8)
 def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
     events, shelf = life
     cut = data.draw(st.integers(1, len(events)))

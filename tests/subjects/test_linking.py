@@ -281,7 +281,7 @@ def check_chains(state: State) -> None:
             row = int(after[row]) - 1
 
 
-@examples(40, quick=12)
+@examples(40, quick=8)
 @given(st.data())
 def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> None:
     """Nothing is lost or doubled, no chain of successors closes, and the fold of the journal is the state."""

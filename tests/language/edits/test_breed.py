@@ -18,7 +18,7 @@ from memlab.language._dag import reachable
 from memlab.policies import load_pack
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program
 
-QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 typed = st.sampled_from(["num", "bool", "str"])
 parents = typed.flatmap(lambda t: st.tuples(st.just(t), program(t, 2, inexact=True), program(t, 2, inexact=True)))

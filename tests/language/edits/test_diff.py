@@ -17,7 +17,7 @@ from memlab.policies import load_pack
 from tests.language.programs import ARGUMENTS, NUM, program
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True)
-QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
 
 
 def policy(source: str, signature: Signature = SLOT, **options) -> Policy:

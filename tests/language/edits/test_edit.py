@@ -16,7 +16,7 @@ INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("ki
 SLOT = Signature("recall-score", INPUTS, aggregates=True)
 RECORD = Signature("reinforce", INPUTS, returns="record", fields=["x", "y"])
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
 
 
 def policy(source: str, signature: Signature = SLOT, **options) -> Policy:

@@ -31,7 +31,7 @@ def latex(found: Policy) -> str:
     return found.latex()
 
 
-QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(80, quick=8, suppress_health_check=list(HealthCheck))
 AGE = r"\mathrm{age\text{-}days}"
 
 

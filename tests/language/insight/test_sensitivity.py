@@ -28,7 +28,7 @@ INPUTS = [
 SLOT = Signature("score", INPUTS, aggregates=True)
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 sensitivity, slate_sensitivity = Policy.sensitivity, Policy.slate_sensitivity
-QUICK = examples(50, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(50, quick=8, suppress_health_check=list(HealthCheck))
 
 
 def policy(body: str, slot: Signature = SLOT) -> Policy:

@@ -17,7 +17,7 @@ from tests.language.programs import ARGUMENTS, BOOL, INPUTS, NUM, STR, bits, pro
 SLOT = Signature("score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")])
 ROW = {"x": 2.0, "y": 3.0, "z": 5.0, "pinned": False, "kind": "fact"}
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
-QUICK = examples(60, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
 anything = st.sampled_from(["num", "bool", "str"]).flatmap(lambda t: st.tuples(st.just(t), program(t, 3, inexact=True)))
 
 

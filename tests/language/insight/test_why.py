@@ -21,7 +21,7 @@ SLOT = Signature(
     aggregates=True,
 )
 A = {"x": 2.0, "y": 3.0, "z": 5.0, "pinned": False, "kind": "fact"}
-QUICK = examples(80, quick=15, suppress_health_check=list(HealthCheck))
+QUICK = examples(80, quick=8, suppress_health_check=list(HealthCheck))
 
 
 def why(policy: Policy, a: dict, b: dict, **more: object) -> Why:
