@@ -454,8 +454,9 @@ class Lab:
         ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
         that pass, from the first id to the second: ``{(3, 7): "supersedes"}``.
 
-        What passed gains an access, and what the live pack's ``reinforce`` policy gives for "verified"; what did not
-        gets what it gives for "rejected". Two or more that passed are joined by ``relates-to`` edges, or those are
+        What passed keeps the access that the recall gave it, and gets what the live pack's ``reinforce`` policy gives
+        for "verified"; what did not pass loses that access, is as fresh as it was before the recall, and gets what the
+        policy gives for "rejected". Two or more that passed are joined by ``relates-to`` edges, or those are
         strengthened, and share the tag that most of them have. Where there were seeds and nothing passed, a gap is
         logged: see ``lab.review.gaps``.
 

@@ -56,23 +56,25 @@
         "procedure" 60
         else 30)))
 
-(defn trust [provenance]
-  (case provenance
-    ["user-stated" "user-corrected"] 1
-    "observed" 0.8
-    "inferred" 0.6
-    else 0.7))
+(defn trust-in [trust provenance]
+  "What was given, else by provenance."
+  (if-null trust
+    (case provenance
+      ["user-stated" "user-corrected"] 1
+      "observed" 0.8
+      "inferred" 0.6
+      else 0.7)))
 
 (defpolicy half-life [kind provenance]
   "ln 2 of the time constant."
   (* 0.6931471805599453 (time-constant kind provenance)))
 
-(defpolicy retention [confidence age-days kind provenance access]
+(defpolicy retention [confidence age-days kind provenance trust access]
   "Confidence as it stands: faded with age, lifted by use, weighed by trust."
   (clamp (* confidence
             (exponential-decay age-days (time-constant kind provenance))
             (+ 1 (* 0.1 (log (+ access 1))))
-            (trust provenance))
+            (trust-in trust provenance))
          0 1))
 
 (defpolicy reinforce [outcome strength confidence]

@@ -288,7 +288,8 @@ SLOTS: Declared[Slot] = Declared(
         ),
         _slot(
             "promote",
-            "The status that a memory has from now on. Upkeep asks it of all that take part in recall.",
+            "The status that a memory has from now on. Upkeep asks it of all that take part in recall, and a recall of "
+            "its candidates: what it takes out of recall is not shown, whether upkeep has noted it or not.",
             _inputs(stages=("memory",)),
             "str",
             words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
@@ -296,8 +297,8 @@ SLOTS: Declared[Slot] = Declared(
         _slot(
             "forget",
             "Whether a memory is forgotten: out of every recall, until it is restored. Upkeep asks it, after promote, "
-            "of all that take part in recall and of what was retracted; the setting forgotten-as says what becomes "
-            "of it.",
+            "of all that take part in recall and of what was retracted, and a recall of its candidates; the setting "
+            "forgotten-as says what becomes of it.",
             _inputs(stages=("memory",)),
             "bool",
         ),

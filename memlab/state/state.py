@@ -296,10 +296,18 @@ class State:
         return np.array([RELATIONS.index(name) for name in names], dtype=np.int64)
 
     def _verify(self, event: Event) -> None:
-        """What a verifier let pass gains an access and a use; it fades from the recall on, not from the verdict."""
-        rows = np.asarray(event.body["verified"], dtype=np.int64) - 1
-        self.numbers["access"].add(rows, 1)
-        self.uses.add(rows, event.at)
+        """The recall counted a use of all that it showed. What a verifier rejected was none: it is as fresh, and as
+        often used, as before. Events of earlier versions do not say when the recall was.
+        """
+        rows, used = np.asarray(event.body["rejected"], dtype=np.int64) - 1, event.body.get("used")
+        if used is None or not len(rows):
+            return
+        access, accessed = self.numbers["access"], self.numbers["accessed"]
+        access.set(rows, np.maximum(access.values[rows] - 1, 0))
+        self.uses.drop(rows, used)
+        fresh = rows[accessed.values[rows] == used]
+        if len(fresh):
+            accessed.set(fresh, np.maximum(self.uses.values[fresh, 0], self.numbers["created"].values[fresh]))
 
     def _recall(self, event: Event) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1

@@ -62,13 +62,15 @@ class TestConfidence:
             confidence=[0.3, 0.8, 1.0],
             kind=KINDS,
             provenance=PROVENANCES,
+            trust=[None, 0.1, 1.0],
             age_days=[0, 1, 29.5, 400],
             access=[0, 1, 50],
         )
         expected = []
         for row in rows:
             value = row["confidence"] * math.exp(-row["age-days"] / days(row))
-            value *= (1 + 0.1 * math.log(row["access"] + 1)) * TRUST[row["provenance"]]
+            trust = TRUST[row["provenance"]] if row["trust"] is None else row["trust"]
+            value *= (1 + 0.1 * math.log(row["access"] + 1)) * trust
             expected.append(min(1.0, max(0.0, value)))
         assert 1.0 in expected, "the clamp is reached"
         assert decisions("cascade", "retention", rows) == pytest.approx(expected, rel=1e-14)

@@ -124,12 +124,12 @@ class TestScores:
     def test_decay_sets_the_half_life_and_is_in_the_history(self, agent, clock):
         agent.operations.run("(decay! 10)")
         clock.advance(days=20)
-        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=5).row(0, named=True)
+        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=4).row(0, named=True)
         assert row["recency"] == pytest.approx(0.5 ** (20 / (10 * 0.5)))
         *_, logged = agent.store.journal.events(kinds=("use",))
         assert logged.body["reason"] == "decay!: a half-life of 10 days"
         agent.policies.rollback()
-        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=5).row(0, named=True)
+        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=4).row(0, named=True)
         assert row["recency"] == pytest.approx(0.5 ** (20 / (30 * 0.5)))
 
     def test_the_three_originals_install_by_their_old_names(self, agent):

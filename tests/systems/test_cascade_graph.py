@@ -204,7 +204,7 @@ class TestAfterEachRetrieval:
             for id in hits.ids:
                 step = 0.02 if id in passed else -0.02
                 confidence[id] = min(1.0, max(0.0, confidence[id] + step))
-                access[id] += id in passed
+                access[id] -= id not in passed
             for a in passed:
                 for b in passed:
                     if a < b:

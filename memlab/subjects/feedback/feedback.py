@@ -160,7 +160,8 @@ class Judgements:
                 raise InputError(f"The recall {decision} was verified already: a verdict counts once.")
             found = judged(state, pack, now, used=hits.slate.at, accepted=passed, rejected=failed, relations=named)
             gap = None if passed else gap_of(hits.slate)
-            body = {"decision": decision, "verified": passed, "rejected": failed, **found.change.body()}
+            body = {"decision": decision, "used": hits.slate.at, "verified": passed, "rejected": failed}
+            body |= found.change.body()
             seq = tx.event("verify", body if gap is None else {**body, "gap": gap}, at=now)
         return Verified(
             seq,
