@@ -452,7 +452,7 @@ class Lab:
 
         ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own).
         ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
-        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``.
+        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
 
         What passed keeps the access that the recall gave it, and gets what the live pack's ``reinforce`` policy gives
         for "verified"; what did not pass loses that access, is as fresh as it was before the recall, and gets what the

@@ -22,6 +22,7 @@ __all__ = [
     "joined_by_succession",
     "numbers_before",
     "restored",
+    "retired",
     "statuses_of",
     "superseding",
     "undeprecated",
@@ -95,6 +96,30 @@ def superseding(old: int, new: int, now: int) -> Change:
         edges=edges_of([new], [old], "supersedes", 1.0),
         set=[values_of([old], status="superseded", superseded_by=float(new), changed=now)],
     )
+
+
+def retired(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
+    """What becomes of the second of each pair of ids when the first is said to supersede it: it is out of use, and held
+    until the first began. The edge is the caller's. Where one of the two is out of use already nothing changes, so that
+    no chain closes.
+    """
+    statuses, gone, parts = state.names["status"], set[int](), []
+    for new, old in pairs:
+        if {new, old} & gone or not all(statuses.at(id - 1) in RECALLABLE for id in (new, old)):
+            continue
+        gone.add(old)
+        began, since = _began(state, new - 1), _began(state, old - 1)
+        over = min(began, now) if began > since else now
+        until = int(state.numbers["valid_until"].values[old - 1])
+        over = over if until == NEVER else min(until, over)
+        parts.append(values_of([old], status="superseded", superseded_by=float(new), valid_until=over, changed=now))
+    return Change(set=parts)
+
+
+def _began(state: State, row: int) -> int:
+    """Since when it holds."""
+    since = int(state.numbers["valid_from"].values[row])
+    return int(state.numbers["created"].values[row]) if since == NEVER else since
 
 
 def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = False) -> pl.DataFrame:

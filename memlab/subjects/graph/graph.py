@@ -14,6 +14,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.schema import RELATIONS
 from memlab.state import Change, edges_of, seen_rows
 from memlab.subjects.core import Core, MemoryLike
+from memlab.subjects.corrections.editing import retired
 from memlab.subjects.graph.paths import LabTrace, activated, traced
 from memlab.subjects.linking.comparing import waiting_of
 from memlab.subjects.linking.linker import Linker
@@ -39,7 +40,10 @@ class LabGraph:
         *,
         weight: Share = 1.0,
     ) -> None:
-        """Join two memories by an edge. InputError for what is purged: nothing leads to a row that is empty."""
+        """Join two memories by an edge. What is superseded by a memory in use is out of use from then on.
+
+        InputError for what is purged: nothing leads to a row that is empty.
+        """
         if relation not in RELATIONS:
             raise UnknownName("relation", relation, RELATIONS)
         if relation in _TO_NODES:
@@ -53,8 +57,11 @@ class LabGraph:
             purged = next((id for id in ends if status.at(id - 1) == "purged"), None)
             if purged is not None:
                 raise InputError(f"Memory {purged} is purged: only its row is left, and nothing is linked to it.")
+            now = store.clock()
             change = Change(edges=edges_of([ends[0]], [ends[1]], relation, weight))
-            tx.event("link", {"by": "hand", **change.body()}, at=store.clock())
+            if relation == "supersedes":
+                change += retired(store.state, [ends], now)
+            tx.event("link", {"by": "hand", **change.body()}, at=now)
 
     def waiting(self) -> int:
         """How many memories wait to be linked in the background."""
