@@ -99,9 +99,16 @@ def utterance(text: str) -> Utterance:
     return Utterance(len(words), frozenset(name for name, found in fired.items() if found))
 
 
-def kind_of(reasons: tuple[str, ...]) -> str | None:
-    """The kind of a memory that is made of an utterance with these reasons: what corrects is a correction, ..."""
-    return next((kind for name, kind in _KINDS.items() if name in reasons), None)
+def kind_of(role: str, reasons: tuple[str, ...]) -> str | None:
+    """The kind of a memory that is made of an utterance with these reasons: what corrects is a correction, ...
+
+    Who somebody is, likes or wants is a kind of what is known of the user, so only a user's words give it; what
+    happened may have happened to an assistant too.
+    """
+    found = next((kind for name, kind in _KINDS.items() if name in reasons), None)
+    if role == "user" or found is None:
+        return found
+    return "event" if role == "assistant" and "tells-event" in reasons else None
 
 
 def provenance_of(role: str, reasons: tuple[str, ...]) -> str:

@@ -130,6 +130,6 @@ class Remembering:
         if not found.admitted:
             return Observation(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))
-        if (kind := kind_of(found.reasons)) is not None:
+        if (kind := kind_of(role, found.reasons)) is not None:
             fields.setdefault("kind", kind)
         return Observation(found, self.one(text, at=at, chain=chain, linking=linking, fields=fields))
