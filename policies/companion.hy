@@ -21,9 +21,12 @@
 ; Strength is what an agent's memories have. What is known of the user (personal, preference, goal, trait) has none that
 ; could fade: it stays as vivid as it was told, and is not deleted for being left alone.
 
+(defn of-the-user [kind]
+  (in kind ["personal" "preference" "goal" "trait"]))
+
 (defn daily-loss [kind emotional-weight]
   "max(2, 5 - 0.03 feeling) a day; nothing of a user fact."
-  (if (in kind ["personal" "preference" "goal" "trait"]) 0 (max 2 (- 5 (* 0.03 emotional-weight)))))
+  (if (of-the-user kind) 0 (max 2 (- 5 (* 0.03 emotional-weight)))))
 
 (defn strength-now [kind strength emotional-weight days]
   "Strength at the last recall, less what was lost since."
@@ -83,20 +86,39 @@
 ; Two readings that the original leaves open: what says that something changed is an update even if it also denies, and
 ; a pair conflicts when one of the two denies the other, or when a property that has one value is given two.
 
-(defpolicy link [pair/closeness pair/negates pair/update-words]
+; A user fact belongs to all agents, so that one which is told twice is one fact with two sources. What an agent
+; remembers is its own, and stays beside what it remembers alike.
+
+(defn same-fact [new-kind old-kind closeness overlap same-order same-numbers negates update-words
+                 same-subject same-predicate same-value]
+  "The same of the user again: the same property and value, or the same words in the same order."
+  (and (of-the-user new-kind)
+       (of-the-user old-kind)
+       (not negates)
+       (not update-words)
+       (or (if-null (and same-subject same-predicate same-value) false)
+           (and (> closeness (param :similar 0.85 :low -1 :high 1)) (>= overlap 1) same-order same-numbers))))
+
+(defpolicy link [new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
+                 pair/update-words pair/same-subject pair/same-predicate pair/same-value]
   "Above 0.85 the same thing, said again, changed or denied; from 0.6 on related."
-  (cond (< pair/closeness (param :related 0.6 :low -1 :high 1)) "none"
+  (cond (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
+                   pair/update-words pair/same-subject pair/same-predicate pair/same-value) "duplicate"
+        (< pair/closeness (param :related 0.6 :low -1 :high 1)) "none"
         (<= pair/closeness (param :similar 0.85 :low -1 :high 1)) "related"
         pair/update-words "updates"
         pair/negates "contradicts"
         else "similar"))
 
-(defpolicy resolve [new/provenance new/confidence old/confidence pair/closeness pair/negates
+(defpolicy resolve [new/kind old/kind pair/overlap pair/same-order pair/same-numbers pair/update-words new/provenance new/confidence old/confidence pair/closeness pair/negates
                     pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
-  "The new one stays if the user stated it or it is as sure; else both merge, or if one denies, the old one stays."
+  "A fact told again is one; of two that conflict the new one stays if the user stated it or it is as sure; else both
+   merge, or if one denies, the old one stays."
   (let [two-values (and pair/same-subject pair/same-predicate pair/single-valued (not pair/same-value))
         conflict (and (> pair/closeness (param :conflict 0.8 :low -1 :high 1)) (or pair/negates two-values))]
-    (cond (not (if-null conflict false)) "keep-both"
+    (cond (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
+                     pair/update-words pair/same-subject pair/same-predicate pair/same-value) "merge"
+          (not (if-null conflict false)) "keep-both"
           (or (= new/provenance "user-stated") (>= new/confidence old/confidence)) "keep-new"
           (not pair/negates) "merge"
           else "keep-old")))
