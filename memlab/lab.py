@@ -506,9 +506,8 @@ class Lab:
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
         status that it had before, read from the journal's events (about half a second for 100,000). What was superseded
         comes back once what took its place is out of use. What is in use is left as it is. Bringing back is a use: the
-        pack's ``reinforce`` is asked as of a recall. Of what was deprecated the pack was asked as of a rejection; that is
-        undone, number by number, where nothing has changed it since. InputError for what
-        is superseded by a memory in use, or purged.
+        pack's ``reinforce`` is asked as of a recall. What was deprecated was rejected for it; that is undone, number by
+        number, where nothing has changed it since. InputError for what is superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 

@@ -112,6 +112,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
         SettingDeclaration("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
         SettingDeclaration(
+            "coactivation-gain",
+            "num",
+            "what being shown by one recall adds to the weight of an edge between two memories, which ends at 1",
+            0,
+            1,
+            default=0.0,
+        ),
+        SettingDeclaration(
             "edge-pairs", "count", "most pairs of memories whose edges one shared use changes", 0, 10_000
         ),
         SettingDeclaration(
@@ -140,6 +148,13 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "writes everyone with the project, what anybody else writes its creator alone",
             words=(*VISIBILITIES, "by-creator"),
             default="project",
+        ),
+        SettingDeclaration(
+            "open-words",
+            "bool",
+            "whether a memory may be of any kind, and an edge of any relation, that is a short word, beside those with "
+            "a name here",
+            default=False,
         ),
         SettingDeclaration("tier-1-tokens", "count", "token budget of what a prompt always holds"),
         SettingDeclaration("tier-2-tokens", "count", "token budget of what a task brings up"),

@@ -35,13 +35,11 @@ from memlab.recall._population import Population, Populations
 from memlab.recall._question import Question, QuestionFeatures, SpeakerNames
 from memlab.recall._standing import is_over
 from memlab.recall._triggers import Triggers
-from memlab.schema import RELATIONS
 from memlab.slates import Slate
 from memlab.state import Seen, State
 
 __all__ = ["Recaller"]
 
-_RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
 _FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
 _RANKING = ("recall-score", "explore")
@@ -52,7 +50,6 @@ Scores = NDArray[np.float64]
 _OF_EDGES: dict[str, Callable[[EdgeBatch, float], NDArray[Any]]] = {
     "activation": lambda batch, damping: batch.activation,
     "weight": lambda batch, damping: batch.weight,
-    "relation": lambda batch, damping: _RELATION_WORDS[batch.relation],
     "depth": lambda batch, damping: np.full(len(batch.weight), float(batch.depth)),
     "damping": lambda batch, damping: np.full(len(batch.weight), damping),
     "outgoing": lambda batch, damping: batch.outgoing,
@@ -374,7 +371,9 @@ def _spread(
     policy = pack.policies["spread"]
 
     def pass_on(batch: EdgeBatch) -> Scores:
-        columns = {name: _OF_EDGES[name](batch, damping) for name in policy.inputs} or {"weight": batch.weight}
+        columns = {name: _OF_EDGES[name](batch, damping) for name in policy.inputs if name != "relation"}
+        if "relation" in policy.inputs or not columns:
+            columns["relation"] = state.edges.words_of(batch.relation)
         values, nulls = policy.arrays(columns, order=batch.edge)
         passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         mask = asked.population.mask

@@ -197,7 +197,7 @@ class TestFsrs:
 
 
 class TestActr:
-    """The base level is that of the uses that the lab has seen: the creation, and every recall but of what was rejected."""
+    """The base level is that of the uses that the lab has seen: the creation, and recalls but of what was rejected."""
 
     def test_what_a_verdict_rejects_was_no_use(self, opened, clock):
         with opened("actr") as lab:

@@ -26,13 +26,13 @@ def test_the_agent_that_writes_is_a_source(lab):
 
 
 def test_in_one_batch_too(lab):
-    told = [dict(text="User likes farm animals", kind="preference", agents=[who]) for who in ("a", "b", "c")]
+    told = [{"text": "User likes farm animals", "kind": "preference", "agents": [who]} for who in ("a", "b", "c")]
     assert lab.remember_many(told).outcomes["outcome"].to_list() == ["added", "merged", "merged"]
     assert lab.memories["agents"].to_list() == [["a", "b", "c"]]
 
 
 def test_a_stated_property_is_one_however_it_is_worded(lab):
-    known = dict(subject="user", predicate="works-at", value="Acme", kind="personal")
+    known = {"subject": "user", "predicate": "works-at", "value": "Acme", "kind": "personal"}
     lab.remember("The user works at Acme", agents=["coach"], **known)
     lab.remember("Acme employs our user", agents=["tutor"], **known)
     assert lab.memories["agents"].to_list() == [["coach", "tutor"]]

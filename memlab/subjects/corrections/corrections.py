@@ -86,7 +86,9 @@ class Corrections:
         store = self._core.store
         now = store.clock()
         given = checked_columns(
-            {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}}, now=now
+            {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
+            now=now,
+            open_words=self._core.open_words,
         )
         personal = self._core.personal()
         screening = screen(given.pop("text")[0], personal=personal)

@@ -11,7 +11,8 @@ import polars as pl
 from memlab.arguments import Count, Seconds, Seed, Share, Within, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
-from memlab.schema import RELATIONS
+from memlab.privacy import refuse
+from memlab.schema import RELATIONS, is_open_word
 from memlab.state import Change, edges_of, seen_rows
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.corrections.editing import retired
@@ -40,12 +41,14 @@ class LabGraph:
         *,
         weight: Share = 1.0,
     ) -> None:
-        """Join two memories by an edge. What is superseded by a memory in use is out of use from then on.
+        """Join two memories by an edge, of a relation with a name or, where the pack's ``open-words`` says so, of any
+        other short word. What is superseded by a memory in use is out of use from then on.
 
         InputError for what is purged: nothing leads to a row that is empty.
         """
-        if relation not in RELATIONS:
+        if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
+        refuse(relation, "relation")
         if relation in _TO_NODES:
             raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
         store = self._core.store

@@ -52,7 +52,7 @@ class Remembering:
         store = self._core.store
         now = store.clock()
         unsure, without_visibility = (without(columns, name, count) for name in ("confidence", "visibility"))
-        columns = checked_columns(columns, now=now)
+        columns = checked_columns(columns, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
             raise InputError(f"Row {row}: a new memory cannot have the status purged; see lab.delete and lab.purge.")
@@ -120,7 +120,9 @@ class Remembering:
         """``admit``, then ``one`` if it is admitted; see ``Lab.observe``."""
         check_linking(linking)
         given = checked_columns(
-            {"text": [text], **{name: [value] for name, value in fields.items()}}, now=self._core.store.clock()
+            {"text": [text], **{name: [value] for name, value in fields.items()}},
+            now=self._core.store.clock(),
+            open_words=self._core.open_words,
         )
         del given["text"]
         refuse_names(given)
