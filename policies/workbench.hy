@@ -7,7 +7,9 @@
 (setting spread-steps 0)
 (setting lexical-candidates 0)
 (setting linking "now")
-(setting mmr-weight 0.7)  ; the original gives no weight for its MMR
+; The original gives no weight for its MMR. From 0.71 on a second copy stands before what is different and has four fifths
+; of its score; below 0.65 what has nothing to do with the question stands before a second copy.
+(setting mmr-weight 0.65)
 (setting link-candidates 3)
 (setting initial-confidence 0.5)
 (setting session-writes 50)
