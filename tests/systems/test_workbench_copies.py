@@ -10,7 +10,7 @@ STORIES = {
         "Checkout times out when the payment gateway retries, seen {} times",
         "The checkout page waits for the stock service before it shows a timeout",
     ),
-    "flaky login test": ("The login test is flaky on run {}", "A flaky test of sessions needs a fixed clock"),
+    "flaky login test": ("The login test is flaky on run {}", "Why login tests turn flaky: the session ends early"),
 }
 
 
@@ -22,6 +22,6 @@ def test_something_else_comes_before_a_third_copy(clock, question):
             lab.remember(copy.format(number), kind="gotcha", linking="off")
         lab.remember(other, kind="gotcha", linking="off")
         lab.remember("Lunch is at noon on Thursdays", kind="gotcha", linking="off")
-        shown = [hit.text for hit in lab.recall(question, limit=3)]
+        shown = [hit.text for hit in lab.recall(question, limit=3, log=False)]
         assert other in shown[:2]
         assert "Lunch is at noon on Thursdays" not in shown[:2]
