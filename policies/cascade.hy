@@ -6,9 +6,14 @@
 (setting seeds 10)
 (setting spread-steps 2)
 (setting spread-mode "cascade")
-(setting lexical-candidates 0)
+(setting lexical-candidates 10)
 (setting dense-candidates 10)
 (setting linking "now")
+(setting redact-cards true)  ; what is not to be remembered: identifiers of a person
+(setting redact-ibans true)
+(setting redact-social-security true)
+(setting redact-phones true)
+(setting redact-emails true)
 (setting triggers true)
 (setting edge-gain 0.1)
 (setting tag-share 0.5)  ; most of them
@@ -16,15 +21,15 @@
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; members of a cluster of real turns: quartiles .44 .52 .63; one outsider in twenty is above .35
 
-(defpolicy eligible [closeness hops kind triggered]
+(defpolicy eligible [nearness hops kind triggered]
   "Near enough to be a seed, or reached over edges, or a warning that is called for."
   (or (> hops 0)
-      (>= closeness (param :near 0.4 :low -1 :high 1))
+      (>= nearness (param :near 0.4 :low -1 :high 1))
       (and (= kind "negative") triggered)))
 
-(defpolicy seed-score [closeness kind triggered]
+(defpolicy seed-score [nearness kind triggered]
   "Seeds keep their nearness as score; a warning that is called for comes first."
-  (if (and (= kind "negative") triggered) 1 closeness))
+  (if (and (= kind "negative") triggered) 1 nearness))
 
 (defpolicy spread [relation weight depth]
   "The edge's weight, discounted by its distance from the seeds."

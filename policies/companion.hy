@@ -6,7 +6,6 @@
 (setting seeds 10)
 (setting spread-steps 2)
 (setting spread-mode "cascade")
-(setting lexical-candidates 0)
 (setting linking "now")
 (setting merge-gain 0)  ; strength is vividness here
 (setting admit-threshold 0.5)
@@ -32,12 +31,12 @@
   "Strength at the last recall, less what was lost since."
   (clamp (- strength (* (daily-loss kind emotional-weight) days)) 0 100))
 
-(defpolicy eligible [closeness hops]
+(defpolicy eligible [nearness hops]
   "Near enough, or linked within two hops to what is."
-  (or (> hops 0) (>= closeness (param :near 0.3 :low -1 :high 1))))
+  (or (> hops 0) (>= nearness (param :near 0.3 :low -1 :high 1))))
 
-(defpolicy seed-score [closeness]
-  closeness)
+(defpolicy seed-score [nearness]
+  nearness)
 
 (defpolicy spread [activation depth relation]
   "Linked memories within two hops come along; a common tag is no link."
@@ -47,9 +46,9 @@
   "What a candidate has of its own and what arrived over edges."
   (+ seed received))
 
-(defpolicy recall-score [closeness kind strength emotional-weight idle-days]
+(defpolicy recall-score [nearness kind strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
-  (+ (* 0.6 closeness)
+  (+ (* 0.6 nearness)
      (* 0.4 (/ (strength-now kind strength emotional-weight idle-days) 100))))
 
 (defpolicy retention [kind strength emotional-weight elapsed-days]

@@ -7,7 +7,8 @@ Maximal marginal relevance (Carbonell & Goldstein 1998) takes, again and again, 
 where ``likeness`` is its greatest closeness to one that was taken before. Both are put on 0..1: relevance is the
 recall-score as a share of the pool's greatest (of their distances from the least, where a score is below 0), and a
 closeness below 0 counts as 0, as what is opposite repeats nothing. Scaled from the least to the greatest, the least
-relevant of a small pool would have no relevance at all, and five copies would be shown before it. ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
+relevant of a small pool would have no relevance at all, and five copies would be shown before it. ``w`` is the
+setting ``mmr-weight``; at 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
 bare cosine of the shipped model would not do: half of all pairs of turns of a conversation have one above 0.9.
