@@ -15,7 +15,7 @@ from functools import cached_property, partial
 
 from memlab.subjects.phrases import clauses, lexicon, padded, phrases, vocabulary, words_of
 
-__all__ = ["Statement", "difference"]
+__all__ = ["Statement", "both", "difference"]
 
 _phrases, _words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
@@ -136,6 +136,18 @@ def difference(old: str, new: str) -> str:
     if not gone or not come:
         gone, come = before, after
     return f"{_short(' '.join(gone))} -> {_short(' '.join(come))}"
+
+
+def both(old: str, new: str) -> str:
+    """What two texts say in one: the one that holds every word of the other, else both, the older first.
+
+    >>> both("Ada works at Acme.", "Ada works at Globex in sales")
+    'Ada works at Acme; Ada works at Globex in sales'
+    """
+    before, after = frozenset(words_of(old)), frozenset(words_of(new))
+    if after <= before:
+        return old
+    return new if before <= after else f"{old.rstrip('. ')}; {new}"
 
 
 def _content_words(text: str) -> list[str]:

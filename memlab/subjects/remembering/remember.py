@@ -75,6 +75,11 @@ class Remembering:
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
+                if linked.texts:
+                    texts = [linked.texts.get(row, text) for row, text in enumerate(texts)]
+                    changed = list(linked.texts)
+                    said = [with_speaker(texts[row], speakers[row]) for row in changed]
+                    vectors[changed] = store.embedder.encode(said)
                 if not (kept := linked.added).all():
                     columns = {name: chosen(values, kept) for name, values in columns.items()}
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
