@@ -15,6 +15,7 @@
 (setting redact-phones true)
 (setting redact-emails true)
 (setting triggers true)
+(setting initial-strength 1)  ; it counts consolidations, and the first telling is one
 (setting edge-gain 0.1)
 (setting tag-share 0.5)  ; most of them
 (setting topic-closeness 0.3)

@@ -13,6 +13,7 @@
 (setting spread-steps 3)
 (setting spread-mode "cascade")
 (setting fact-status "staged")
+(setting merge-access 1)  ; a fact that is told again was met again
 (setting forgotten-as "deleted")
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.

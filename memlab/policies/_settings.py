@@ -110,6 +110,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1_000_000,
         ),
         SettingDeclaration("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
+        SettingDeclaration(
+            "merge-access",
+            "num",
+            "accesses that a memory gains by each near-duplicate merged into it",
+            0,
+            1000,
+            default=0.0,
+        ),
         SettingDeclaration("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
         SettingDeclaration(
             "coactivation-gain",
@@ -130,6 +138,9 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         ),
         SettingDeclaration("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
+        SettingDeclaration(
+            "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0
+        ),
         SettingDeclaration(
             "session-writes", "count", "memories that an agent may write in a session; 0: any number", 0
         ),

@@ -123,6 +123,8 @@ def difference(old: str, new: str) -> str:
 
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
+    >>> difference("JWT for auth", "session cookies for auth instead of JWT")
+    'JWT for auth -> session cookies for auth instead of JWT'
     """
     before, after = _content_words(old), _content_words(new)
     first, second = [_stem(word.lower()) for word in before], [_stem(word.lower()) for word in after]
@@ -157,7 +159,8 @@ def _content_words(text: str) -> list[str]:
     place = 0
     while place < len(words):
         opening = next((size for size in (3, 2) if _opens(words[place : place + size])), 0)
-        if not opening and words[place].lower() not in _words("change-words"):
+        compares = [word.lower() for word in words[place : place + 2]] == ["instead", "of"]
+        if not opening and (compares or words[place].lower() not in _words("change-words")):
             kept.append(words[place])
         place += max(opening, 1)
     return kept or text.split()

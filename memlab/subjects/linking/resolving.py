@@ -326,10 +326,11 @@ class _Decision:
                 )
             )
         if self.merges:
-            roots = np.array(sorted(self.merges))
+            roots, again = np.array(sorted(self.merges)), self.joint.pack.number("merge-access")
             times = np.array([len(self.merges[row]) for row in roots.tolist()])
             strength = self._numbers("strength", roots) + gain * times
-            parts.append(values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now))
+            counted = {"access": (self._numbers("access", roots) + again * times).tolist()} if again else {}
+            parts.append(values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted))
             parts += self._united(ids, self.merges)
         if self.combined:
             parts += self._united(ids, self.combined) + self._values(ids)

@@ -19,7 +19,7 @@ from memlab.subjects.linking.comparing import Comparing, check_linking, linking_
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
-from memlab.subjects.remembering.body import chained, chosen, remembering, with_confidence, with_visibility, without
+from memlab.subjects.remembering.body import chained, chosen, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
@@ -51,7 +51,7 @@ class Remembering:
             return self._remembered(range(0), ())
         store = self._core.store
         now = store.clock()
-        unsure, without_visibility = (without(columns, name, count) for name in ("confidence", "visibility"))
+        missing = {name: without(columns, name, count) for name in ("confidence", "strength", "visibility")}
         columns = checked_columns(columns, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
@@ -67,9 +67,10 @@ class Remembering:
         with store.writing() as tx:
             state, pack = store.state, store.versions.pack
             first, how = tx.next_id, linking_of(pack, linking, columns)
-            with_confidence(columns, unsure, pack)
+            for name in ("confidence", "strength"):
+                with_first(name, columns, missing[name], pack)
             if "creator" in columns:
-                with_visibility(columns, without_visibility, pack)
+                with_visibility(columns, missing["visibility"], pack)
                 check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
             if how == "now":
