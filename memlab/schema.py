@@ -23,7 +23,6 @@ __all__ = [
     "RELATIONS",
     "ROLES",
     "SCOPES",
-    "SINGLE_VALUED",
     "SOURCES",
     "SPEAKER_ROLES",
     "STATUSES",
@@ -232,9 +231,6 @@ EDGE: dict[str, Column] = {
     )
 }
 
-SINGLE_VALUED = ("lives-in", "works-at", "status", "name", "age", "birthday", "prefers:*")
-"""Predicates that have one value at a time; a star stands for the rest of the name. All others may have several."""
-
 
 _OPEN_WORD = re.compile(r"[^\W\d_][\w:.-]{0,39}")
 
@@ -248,13 +244,15 @@ def is_open_word(word: object) -> bool:
     return isinstance(word, str) and _OPEN_WORD.fullmatch(word) is not None
 
 
-def single_valued(predicate: str) -> bool:
-    """Whether a new value of this predicate takes the place of the old one.
+def single_valued(predicate: str, declared: str) -> bool:
+    """Whether a new value of this predicate takes the place of the old one; ``declared`` is the setting of a pack.
 
-    >>> single_valued("prefers:theme"), single_valued("uses")
+    >>> single_valued("prefers:theme", "status prefers:*"), single_valued("uses", "status prefers:*")
     (True, False)
     """
-    return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in SINGLE_VALUED)
+    names = declared.split()
+    return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in names)
+
 
 
 _ROLE_NAMES = {

@@ -16,6 +16,9 @@ __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
 SettingValue = float | bool | str
 
+_LONGEST = 2_000
+"""Characters of a setting that is a text."""
+
 
 @dataclass(frozen=True)
 class SettingDeclaration:
@@ -25,7 +28,7 @@ class SettingDeclaration:
     """
 
     name: str
-    type: Literal["count", "num", "bool", "word"]
+    type: Literal["count", "num", "bool", "word", "text"]
     doc: str
     low: float = 0
     high: float = inf
@@ -137,6 +140,12 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "verify-coverage", "num", "coverage from which the verifier that comes with memlab lets a hit pass", 0, 1
         ),
         SettingDeclaration("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
+        SettingDeclaration(
+            "single-valued",
+            "text",
+            "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
+            default="lives-in works-at status name age birthday prefers:*",
+        ),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
         SettingDeclaration(
             "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0
@@ -220,6 +229,12 @@ def checked_setting(name: str, value: object) -> SettingValue:
         if value not in declared.words:
             raise InputError(f"Setting {name} is one of {', '.join(declared.words)}, not {value!r}.")
         return str(value)
+    if declared.type == "text":
+        if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
+            raise InputError(
+                f"Setting {name} is a printable text of at most {_LONGEST:,} characters, not {value!r:.60}."
+            )
+        return value
     if declared.type == "bool":
         if not isinstance(value, bool):
             raise InputError(f"Setting {name} is true or false, not {value!r}.")

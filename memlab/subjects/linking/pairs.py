@@ -105,7 +105,10 @@ class Pairs:
 
     def _single_valued(self) -> Column:
         predicates = self.new.word("predicate")
-        single = np.array([one is not None and single_valued(one) for one in predicates.tolist()], dtype=np.bool_)
+        declared = str(self.new.pack.settings["single-valued"])
+        single = np.array(
+            [one is not None and single_valued(one, declared) for one in predicates.tolist()], dtype=np.bool_
+        )
         unknown = np.asarray(predicates == None, dtype=np.bool_)  # noqa: E711  by element
         return single[self.first], unknown[self.first]
 
