@@ -103,8 +103,21 @@
        (> source-degree 11)
        (> target-degree 11)))
 
-(defpolicy resolve [pair/negates pair/update-words]
+; The nearness at which two memories are alike was given for longer texts: what a short statement says tells more.
+(defpolicy link [pair/closeness pair/conflicts pair/updates pair/negates pair/update-words pair/same-numbers
+                 pair/same-order]
+  "What excludes or ends the other, by what both say; else as near as the default has it."
+  (cond pair/updates "updates"
+        pair/conflicts "contradicts"
+        (< pair/closeness 0.6) "none"
+        (<= pair/closeness 0.85) "related"
+        pair/update-words "updates"
+        pair/negates "contradicts"
+        (and (> pair/closeness 0.95) pair/same-numbers pair/same-order) "duplicate"
+        else "similar"))
+
+(defpolicy resolve [pair/conflicts pair/updates pair/negates pair/update-words]
   "A near-duplicate is rewritten into one; an update supersedes; what contradicts is kept, and flagged by its edge."
-  (cond pair/update-words "keep-new"
-        pair/negates "keep-both"
+  (cond (or pair/updates pair/update-words) "keep-new"
+        (or pair/conflicts pair/negates) "keep-both"
         else "merge"))

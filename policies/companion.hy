@@ -99,9 +99,12 @@
            (and (> closeness (param :similar 0.85 :low -1 :high 1)) (>= overlap 1) same-order same-numbers))))
 
 (defpolicy link [new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
-                 pair/update-words pair/same-subject pair/same-predicate pair/same-value]
-  "Above 0.85 the same thing, said again, changed or denied; from 0.6 on related."
-  (cond (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
+                 pair/update-words pair/same-subject pair/same-predicate pair/same-value pair/conflicts pair/updates]
+  "Above 0.85 the same thing, said again, changed or denied; from 0.6 on related. What a short statement excludes or ends
+   is told by what both say, however near they are."
+  (cond pair/updates "updates"
+        pair/conflicts "contradicts"
+        (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
                    pair/update-words pair/same-subject pair/same-predicate pair/same-value) "duplicate"
         (< pair/closeness (param :related 0.6 :low -1 :high 1)) "none"
         (<= pair/closeness (param :similar 0.85 :low -1 :high 1)) "related"
@@ -110,12 +113,15 @@
         else "similar"))
 
 (defpolicy resolve [new/kind old/kind pair/overlap pair/same-order pair/same-numbers pair/update-words new/provenance new/confidence old/confidence pair/closeness pair/negates
-                    pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
+                    pair/same-subject pair/same-predicate pair/same-value pair/single-valued pair/conflicts pair/updates]
   "A fact told again is one; of two that conflict the new one stays if the user stated it or it is as sure; else both
    merge, or if one denies, the old one stays."
   (let [two-values (and pair/same-subject pair/same-predicate pair/single-valued (not pair/same-value))
-        conflict (and (> pair/closeness (param :conflict 0.8 :low -1 :high 1)) (or pair/negates two-values))]
-    (cond (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
+        conflict (or pair/conflicts
+                     pair/updates
+                     (and (> pair/closeness (param :conflict 0.8 :low -1 :high 1)) (or pair/negates two-values)))]
+    (cond pair/updates "keep-new"
+          (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
                      pair/update-words pair/same-subject pair/same-predicate pair/same-value) "merge"
           (not (if-null conflict false)) "keep-both"
           (or (= new/provenance "user-stated") (>= new/confidence old/confidence)) "keep-new"

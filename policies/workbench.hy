@@ -72,18 +72,21 @@
       (and (>= overlap (param :shared 0.5 :low 0 :high 1))
            (>= closeness (param :about 0.35 :low -1 :high 1)))))
 
-(defpolicy link [pair/closeness pair/overlap pair/negates pair/update-words pair/same-numbers pair/same-order]
+(defpolicy link [pair/closeness pair/overlap pair/conflicts pair/updates pair/negates pair/update-words pair/same-numbers
+                 pair/same-order]
   "A near-duplicate, of the three nearest; or what contradicts or updates it. What differs in a number (a port, a date,
    a version) is no duplicate, however near it is."
-  (cond (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
+  (cond pair/updates "updates"
+        pair/conflicts "contradicts"
+        (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
         (and pair/negates (one-word-changed pair/closeness pair/overlap)) "contradicts"
         (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
         (and (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) pair/same-numbers pair/same-order) "duplicate"
         else "related"))
 
-(defpolicy resolve [pair/negates pair/update-words]
+(defpolicy resolve [pair/conflicts pair/updates pair/negates pair/update-words]
   "A contradiction deprecates the old one; near-duplicates merge."
-  (if (or pair/negates pair/update-words) "keep-new" "merge"))
+  (if (or pair/conflicts pair/updates pair/negates pair/update-words) "keep-new" "merge"))
 
 (defpolicy inject [tier kind pinned in-task injected rank]
   "Tier 1: the map, what is pinned, conventions and decisions; tier 2: what belongs to the modules that the task names;

@@ -97,6 +97,13 @@ def _pair() -> dict[str, Input]:
             "bool",
             "the new one says that something changed (now, no longer, instead ...), and not what the old one says",
         ),
+        Input(
+            "pair/conflicts",
+            "bool",
+            "two short statements of one subject and time exclude one another: by a denial, opposites, alternatives or "
+            "numbers",
+        ),
+        Input("pair/updates", "bool", "the new one, a short statement, says that what the old one says is so no more"),
         Input("pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"),
         Input("pair/same-numbers", "bool", "both hold the same numbers, single capitals, weekdays and months"),
         Input("pair/same-order", "bool", "not the same words in another order: A owes B is not B owes A"),

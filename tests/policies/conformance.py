@@ -18,6 +18,8 @@ UNSAID = {
     "pair/same-numbers": True,
     "pair/update-words": False,
     "pair/negates": False,
+    "pair/conflicts": False,
+    "pair/updates": False,
     "pair/same-subject": False,
     "pair/same-predicate": False,
     "pair/same-value": False,

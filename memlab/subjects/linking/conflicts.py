@@ -8,8 +8,9 @@ and one time conflict where
   one object at a time: one who likes tea may like coffee, and one who prefers tea prefers no coffee;
 - the later says that something changed, and of the same thing ("lives in Boston" / "has moved to Seattle").
 
-Tables are in ``english.toml`` under ``conflicts``; of another language nothing is found. Of a text of more than
-``LONGEST`` words nothing is said: what it is about cannot be seen by its words. Linear in the length of both texts.
+Tables are in ``english.toml`` under ``conflicts``; of another language nothing is found. Of code, and of a text of more
+than ``LONGEST`` words or less than ``FEWEST``, nothing is said: what it is about cannot be seen by its words. Linear in
+the length of both texts.
 """
 
 from __future__ import annotations
@@ -20,17 +21,22 @@ from functools import cache, cached_property, lru_cache
 
 from memlab.subjects.phrases import lexicon, vocabulary
 
-__all__ = ["LONGEST", "Claim", "claim", "conflicts", "updates"]
+__all__ = ["Claim", "claim", "conflicts", "of_another", "updates"]
 
-LONGEST = 16
+FEWEST, LONGEST = 3, 16
 
 _TOKEN = re.compile(r"'s\b|[^\W_]+(?:[-_.:][^\W_]+)*(?:'(?!s\b)[^\W_]+)?")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_NUMBER_WORDS = frozenset("one two three four five six seven eight nine ten eleven twelve".split())
+_NUMBER_WORDS = frozenset(
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+)
+_CODE = re.compile(r"[{}<>=;\[\]|\\#*]|\w\(|->|^[^\w'\"]|:$|https?:")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ENDINGS = ("ing", "ed", "s")
-_DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+_DAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 _EVERYONE = frozenset({"user", "i", "we", "they", "he", "she", "you"})
+_BEFORE_AN_ORDER = frozenset({"always", "never", "do", "not", "please"})
+_SAYS_NOTHING = frozenset({"now", "instead", "nowadays", "anymore"})
 _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"})
 
 
@@ -110,13 +116,13 @@ def claim(text: str) -> Claim | None:
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)
     """
-    if len(text) > 20 * LONGEST:
+    if len(text) > 20 * LONGEST or _CODE.search(text):
         return None
     plain = text.replace("\u2019", "'").strip()
     low = _rewriting().sub(lambda match: _table("rewritten")[match[1]], plain.lower())
     low = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", low)).replace("ca not", "can not")
     tokens = _TOKEN.findall(low)
-    if not tokens or len(tokens) > LONGEST:
+    if not FEWEST <= sum(token[0].isalpha() for token in tokens) <= len(tokens) <= LONGEST:
         return None
     begins, at = _predicate(tokens)
     subject, rest = tokens[:begins], tokens[at:]
@@ -141,14 +147,13 @@ def claim(text: str) -> Claim | None:
     past = finite in _words("past") and "born" not in tokens
     when |= {token for token in (tokens if past else tokens[:2]) if token in _DAYS}
     kept = [token for token in subject if token == "'s" or token not in _words("joining") | {"now", "nowadays"}]
-    named = frozenset(
-        _stem(word.lower()) for word in re.findall(r"(?<=\s)[A-Z][\w-]+", plain)
-    )
+    named = frozenset(_stem(word.lower()) for word in re.findall(r"(?<=\s)[A-Z][\w-]+", plain))
     return Claim(
         subject=tuple(_stem(token) if token != "'s" else token for token in kept),
         verb=verb,
         order=tuple(order),
-        said=frozenset(order) - {_stem(token) for token in changing if token in ("now", "instead", "nowadays", "anymore")},
+        said=frozenset(order)
+        - {_stem(token) for token in changing if token in ("now", "instead", "nowadays", "anymore")},
         denies=negative % 2 == 1,
         times=frozenset(when),
         changing=changing,
@@ -166,9 +171,10 @@ def _predicate(tokens: list[str]) -> tuple[int, int]:
     sure = [place for place in candidates if tokens[place] not in nouns]
     if not candidates:
         return 0, 0
-    opens = next(place for place, token in enumerate(tokens) if token not in ("always", "never", "do", "not", "please"))
-    if opens in candidates and not (sure and sure[0] > opens and tokens[opens] in nouns and _is_verb_of(tokens, sure[0])):
-        return 0, 0  # an order
+    opens = next((at for at, token in enumerate(tokens) if token not in _BEFORE_AN_ORDER), 0)
+    # "Work is ...": a word that could be an order, and is what the verb just after it is said of
+    if opens in candidates and not (tokens[opens] in nouns and sure and opens < sure[0] <= 2):
+        return 0, 0
     place = sure[0] if sure and (sure[0] <= candidates[0] or candidates[0] <= 1) else candidates[0]
     if candidates[0] < place and candidates[0] > 0 and tokens[candidates[0] - 1] not in ("the", "a", "'s", "an"):
         place = candidates[0]
@@ -178,9 +184,9 @@ def _predicate(tokens: list[str]) -> tuple[int, int]:
     return begins, begins
 
 
-def _is_verb_of(tokens: list[str], place: int) -> bool:
-    """Whether what stands before ``place`` is a noun phrase: a single word that could be a verb too."""
-    return place <= 2
+def of_another(new: Claim | None, old: Claim | None) -> bool:
+    """Whether two statements are known to speak of different subjects."""
+    return new is not None and old is not None and bool(new.subject and old.subject) and new.subject != old.subject
 
 
 def conflicts(new: Claim | None, old: Claim | None) -> bool:
@@ -216,7 +222,7 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
         return False
     if new.subject == old.subject and not new.general:
         return True
-    return bool(shared)
+    return 2 * len(shared) >= max(1, len(old.said - _LIGHT)) and bool(shared)
 
 
 def _small(old: Claim) -> frozenset[str]:
@@ -266,7 +272,7 @@ def _excluding(new: Claim, old: Claim) -> bool:
     frame = ({new.verb} | set(new.subject) | (new.said & old.said)) & _stems("one-value")
     same_frame = bool(frame) and (new.verb == old.verb or bool(set(new.subject) & _stems("one-value")))
     both_named = bool(gone & old.names) and bool(come & new.names)
-    return same_frame and (both_named or len(gone) == len(come) == 1 and bool(new.said & old.said or not new.general))
+    return same_frame and (both_named or (len(gone) == len(come) == 1 and bool(new.said & old.said or not new.general)))
 
 
 def _number_stems(one: Claim) -> frozenset[str]:
