@@ -77,7 +77,7 @@
   "A near-duplicate, of the three nearest; or what contradicts or updates it. What differs in a number (a port, a date,
    a version) is no duplicate, however near it is."
   (cond pair/updates "updates"
-        pair/conflicts "contradicts"
+        (and pair/conflicts pair/same-numbers) "contradicts"
         (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
         (and pair/negates (one-word-changed pair/closeness pair/overlap)) "contradicts"
         (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"

@@ -133,7 +133,8 @@ class Edges:
 
     def words_of(self, codes: NDArray[np.integer]) -> NDArray[np.object_]:
         """The words of relations, by their codes."""
-        return np.array(self.relations, dtype=object)[codes]
+        words: NDArray[np.object_] = np.array(self.relations, dtype=object)
+        return np.asarray(words[codes], dtype=object)
 
     # -- changes ----------------------------------------------------------------------------------------------
 

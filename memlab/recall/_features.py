@@ -85,7 +85,7 @@ class Moment:
     compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
     """Of each feature, how to have it."""
 
-    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows) -> None:
+    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
         self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
         self._known: dict[str, Values] = {}
 

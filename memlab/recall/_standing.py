@@ -6,13 +6,14 @@ and not revived for want of a pass.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.language import Value, possible_results
+from memlab.language import Policy, Value, possible_results
 from memlab.recall._features import Moment
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import State
@@ -44,11 +45,11 @@ def status_of(state: State, rows: Rows) -> Codes:
 def is_over(moment: Moment) -> Flags:
     """Which of these memories take part in recall as it is written down, and no more by ``promote`` and ``forget``.
 
-    What a policy can give is known from its text, so most packs ask only of what has a time to live: 3 microseconds
+    What a policy can give is known from its text, so most packs ask only of what has a time to live: 7 microseconds
     where nothing has.
     """
     over = np.zeros(len(moment), dtype=np.bool_)
-    promoting, forgets = _to_promote(moment), possible_results(moment.pack.policies["forget"], {}) != _NEVER
+    promoting, forgets = _to_promote(moment), _may_forget(moment.pack.policies["forget"])
     if not len(promoting) and not forgets:
         return over
     before = status_of(moment.state, moment.rows)
@@ -67,6 +68,14 @@ def is_over(moment: Moment) -> Flags:
         gone, nulls = standing.ask(moment.pack.policies["forget"])
         over = over | (gone if nulls is None else gone & ~nulls)
     return np.asarray(over & _IN_RECALL[before])
+
+
+@lru_cache(maxsize=256)
+def _may_forget(policy: Policy) -> bool:
+    """Whether a ``forget`` policy could forget what takes part in recall."""
+    if set(policy.inputs) <= {"status"} and not policy.derived:
+        return any(policy.row({"status": word} if policy.inputs else {}) for word in RECALLABLE)
+    return possible_results(policy, {}) != _NEVER
 
 
 def _to_promote(moment: Moment) -> Rows:

@@ -77,7 +77,11 @@ class Remembering:
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
                 if linked.texts:
-                    texts = [linked.texts.get(row, text) for row, text in enumerate(texts)]
+                    personal = self._core.personal()
+                    texts = [
+                        screen(linked.texts[row], personal=personal).text if row in linked.texts else text
+                        for row, text in enumerate(texts)
+                    ]
                     changed = list(linked.texts)
                     said = [with_speaker(texts[row], speakers[row]) for row in changed]
                     vectors[changed] = store.embedder.encode(said)
