@@ -254,7 +254,6 @@ def single_valued(predicate: str, declared: str) -> bool:
     return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in names)
 
 
-
 _ROLE_NAMES = {
     **{role: role for role in ROLES},
     **dict.fromkeys(("human", "me"), "user"),

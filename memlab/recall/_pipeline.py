@@ -338,7 +338,8 @@ def _found(pack: Pack, asked: QuestionFeatures, *, standing: Callable[[Rows], Ro
     if lexical:
         found.append(_best(asked.matches.best, lexical, standing))
     if pack.settings["triggers"]:
-        found.append(asked.triggered())
+        called = asked.triggered()
+        found.append(called if standing is None else standing(called))
     rows = np.concatenate(found)
     rows.sort()
     return np.concatenate([rows[:1], rows[1:][rows[1:] != rows[:-1]]])

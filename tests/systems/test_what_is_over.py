@@ -72,6 +72,14 @@ def test_what_is_over_takes_the_place_of_nothing_that_stands(opened, clock):
     assert lab.recall("the release train leaves").ids == (kept.id,)
 
 
+def test_a_warning_that_has_expired_warns_nobody(opened, clock):
+    lab = opened("cascade")
+    lab.remember("Never log secrets", kind="negative", triggers=["println"], ttl_days=1.0)
+    assert len(lab.recall("println! here", log=False)) == 1
+    clock.advance(days=2)
+    assert len(lab.recall("println! here", log=False)) == 0
+
+
 def test_a_memory_that_is_pulled_back_in_time_shows_what_held_then(opened, clock):
     lab = opened("companion")
     lab.remember("We laughed about the goat", kind="event")
