@@ -72,13 +72,10 @@
   "What has no strength left."
   (<= (strength-now kind strength emotional-weight elapsed-days) 0))
 
-(defpolicy admit [role tells-identity tells-preference tells-goal tells-event greets holds-code commands asks-plainly]
-  "What the user says about themselves, at the confidence of a user fact, 80 of 100: a reason to extract wins over every
-   reason to skip. What gives neither reason stays below the threshold. Of what an assistant says about itself only what
-   happened to it is worth a memory, its own; a system and a tool say nothing of anybody."
-  (cond (and (= role "assistant") tells-event) 0.8
-        (!= role "user") 0
-        (or tells-identity tells-preference tells-goal tells-event) 0.8
+(defpolicy admit [tells-identity tells-preference tells-goal tells-event greets holds-code commands asks-plainly]
+  "What someone says about themselves, at the confidence of a user fact, 80 of 100: a reason to extract wins over every
+   reason to skip. What gives neither reason stays below the threshold."
+  (cond (or tells-identity tells-preference tells-goal tells-event) 0.8
         (or greets holds-code commands asks-plainly) 0
         else (param :neither 0.4 :low 0 :high 1)))
 

@@ -4,7 +4,6 @@ import pytest
 from conformance import decide, decisions, every
 
 from memlab.policies import load_pack
-from memlab.schema import ROLES
 
 TELLS = ("tells_identity", "tells_preference", "tells_goal", "tells_event")
 SKIPS = ("greets", "holds_code", "commands", "asks_plainly")
@@ -157,17 +156,15 @@ class TestExtraction:
     """An extract pattern wins over a skip pattern; what shows neither is not extracted."""
 
     def test_every_combination(self):
-        rows = every(role=ROLES, **{name: [True, False] for name in (*TELLS, *SKIPS)})
+        rows = every(**{name: [True, False] for name in (*TELLS, *SKIPS)})
         threshold = load_pack("companion").settings["admit-threshold"]
         for row, worth in zip(rows, decisions("companion", "admit", rows), strict=True):
             tells = any(row[name.replace("_", "-")] for name in TELLS)
-            if row["role"] != "user":
-                tells = row["role"] == "assistant" and row["tells-event"]
             skips = any(row[name.replace("_", "-")] for name in SKIPS)
             assert (worth >= threshold) is tells
             if tells:
                 assert worth == 0.8
-            elif skips or row["role"] != "user":
+            elif skips:
                 assert worth == 0
 
 

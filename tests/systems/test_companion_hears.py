@@ -32,6 +32,12 @@ def test_the_same_words_of_a_user_are_one(clock, text):
         assert lab.observe(text).memory.kind in OF_THE_USER
 
 
+def test_what_an_assistant_says_of_the_user_is_inferred(clock):
+    with memlab.open(pack="companion", clock=clock) as lab:
+        heard = lab.observe("The user wants to move to Lisbon", role="assistant")
+        assert (heard.memory.kind, lab.memories["provenance"][0]) == ("goal", "inferred")
+
+
 def test_what_happened_to_an_agent_is_a_memory_of_its_own(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         heard = lab.observe("Yesterday I finally understood the joke about the goat", role="assistant")

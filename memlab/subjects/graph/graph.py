@@ -41,8 +41,10 @@ class LabGraph:
         *,
         weight: Share = 1.0,
     ) -> None:
-        """Join two memories by an edge, of a relation with a name or, where the pack's ``open-words`` says so, of any
-        other short word. What is superseded by a memory in use is out of use from then on.
+        """Join two memories by an edge.
+
+        Its relation is one of those with a name or, where the pack's ``open-words`` says so, any other short word. What
+        is superseded by a memory in use is out of use from then on.
 
         InputError for what is purged: nothing leads to a row that is empty.
         """

@@ -122,7 +122,7 @@ class Remembering:
         screened = screen(checked_text(text), personal=self._core.personal()).text
         with self._core.reading():
             near = partial(Comparing(self._core).nearest, viewer=viewer)
-            return admission(self._core.pack, near, screened, utterance(screened), role=role, project=project)
+            return admission(self._core.pack, near, screened, utterance(screened, role), role=role, project=project)
 
     def observe(
         self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]
@@ -142,6 +142,6 @@ class Remembering:
         if not found.admitted:
             return Observation(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))
-        if (kind := kind_of(role, found.reasons)) is not None:
+        if (kind := kind_of(found.reasons)) is not None:
             fields.setdefault("kind", kind)
         return Observation(found, self.one(text, at=at, chain=chain, linking=linking, fields=fields))
