@@ -452,10 +452,11 @@ class Lab:
 
         ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own).
         ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
-        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``.
+        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
 
-        What passed gains an access, and what the live pack's ``reinforce`` policy gives for "verified"; what did not
-        gets what it gives for "rejected". Two or more that passed are joined by ``relates-to`` edges, or those are
+        What passed keeps the access that the recall gave it, and gets what the live pack's ``reinforce`` policy gives
+        for "verified"; what did not pass loses that access, is as fresh as it was before the recall, and gets what the
+        policy gives for "rejected". Two or more that passed are joined by ``relates-to`` edges, or those are
         strengthened, and share the tag that most of them have. Where there were seeds and nothing passed, a gap is
         logged: see ``lab.review.gaps``.
 
@@ -505,8 +506,8 @@ class Lab:
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
         status that it had before, read from the journal's events (about half a second for 100,000). What was superseded
         comes back once what took its place is out of use. What is in use is left as it is. Bringing back is a use: the
-        pack's ``reinforce`` is asked as of a recall, and as of a rejection when one is deprecated. InputError for what
-        is superseded by a memory in use, or purged.
+        pack's ``reinforce`` is asked as of a recall. What was deprecated was rejected for it; that is undone, number by
+        number, where nothing has changed it since. InputError for what is superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 

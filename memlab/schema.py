@@ -6,6 +6,7 @@ may give to ``lab.remember``; the engine keeps the others.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,13 +23,13 @@ __all__ = [
     "RELATIONS",
     "ROLES",
     "SCOPES",
-    "SINGLE_VALUED",
     "SOURCES",
     "SPEAKER_ROLES",
     "STATUSES",
     "USES",
     "VISIBILITIES",
     "Column",
+    "is_open_word",
     "role_of",
     "single_valued",
 ]
@@ -45,7 +46,8 @@ class Column:
 
     ``note`` is a text that few memories have. ``given`` says whether a caller sets it. ``low`` and ``high`` bound a
     number, in ``unit``. A number or a time without a default is null until it is set; columns hold it as NaN, or as
-    ``NEVER``. A column in which every row has the default takes no room.
+    ``NEVER``. A column in which every row has the default takes no room. ``open`` says of a ``word`` that a pack with
+    the setting ``open-words`` lets others in: a short word, as ``is_open_word`` knows it.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Column:
     high: float = float("inf")
     words: tuple[str, ...] = ()
     given: bool = True
+    open: bool = False
 
     @property
     def nullable(self) -> bool:
@@ -150,7 +153,7 @@ MEMORY: dict[str, Column] = {
     column.name: column
     for column in (
         Column("text", "text", "What is remembered, after the privacy gate."),
-        Column("kind", "word", "What sort of memory it is.", "fact", words=KINDS),
+        Column("kind", "word", "What sort of memory it is.", "fact", words=KINDS, open=True),
         Column("ref", "text", "The caller's own identifier; not interpreted, need not be unique."),
         Column("project", "name", "The project it belongs to; none means valid in every project."),
         Column("session", "name", "The session or conversation it came from."),
@@ -221,24 +224,34 @@ EDGE: dict[str, Column] = {
     for column in (
         Column("source", "num", "The memory it leaves, by id."),
         Column("target", "num", "The memory it enters, by id."),
-        Column("relation", "word", "What joins them.", "relates-to", words=RELATIONS),
+        Column("relation", "word", "What joins them.", "relates-to", words=RELATIONS, open=True),
         Column("weight", "num", "How strongly.", 1.0, "share", 0, 1),
         Column("reinforcements", "num", "How often it was strengthened.", 0.0, "count", 0, given=False),
         Column("created", "time", "When it was made.", given=False),
     )
 }
 
-SINGLE_VALUED = ("lives-in", "works-at", "status", "name", "age", "birthday", "prefers:*")
-"""Predicates that have one value at a time; a star stands for the rest of the name. All others may have several."""
+
+_OPEN_WORD = re.compile(r"[^\W\d_][\w:.-]{0,39}")
 
 
-def single_valued(predicate: str) -> bool:
-    """Whether a new value of this predicate takes the place of the old one.
+def is_open_word(word: object) -> bool:
+    """Whether it may be a kind or a relation where these are open: a letter, then up to 39 of letters, digits, _ : . -
 
-    >>> single_valued("prefers:theme"), single_valued("uses")
+    >>> is_open_word("breakthrough"), is_open_word("two words")
     (True, False)
     """
-    return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in SINGLE_VALUED)
+    return isinstance(word, str) and _OPEN_WORD.fullmatch(word) is not None
+
+
+def single_valued(predicate: str, declared: str) -> bool:
+    """Whether a new value of this predicate takes the place of the old one; ``declared`` is the setting of a pack.
+
+    >>> single_valued("prefers:theme", "status prefers:*"), single_valued("uses", "status prefers:*")
+    (True, False)
+    """
+    names = declared.split()
+    return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in names)
 
 
 _ROLE_NAMES = {

@@ -10,7 +10,9 @@
 (setting damping (param :damping 0.7 :low 0 :high 1))
 (setting base-half-life 30)
 (setting edge-gain 0.05)
+(setting coactivation-gain 0.05)
 (setting linking "later")
+(setting open-words true)
 
 (defpolicy seed-score [closeness]
   "Activation starts from what is near the question."

@@ -6,25 +6,31 @@
 (setting seeds 10)
 (setting spread-steps 2)
 (setting spread-mode "cascade")
-(setting lexical-candidates 0)
+(setting lexical-candidates 10)
 (setting dense-candidates 10)
 (setting linking "now")
+(setting redact-cards true)  ; what is not to be remembered: identifiers of a person
+(setting redact-ibans true)
+(setting redact-social-security true)
+(setting redact-phones true)
+(setting redact-emails true)
 (setting triggers true)
+(setting initial-strength 1)  ; it counts consolidations, and the first telling is one
 (setting edge-gain 0.1)
 (setting tag-share 0.5)  ; most of them
 (setting topic-closeness 0.3)
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; members of a cluster of real turns: quartiles .44 .52 .63; one outsider in twenty is above .35
 
-(defpolicy eligible [closeness hops kind triggered]
+(defpolicy eligible [nearness hops kind triggered]
   "Near enough to be a seed, or reached over edges, or a warning that is called for."
   (or (> hops 0)
-      (>= closeness (param :near 0.4 :low -1 :high 1))
+      (>= nearness (param :near 0.4 :low -1 :high 1))
       (and (= kind "negative") triggered)))
 
-(defpolicy seed-score [closeness kind triggered]
+(defpolicy seed-score [nearness kind triggered]
   "Seeds keep their nearness as score; a warning that is called for comes first."
-  (if (and (= kind "negative") triggered) 1 closeness))
+  (if (and (= kind "negative") triggered) 1 nearness))
 
 (defpolicy spread [relation weight depth]
   "The edge's weight, discounted by its distance from the seeds."
@@ -56,23 +62,25 @@
         "procedure" 60
         else 30)))
 
-(defn trust [provenance]
-  (case provenance
-    ["user-stated" "user-corrected"] 1
-    "observed" 0.8
-    "inferred" 0.6
-    else 0.7))
+(defn trust-in [trust provenance]
+  "What was given, else by provenance."
+  (if-null trust
+    (case provenance
+      ["user-stated" "user-corrected"] 1
+      "observed" 0.8
+      "inferred" 0.6
+      else 0.7)))
 
 (defpolicy half-life [kind provenance]
   "ln 2 of the time constant."
   (* 0.6931471805599453 (time-constant kind provenance)))
 
-(defpolicy retention [confidence age-days kind provenance access]
+(defpolicy retention [confidence age-days kind provenance trust access]
   "Confidence as it stands: faded with age, lifted by use, weighed by trust."
   (clamp (* confidence
             (exponential-decay age-days (time-constant kind provenance))
             (+ 1 (* 0.1 (log (+ access 1))))
-            (trust provenance))
+            (trust-in trust provenance))
          0 1))
 
 (defpolicy reinforce [outcome strength confidence]
@@ -95,8 +103,21 @@
        (> source-degree 11)
        (> target-degree 11)))
 
-(defpolicy resolve [pair/negates pair/update-words]
+; The nearness at which two memories are alike was given for longer texts: what a short statement says tells more.
+(defpolicy link [pair/closeness pair/conflicts pair/updates pair/negates pair/update-words pair/same-numbers
+                 pair/same-order]
+  "What excludes or ends the other, by what both say; else as near as the default has it."
+  (cond pair/updates "updates"
+        pair/conflicts "contradicts"
+        (< pair/closeness 0.6) "none"
+        (<= pair/closeness 0.85) "related"
+        pair/update-words "updates"
+        pair/negates "contradicts"
+        (and (> pair/closeness 0.95) pair/same-numbers pair/same-order) "duplicate"
+        else "similar"))
+
+(defpolicy resolve [pair/conflicts pair/updates pair/negates pair/update-words]
   "A near-duplicate is rewritten into one; an update supersedes; what contradicts is kept, and flagged by its edge."
-  (cond pair/update-words "keep-new"
-        pair/negates "keep-both"
+  (cond (or pair/updates pair/update-words) "keep-new"
+        (or pair/conflicts pair/negates) "keep-both"
         else "merge"))

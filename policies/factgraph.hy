@@ -13,6 +13,9 @@
 (setting spread-steps 3)
 (setting spread-mode "cascade")
 (setting fact-status "staged")
+; The original names lives-in, status and prefers:theme; the others are of their kind. Not: uses, knows.
+(setting single-valued "lives-in works-at status name age birthday prefers:* role timezone employer email phone")
+(setting merge-access 1)  ; a fact that is told again was met again
 (setting forgotten-as "deleted")
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
@@ -84,15 +87,24 @@
   "A property that has one value at a time is given another."
   (if-null (and same-subject same-predicate single-valued (not same-value)) false))
 
-(defpolicy link [pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
+(defn in-words [same-predicate]
+  "One of the two names no predicate."
+  (null? same-predicate))
+
+(defpolicy link [pair/same-subject pair/same-predicate pair/same-value pair/single-valued pair/conflicts pair/updates]
+  "By subject, predicate and value; of what is told in words alone by what both say."
   (cond (and pair/same-subject pair/same-predicate pair/same-value) "duplicate"
         (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued) "contradicts"
+        (and (in-words pair/same-predicate) pair/updates) "updates"
+        (and (in-words pair/same-predicate) pair/conflicts) "contradicts"
         pair/same-subject "related"
         else "none"))
 
-(defpolicy resolve [new/confidence pair/same-subject pair/same-predicate pair/same-value pair/single-valued]
+(defpolicy resolve [new/confidence pair/same-subject pair/same-predicate pair/same-value pair/single-valued
+                    pair/conflicts pair/updates]
   "A surer new value supersedes the old one; duplicates merge."
   (cond (and pair/same-subject pair/same-predicate pair/same-value) "merge"
-        (not (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued)) "keep-both"
+        (not (or (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued)
+                 (and (in-words pair/same-predicate) (or pair/conflicts pair/updates)))) "keep-both"
         (> new/confidence 0.9) "keep-new"
         else "keep-both"))

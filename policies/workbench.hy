@@ -7,7 +7,9 @@
 (setting spread-steps 0)
 (setting lexical-candidates 0)
 (setting linking "now")
-(setting mmr-weight 0.7)  ; the original gives no weight for its MMR
+; The original gives no weight for its MMR. From 0.71 on a second copy stands before what is different and has four fifths
+; of its score; below 0.65 what has nothing to do with the question stands before a second copy.
+(setting mmr-weight 0.65)
 (setting link-candidates 3)
 (setting initial-confidence 0.5)
 (setting session-writes 50)
@@ -42,11 +44,14 @@
   "What a candidate has of its own and what arrived over edges."
   (+ seed received))
 
-(defpolicy recall-score [closeness recency access]
-  "0.6 nearness, 0.25 freshness, 0.15 use up to twenty accesses."
-  (+ (* 0.6 closeness)
-     (* 0.25 recency)
-     (* 0.15 (min (/ access 20) 1))))
+; The original says that what people said has the highest weight of all kinds, and gives no number: a quarter more puts it
+; before another kind of equal freshness that is up to a quarter nearer.
+(defpolicy recall-score [closeness recency access kind]
+  "0.6 nearness, 0.25 freshness, 0.15 use up to twenty accesses; of what people said a quarter more."
+  (* (if (= kind "human-feedback") 1.25 1)
+     (+ (* 0.6 closeness)
+        (* 0.25 recency)
+        (* 0.15 (min (/ access 20) 1)))))
 
 (defpolicy retention [elapsed-days half-life]
   "e^(-rate days) with rate = ln 2 / half-life."
@@ -67,18 +72,21 @@
       (and (>= overlap (param :shared 0.5 :low 0 :high 1))
            (>= closeness (param :about 0.35 :low -1 :high 1)))))
 
-(defpolicy link [pair/closeness pair/overlap pair/negates pair/update-words pair/same-numbers pair/same-order]
+(defpolicy link [pair/closeness pair/overlap pair/conflicts pair/updates pair/negates pair/update-words pair/same-numbers
+                 pair/same-order]
   "A near-duplicate, of the three nearest; or what contradicts or updates it. What differs in a number (a port, a date,
    a version) is no duplicate, however near it is."
-  (cond (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
+  (cond pair/updates "updates"
+        (and pair/conflicts pair/same-numbers) "contradicts"
+        (and pair/update-words (one-word-changed pair/closeness pair/overlap)) "updates"
         (and pair/negates (one-word-changed pair/closeness pair/overlap)) "contradicts"
         (<= pair/closeness (param :near 0.8 :low -1 :high 1)) "none"
         (and (> pair/closeness (param :duplicate 0.92 :low -1 :high 1)) pair/same-numbers pair/same-order) "duplicate"
         else "related"))
 
-(defpolicy resolve [pair/negates pair/update-words]
+(defpolicy resolve [pair/conflicts pair/updates pair/negates pair/update-words]
   "A contradiction deprecates the old one; near-duplicates merge."
-  (if (or pair/negates pair/update-words) "keep-new" "merge"))
+  (if (or pair/conflicts pair/updates pair/negates pair/update-words) "keep-new" "merge"))
 
 (defpolicy inject [tier kind pinned in-task injected rank]
   "Tier 1: the map, what is pinned, conventions and decisions; tier 2: what belongs to the modules that the task names;

@@ -4,6 +4,7 @@ embedder = load_embedder()                       # no network, no torch
 embedder.encode(["The user prefers tabs"])       # int8 (1, 256)
 """
 
+from memlab.embedding._calibration import evened
 from memlab.embedding._embedder import Embedder, EmbedderSpec, load_embedder
 
-__all__ = ["Embedder", "EmbedderSpec", "load_embedder"]
+__all__ = ["Embedder", "EmbedderSpec", "evened", "load_embedder"]

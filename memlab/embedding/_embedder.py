@@ -77,6 +77,11 @@ class Embedder:
         """
         return calibrated(cosine, self._knots)
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether ``closeness`` is a scale of its own, made for this model."""
+        return self._knots is not None
+
 
 class Encodes(Protocol):
     """An object with a method ``encode`` from texts to vectors, as a SentenceTransformer is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from memlab.errors import InputError
 from memlab.graph._adjacency import Adjacency, Meeting
 from memlab.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, as_integers
 from memlab.graph._storage import COLUMNS, read, write
+from memlab.schema import RELATIONS
 
 __all__ = ["Crossings", "Edges"]
 
@@ -67,6 +69,8 @@ class Edges:
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
+        self.relations = list(RELATIONS)
+        """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
 
     def __len__(self) -> int:
         return self._size
@@ -117,6 +121,20 @@ class Edges:
     def layout(self) -> Layout:
         """Room for every node that an edge has met."""
         return self._layout
+
+    def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
+        """The codes of relations; -1 for one that no edge has, unless ``grow`` gives it one."""
+        known = {word: code for code, word in enumerate(self.relations)}
+        for word in words if grow else ():
+            if word not in known:
+                known[word] = len(self.relations)
+                self.relations.append(word)
+        return np.array([known.get(word, -1) for word in words], dtype=np.int64)
+
+    def words_of(self, codes: NDArray[np.integer]) -> NDArray[np.object_]:
+        """The words of relations, by their codes."""
+        words: NDArray[np.object_] = np.array(self.relations, dtype=object)
+        return np.asarray(words[codes], dtype=object)
 
     # -- changes ----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ from memlab.errors import InputError
 from memlab.graph._edges import Edges
 from memlab.graph._nodes import kind_of
 from memlab.printable import printable
-from memlab.schema import RELATIONS
 
 __all__ = ["Path", "Trace", "trace"]
 
@@ -92,13 +91,13 @@ class Trace:
         return printable(self.tree())
 
 
-def trace(edges: Edges, node: int, depth: int, *, most: int = 100, relations: Sequence[str] = RELATIONS) -> Trace:
+def trace(edges: Edges, node: int, depth: int, *, most: int = 100) -> Trace:
     """The ``most`` strongest simple paths of at most ``depth`` edges from ``node``, in both directions.
 
     A path is as strong as the product of its weights; of equals the one of fewer edges comes first, then the one
     whose edges have smaller numbers. Weights are at most 1, so whatever a path goes on from stands before it.
-    ``relations`` names the codes. It looks at the edges of at most ``most`` nodes, hubs in whole. InputError: a depth
-    or a number below 1, a relation without a name.
+    It looks at the edges of at most ``most`` nodes, hubs in whole. InputError: a depth or a number below 1, a relation
+    without a name.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0], [1, 2, 2], [1, 2, 1], [0.9, 0.8, 0.5], nodes=3).tolist()
@@ -123,12 +122,12 @@ def trace(edges: Edges, node: int, depth: int, *, most: int = 100, relations: Se
             found.append(path)
         if path.depth < depth and len(found) <= most:
             # of one path's continuations no more than are wanted can be among the strongest
-            for longer in _onward(edges, path, relations, most + 1 - len(found)):
+            for longer in _onward(edges, path, most + 1 - len(found)):
                 heapq.heappush(waiting, (-longer.product, longer.depth, longer.edges, longer))
     return Trace(node, tuple(found[:most]), len(found) > most)
 
 
-def _onward(edges: Edges, path: Path, relations: Sequence[str], most: int) -> list[Path]:
+def _onward(edges: Edges, path: Path, most: int) -> list[Path]:
     """The strongest paths of one edge more."""
     crossed = edges.crossings(np.array([path.nodes[-1]]))
     new = np.flatnonzero(~np.isin(crossed.neighbour, path.nodes))
@@ -138,13 +137,13 @@ def _onward(edges: Edges, path: Path, relations: Sequence[str], most: int) -> li
     for place in new[strongest].tolist():
         number = int(crossed.edge[place])
         relation, weight = int(edges.relation[number]), float(edges.weight[number])
-        if relation >= len(relations):
-            raise InputError(f"Edge {number} has relation {relation}; {len(relations)} have names.")
+        if relation >= len(edges.relations):
+            raise InputError(f"Edge {number} has relation {relation}; {len(edges.relations)} have names.")
         longer.append(
             Path(
                 (*path.nodes, int(crossed.neighbour[place])),
                 (*path.edges, number),
-                (*path.relations, relations[relation]),
+                (*path.relations, edges.relations[relation]),
                 (*path.weights, weight),
                 (*path.outgoing, bool(crossed.outgoing[place])),
                 path.product * weight,

@@ -146,7 +146,7 @@ class _Course:
         if event.kind == "recall":
             rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
             self._shown += len(rows)
-            self._stale += int(_stale(state, rows, event.at).sum())
+            self._stale += int(_stale(state, rows, event.at, str(self._pack.settings["single-valued"])).sum())
         if event.kind == "feedback" and event.body.get("outcome") is not None:
             self._judged += 1
             self._failed += event.body["outcome"] == "fail"
@@ -185,7 +185,7 @@ def _live(state: State) -> Rows:
     return np.flatnonzero(np.isin(status.codes, wanted))
 
 
-def _stale(state: State, rows: Rows, now: Micros) -> NDArray[np.bool_]:
+def _stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.bool_]:
     """Which of these were out of date: no longer in use, no longer valid, or given another value since."""
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
@@ -195,7 +195,7 @@ def _stale(state: State, rows: Rows, now: Micros) -> NDArray[np.bool_]:
     names = state.names
     for place, row in enumerate(rows.tolist()):
         predicate = names["predicate"].at(row)
-        if predicate is None or not single_valued(predicate):
+        if predicate is None or not single_valued(predicate, declared):
             continue
         same = (names["subject"].codes == names["subject"].codes[row]) & (
             names["predicate"].codes == names["predicate"].codes[row]

@@ -10,7 +10,7 @@ executed as code.
 """
 
 from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
-from memlab.language._changes import changed_fields
+from memlab.language._changes import changed_fields, possible_results
 from memlab.language._dag import Value
 from memlab.language._derived import Derived
 from memlab.language._diff import Change, FormDiff, diff_packs, diff_policies
@@ -90,6 +90,7 @@ __all__ = [
     "literals",
     "mutate",
     "parametrize",
+    "possible_results",
     "read_data",
     "read_forms",
     "read_header",

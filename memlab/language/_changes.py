@@ -1,4 +1,4 @@
-"""Which fields of a record policy can come out other than they went in, known before anything is run.
+"""What a policy can come out as, and which fields of a record policy other than they went in, before anything is run.
 
 Values that some inputs are known to have are put into the graph, which folds what follows from them. A field that is
 then nothing but its own old value is left alone, whatever the other inputs are.
@@ -6,14 +6,14 @@ then nothing but its own old value is left alone, whatever the other inputs are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from memlab.language._dag import Dag, Node, Value, reachable
 from memlab.language._policy import Policy
 from memlab.language._primitives import AGGREGATES
 
-__all__ = ["changed_fields"]
+__all__ = ["changed_fields", "possible_results"]
 
 
 def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...]:
@@ -33,12 +33,45 @@ def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...
 def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
     if not policy.fields:
         return ()
-    dag, known = Dag(), dict(given)
-    rebuilt: dict[int, Node] = {}
-    for node in reachable(*policy.root.args):
-        rebuilt[node.index] = _rebuilt(dag, node, tuple(rebuilt[a.index] for a in node.args), known)
-    ends = (rebuilt[node.index] for node in policy.root.args)
+    ends = _with_known(policy.root.args, dict(given))
     return tuple(name for name, end in zip(policy.fields, ends, strict=True) if (end.op, end.value) != ("input", name))
+
+
+def possible_results(policy: Policy, given: Mapping[str, Value]) -> frozenset[tuple[str, Value]] | None:
+    """What ``policy`` can give when its inputs have the values ``given``: ("const", value), or ("input", name) where an
+    input is handed through. None where it computes something, or is a record.
+
+    >>> from memlab.language import Input, Signature, compile_policy
+    >>> slot = Signature("promote", [Input("status", "str"), Input("ttl")], "str")
+    >>> fade = compile_policy('(fn [status ttl] (if (if-null (> ttl 3) false) "expired" status))', slot)
+    >>> possible_results(fade, {"ttl": None})
+    frozenset({('input', 'status')})
+    """
+    return _possible(policy, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=1024)
+def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset[tuple[str, Value]] | None:
+    found: set[tuple[str, Value]] = set()
+    waiting = _with_known((policy.root,), dict(given)) if not policy.fields else []
+    while waiting:
+        node = waiting.pop()
+        if node.op == "if":
+            waiting += node.args[1:]
+        elif node.op in ("const", "input"):
+            found.add((node.op, node.value))
+        else:
+            return None
+    return frozenset(found) or None
+
+
+def _with_known(roots: Sequence[Node], known: Mapping[str, Value]) -> list[Node]:
+    """The graph of these roots with values for some inputs, and what follows from them."""
+    dag = Dag()
+    rebuilt: dict[int, Node] = {}
+    for node in reachable(*roots):
+        rebuilt[node.index] = _rebuilt(dag, node, tuple(rebuilt[a.index] for a in node.args), known)
+    return [rebuilt[node.index] for node in roots]
 
 
 def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, kind_of, number_of
-from memlab.schema import MEMORY, NEVER, RELATIONS
+from memlab.schema import MEMORY, NEVER
 from memlab.state import State, seen_rows
 
 __all__ = ["EDGES", "ENGINE", "MEMORIES", "SCHEMA", "Bundle", "bundle_of", "memory_frame", "node_name", "node_of"]
@@ -83,6 +83,8 @@ class Bundle:
     source: str = ""
     places: Sequence[str] = ()
     """Where each memory stands in the file; empty where a frame says it all."""
+    edge_places: Sequence[str] = ()
+    """Where each edge does."""
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def where(self, row: int) -> str:
@@ -214,11 +216,10 @@ def _edges_of(
         for kind, name in zip(kinds.tolist(), names, strict=True):
             if name is not None:
                 used[NODE_KINDS[kind]][name] = None
-    relations = np.array(RELATIONS, dtype=object)
     frame = pl.DataFrame(
         [
             *columns.values(),
-            pl.Series("relation", relations[edges.relation[alive]].tolist(), dtype=pl.String),
+            pl.Series("relation", edges.words_of(edges.relation[alive]).tolist(), dtype=pl.String),
             pl.Series("weight", edges.weight[alive]),
             pl.Series("reinforcements", edges.reinforcements[alive].astype(np.int64)),
             pl.Series("created", edges.created[alive]),

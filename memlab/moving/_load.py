@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.arguments import checked
 from memlab.display import paragraph
-from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError
+from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
 from memlab.moving._bundle import ENGINE, Bundle, node_of
 from memlab.operations import checked_operations
 from memlab.printable import printable
@@ -106,15 +106,20 @@ def load_bundle(
     *,
     own: Callable[[], str],
     project: str | None = None,
+    opened: bool = False,
 ) -> Loaded:
     """Add what is new in ``bundle``: all of it, or on any error nothing.
 
-    ``own`` tells what this lab is called, so that its own export adds nothing to it.
+    ``own`` tells what this lab is called, so that its own export adds nothing to it. Kinds and relations without a
+    name here are let in where the live pack is open to them, or the one that comes along (``opened``).
     """
     now = store.clock()
     with store.reading():
-        personal = personal_kinds(store.versions.pack.settings)
-    checked = _checked(bundle, project, now, personal)
+        pack = store.versions.pack
+    open_words = opened or bool(pack.settings["open-words"])
+    if not open_words:
+        _check_relations(bundle)
+    checked = _checked(bundle, project, now, personal_kinds(pack.settings), open_words)
     _check_names(bundle)
     with store.reading():
         _check_registers(store.state, bundle)
@@ -164,7 +169,14 @@ def load_bundle(
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection[str]) -> _Checked:
+def _check_relations(bundle: Bundle) -> None:
+    for row, word in enumerate(bundle.edges["relation"].to_list()):
+        if word not in RELATIONS:
+            where = bundle.edge_places[row] if bundle.edge_places else f"edge {row + 1}"
+            raise DatasetError(f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}")
+
+
+def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool) -> _Checked:
     order = bundle.memories["id"].arg_sort().to_list()
     given = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in given.items()}
@@ -183,12 +195,12 @@ def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection
         sensitive += len(held)
     rows["text"] = ["." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)]
     try:
-        columns = _checked_rows(rows, now)
+        columns = _checked_rows(rows, now, open_words)
     except (MemlabError, OverflowError):
         # Slow, and only where something is wrong: which row is it?
         for row, place in enumerate(order):
             try:
-                _checked_rows({name: [values[row]] for name, values in rows.items()}, now)
+                _checked_rows({name: [values[row]] for name, values in rows.items()}, now, open_words)
             except (InputError, PolicyError, OverflowError) as error:
                 raise DatasetError(f"{bundle.where(place)}: {str(error).removeprefix('Row 0: ')}") from None
             except PrivacyError as error:
@@ -213,10 +225,10 @@ def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection
     )
 
 
-def _checked_rows(rows: Mapping[str, list[Any]], now: int) -> dict[str, list[Any]]:
+def _checked_rows(rows: Mapping[str, list[Any]], now: int, open_words: bool) -> dict[str, list[Any]]:
     """Every column of MEMORY, checked; those that the engine keeps by their declared bounds."""
     fields = {name: rows[name] for name in ("text", *FIELDS)}
-    columns = checked_columns({**fields, "at": rows["created"]}, now=now)
+    columns = checked_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
     for name in ENGINE:
         declared = MEMORY[name]
         for row, value in enumerate(rows[name]):
@@ -357,5 +369,5 @@ def _joined(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) ->
     source, target = ends
     if source is None or target is None or source < 0 or target < 0:
         return True
-    relation = RELATIONS.index(row["relation"])
-    return bool(state.edges.find([source - 1], [target - 1], relation)[0] >= 0)
+    relation = state.edges.codes_of([row["relation"]])
+    return bool(relation[0] >= 0 and state.edges.find([source - 1], [target - 1], relation)[0] >= 0)

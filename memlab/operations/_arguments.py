@@ -9,8 +9,23 @@ from typing import Any
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import Form, Text
+from memlab.schema import KINDS, RELATIONS, is_open_word
 
-__all__ = ["Reader", "code", "ids", "integer", "memory_id", "number", "one_of", "slot", "text", "texts", "ttl"]
+__all__ = [
+    "Reader",
+    "code",
+    "ids",
+    "integer",
+    "kind",
+    "memory_id",
+    "number",
+    "one_of",
+    "relation",
+    "slot",
+    "text",
+    "texts",
+    "ttl",
+]
 
 Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
@@ -45,6 +60,20 @@ def one_of(words: tuple[str, ...]) -> Reader:
         return form.text
 
     return read
+
+
+def open_word(words: tuple[str, ...]) -> Reader:
+    """One of these words, or another short one; ``Program.check_words`` says whether the lab takes it."""
+    known = one_of(words)
+
+    def read(name: str, form: Form, source: Text) -> str:
+        return form.text if form.kind in _NAMES and is_open_word(form.text) else str(known(name, form, source))
+
+    return read
+
+
+kind, relation = open_word(KINDS), open_word(RELATIONS)
+"""What a memory is, and what joins two."""
 
 
 def number(low: float = 0, high: float = inf) -> Reader:

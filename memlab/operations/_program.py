@@ -14,11 +14,13 @@ from memlab.errors import (
     PolicyNameError,
     PolicySyntaxError,
     PolicyTypeError,
+    UnknownName,
     did_you_mean,
 )
 from memlab.language import Form, Text, compile_policy, read_forms, slot_of
 from memlab.operations import _arguments as read
 from memlab.operations._table import OPERATIONS, Operation
+from memlab.schema import KINDS, RELATIONS
 
 __all__ = ["MAX_CHARACTERS", "MAX_OPERATIONS", "Call", "Program", "checked_operations", "read_program"]
 
@@ -27,6 +29,7 @@ MAX_OPERATIONS = 1_000
 _MAX_OF_A_MEMORY = 100
 _CHARACTERS_OF_A_MEMORY = 20_000
 _FORMS = 100_000
+_CLOSED = {read.kind: KINDS, read.relation: RELATIONS}
 _NOTHING = ("nil", "None")
 
 
@@ -74,6 +77,15 @@ class Program:
                     known = f"There are {count}" if count else "There is none yet"
                     raise call.error(PolicyNameError, f"No memory has the id {wrong}. {known}.", name)
             count += call.name == "remember"
+
+    def check_words(self) -> None:
+        """PolicyNameError for a kind or a relation that has no name here, for a lab that takes no others."""
+        for call in self.calls:
+            for name, reader in call.operation.parameters.items():
+                words = _CLOSED.get(reader)
+                value = call.arguments[name]
+                if words is not None and value is not None and value not in words:
+                    raise call.error(PolicyNameError, str(UnknownName(name, value, words)), name)
 
 
 def read_program(

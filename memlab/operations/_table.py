@@ -12,7 +12,7 @@ from memlab.operations._adapt import MISSING, adapt
 from memlab.operations._arguments import Reader
 from memlab.operations._lab import OperableLab
 from memlab.policies import Pack, pack_from_sources
-from memlab.schema import KINDS, OUTCOMES, RELATIONS
+from memlab.schema import OUTCOMES
 
 __all__ = ["OPERATIONS", "Operation", "Outcome"]
 
@@ -155,7 +155,7 @@ OPERATIONS: dict[str, Operation] = {
         "adds",
         _remember,
         {"text": read.text},
-        {"type": read.one_of(KINDS), "importance": read.number(0, 1), "ttl": read.ttl, "tags": read.texts},
+        {"type": read.kind, "importance": read.number(0, 1), "ttl": read.ttl, "tags": read.texts},
         needs=lambda lab, a: 1,
     ),
     "recall": Operation(
@@ -171,7 +171,7 @@ OPERATIONS: dict[str, Operation] = {
         "adds",
         _associate,
         {"from": read.memory_id, "to": read.memory_id},
-        {"relation": read.one_of(RELATIONS), "weight": read.number(0, 1)},
+        {"relation": read.relation, "weight": read.number(0, 1)},
         needs=lambda lab, a: 2,
     ),
     "feedback": Operation(

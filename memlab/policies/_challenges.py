@@ -21,7 +21,7 @@ _AFTER_THE_POOL = frozenset(
 )
 """Settings that decide nothing until the candidates are scored."""
 
-_OF_THE_POOL = ("eligible", "seed-score", "spread", "cut", "half-life", "retention")
+_OF_THE_POOL = ("promote", "forget", "eligible", "seed-score", "spread", "cut", "half-life", "retention")
 """Slots that decide which candidates are scored, and what their features are."""
 
 

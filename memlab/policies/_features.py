@@ -82,6 +82,17 @@ FEATURES: Declared[Feature] = Declared(
             "-1..1",
             ("embedder",),
         ),
+        Feature(
+            "nearness",
+            "num",
+            "query",
+            "closeness as a threshold wants it: for the shipped model closeness + coverage - 0.126 ln(length / 12), at "
+            "most 1; else closeness",
+            "",
+            "<= 1",
+            ("embedder", *_WORDS),
+            on_demand=True,
+        ),
         Feature("lexical", "num", "query", "BM25 of the memory's words", "", ">= 0", _BM25),
         Feature(
             "coverage", "num", "query", "share of the question's idf mass found in the memory", "share", "0..1", _WORDS

@@ -16,6 +16,9 @@ __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
 SettingValue = float | bool | str
 
+_LONGEST = 2_000
+"""Characters of a setting that is a text."""
+
 
 @dataclass(frozen=True)
 class SettingDeclaration:
@@ -25,7 +28,7 @@ class SettingDeclaration:
     """
 
     name: str
-    type: Literal["count", "num", "bool", "word"]
+    type: Literal["count", "num", "bool", "word", "text"]
     doc: str
     low: float = 0
     high: float = inf
@@ -110,7 +113,23 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1_000_000,
         ),
         SettingDeclaration("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
+        SettingDeclaration(
+            "merge-access",
+            "num",
+            "accesses that a memory gains by each near-duplicate merged into it",
+            0,
+            1000,
+            default=0.0,
+        ),
         SettingDeclaration("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
+        SettingDeclaration(
+            "coactivation-gain",
+            "num",
+            "what being shown by one recall adds to the weight of an edge between two memories, which ends at 1",
+            0,
+            1,
+            default=0.0,
+        ),
         SettingDeclaration(
             "edge-pairs", "count", "most pairs of memories whose edges one shared use changes", 0, 10_000
         ),
@@ -121,7 +140,16 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "verify-coverage", "num", "coverage from which the verifier that comes with memlab lets a hit pass", 0, 1
         ),
         SettingDeclaration("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
+        SettingDeclaration(
+            "single-valued",
+            "text",
+            "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
+            default="lives-in works-at status name age birthday prefers:*",
+        ),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
+        SettingDeclaration(
+            "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0
+        ),
         SettingDeclaration(
             "session-writes", "count", "memories that an agent may write in a session; 0: any number", 0
         ),
@@ -140,6 +168,13 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "writes everyone with the project, what anybody else writes its creator alone",
             words=(*VISIBILITIES, "by-creator"),
             default="project",
+        ),
+        SettingDeclaration(
+            "open-words",
+            "bool",
+            "whether a memory may be of any kind, and an edge of any relation, that is a short word, beside those with "
+            "a name here",
+            default=False,
         ),
         SettingDeclaration("tier-1-tokens", "count", "token budget of what a prompt always holds"),
         SettingDeclaration("tier-2-tokens", "count", "token budget of what a task brings up"),
@@ -194,6 +229,12 @@ def checked_setting(name: str, value: object) -> SettingValue:
         if value not in declared.words:
             raise InputError(f"Setting {name} is one of {', '.join(declared.words)}, not {value!r}.")
         return str(value)
+    if declared.type == "text":
+        if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
+            raise InputError(
+                f"Setting {name} is a printable text of at most {_LONGEST:,} characters, not {value!r:.60}."
+            )
+        return value
     if declared.type == "bool":
         if not isinstance(value, bool):
             raise InputError(f"Setting {name} is true or false, not {value!r}.")

@@ -97,6 +97,13 @@ def _pair() -> dict[str, Input]:
             "bool",
             "the new one says that something changed (now, no longer, instead ...), and not what the old one says",
         ),
+        Input(
+            "pair/conflicts",
+            "bool",
+            "two short statements of one subject and time exclude one another: by a denial, opposites, alternatives or "
+            "numbers",
+        ),
+        Input("pair/updates", "bool", "the new one, a short statement, says that what the old one says is so no more"),
         Input("pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"),
         Input("pair/same-numbers", "bool", "both hold the same numbers, single capitals, weekdays and months"),
         Input("pair/same-order", "bool", "not the same words in another order: A owes B is not B owes A"),
@@ -288,7 +295,8 @@ SLOTS: Declared[Slot] = Declared(
         ),
         _slot(
             "promote",
-            "The status that a memory has from now on. Upkeep asks it of all that take part in recall.",
+            "The status that a memory has from now on. Upkeep asks it of all that take part in recall, and a recall of "
+            "its candidates: what it takes out of recall is not shown, whether upkeep has noted it or not.",
             _inputs(stages=("memory",)),
             "str",
             words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
@@ -296,8 +304,8 @@ SLOTS: Declared[Slot] = Declared(
         _slot(
             "forget",
             "Whether a memory is forgotten: out of every recall, until it is restored. Upkeep asks it, after promote, "
-            "of all that take part in recall and of what was retracted; the setting forgotten-as says what becomes "
-            "of it.",
+            "of all that take part in recall and of what was retracted, and a recall of its candidates; the setting "
+            "forgotten-as says what becomes of it.",
             _inputs(stages=("memory",)),
             "bool",
         ),

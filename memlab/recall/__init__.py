@@ -10,6 +10,7 @@ from memlab.recall._pipeline import Recaller
 from memlab.recall._population import Population
 from memlab.recall._question import Question
 from memlab.recall._similar import similar
+from memlab.recall._standing import coded, in_recall, promoted, status_of
 from memlab.recall._triggers import occurs
 from memlab.recall._where import Where
 
@@ -24,12 +25,16 @@ __all__ = [
     "ScoreExplanation",
     "Where",
     "WordOrWords",
+    "coded",
     "columns",
     "diversifies",
     "draw_challenge",
+    "in_recall",
     "inclusion",
     "named_dates",
     "occurs",
+    "promoted",
     "recalled",
     "similar",
+    "status_of",
 ]

@@ -5,8 +5,10 @@ Maximal marginal relevance (Carbonell & Goldstein 1998) takes, again and again, 
     w * relevance - (1 - w) * likeness
 
 where ``likeness`` is its greatest closeness to one that was taken before. Both are put on 0..1: relevance is the
-recall-score, min-max over the pool (a constant gives 0), and a closeness below 0 counts as 0, as what is opposite
-repeats nothing. ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
+recall-score as a share of the pool's greatest (of their distances from the least, where a score is below 0), and a
+closeness below 0 counts as 0, as what is opposite repeats nothing. Scaled from the least to the greatest, the least
+relevant of a small pool would have no relevance at all, and five copies would be shown before it. ``w`` is the
+setting ``mmr-weight``; at 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
 bare cosine of the shipped model would not do: half of all pairs of turns of a conversation have one above 0.9.
@@ -116,7 +118,7 @@ def _taken(
 ) -> tuple[list[int], dict[int, list[int]]]:
     """The first ``depth`` positions that are taken, and who is behind whom."""
     # undivided scores keep their order exactly where likeness does not weigh in
-    relevance = scores if weight >= 1 else weight * _min_max(scores)
+    relevance = scores if weight >= 1 else weight * _share(scores)
     near = _closeness_to(matrix, closeness)
     likeness = np.zeros(len(scores))
     worth = relevance.copy()
@@ -153,6 +155,6 @@ def _closeness_to(matrix: NDArray[np.float64], closeness: Callable[[Scores], Sco
     return lambda first: among(np.vecdot(matrix, matrix[first]), np.sqrt(squares * squares[first]))
 
 
-def _min_max(scores: Scores) -> Scores:
-    low, high = scores.min(), scores.max()
+def _share(scores: Scores) -> Scores:
+    low, high = min(0.0, scores.min()), scores.max()
     return (scores - low) / (high - low) if high > low else np.zeros(len(scores))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
+from memlab.embedding import evened
 from memlab.index import SAYS, Signs, compact
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
@@ -84,7 +85,7 @@ class Moment:
     compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
     """Of each feature, how to have it."""
 
-    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows) -> None:
+    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
         self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
         self._known: dict[str, Values] = {}
 
@@ -347,6 +348,11 @@ class Candidates(Moment):
         row = np.arange(len(self)).repeat(counts)[places]
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
+    def nearness(self) -> Values:
+        if not self.asked.embedder.calibrated:
+            return self["closeness"]
+        return evened(self["closeness"], self["coverage"], self["length"])
+
     def date_gap(self) -> Values:
         spans = self.asked.spans
         return days_from(spans, self.number("created")) if spans else np.full(len(self.rows), np.nan)
@@ -424,6 +430,7 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "asks-you": _of_question(Signs.asks_you),
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
+    "nearness": Candidates.nearness,
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
     "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),
     "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),

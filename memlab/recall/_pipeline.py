@@ -33,14 +33,13 @@ from memlab.recall._features import Candidates, columns, read
 from memlab.recall._late import WordVectors
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Question, QuestionFeatures, SpeakerNames
+from memlab.recall._standing import is_over
 from memlab.recall._triggers import Triggers
-from memlab.schema import RELATIONS
 from memlab.slates import Slate
 from memlab.state import Seen, State
 
 __all__ = ["Recaller"]
 
-_RELATION_WORDS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
 _FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
 _RANKING = ("recall-score", "explore")
@@ -51,7 +50,6 @@ Scores = NDArray[np.float64]
 _OF_EDGES: dict[str, Callable[[EdgeBatch, float], NDArray[Any]]] = {
     "activation": lambda batch, damping: batch.activation,
     "weight": lambda batch, damping: batch.weight,
-    "relation": lambda batch, damping: _RELATION_WORDS[batch.relation],
     "depth": lambda batch, damping: np.full(len(batch.weight), float(batch.depth)),
     "damping": lambda batch, damping: np.full(len(batch.weight), damping),
     "outgoing": lambda batch, damping: batch.outgoing,
@@ -235,6 +233,9 @@ def _pool(state: State, pack: Pack, asked: QuestionFeatures, about: About) -> Ca
     """The candidates that are scored: found by the question or reached by spreading, and eligible."""
     found = _found(pack, asked)
     direct = Candidates(state, pack, asked, found)
+    if is_over(direct).any():
+        found = _found(pack, asked, standing=lambda rows: rows[~is_over(Candidates(state, pack, asked, rows))])
+        direct = Candidates(state, pack, asked, found)
     keep = _eligible(pack, direct)
     if not keep.all():
         direct = Candidates(state, pack, asked, found[keep])
@@ -269,7 +270,7 @@ def _with_heads(
     rows = np.unique(np.concatenate([one.rows for one in opposed] or [pool.rows[:0]]))
     rows = rows[~_among(rows, pool.rows)]
     beside = Candidates(state, pack, asked, rows)
-    if len(rows) and not (allowed := _eligible(pack, beside)).all():
+    if len(rows) and not (allowed := _eligible(pack, beside) & ~is_over(beside)).all():
         rows = rows[allowed]
         beside = Candidates(state, pack, asked, rows)
     if not len(rows):
@@ -325,19 +326,37 @@ def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
     return numbers
 
 
-def _found(pack: Pack, asked: QuestionFeatures) -> Rows:
-    """The nearest vectors and the best matches of words, by ascending row."""
+def _found(pack: Pack, asked: QuestionFeatures, *, standing: Callable[[Rows], Rows] | None = None) -> Rows:
+    """The nearest vectors and the best matches of words, by ascending row.
+
+    With ``standing``, which picks from ascending rows, only of what it picks: what is over takes nobody's place.
+    """
     dense, lexical = int(pack.settings["dense-candidates"]), int(pack.settings["lexical-candidates"])
     found = [np.empty(0, dtype=np.int64)]
     if dense and len(asked.population.rows):
-        found.append(asked.nearest(dense))
+        found.append(_best(asked.nearest, dense, standing))
     if lexical:
-        found.append(asked.matches.best(lexical))
+        found.append(_best(asked.matches.best, lexical, standing))
     if pack.settings["triggers"]:
-        found.append(asked.triggered())
+        called = asked.triggered()
+        found.append(called if standing is None else standing(called))
     rows = np.concatenate(found)
     rows.sort()
     return np.concatenate([rows[:1], rows[1:][rows[1:] != rows[:-1]]])
+
+
+def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], Rows] | None) -> Rows:
+    """The ``count`` best that a search gives, of what is ``standing``: it is asked for more until there are as many."""
+    rows = search(count)
+    if standing is None:
+        return rows
+    wide = count
+    while True:
+        kept = rows[_among(rows, standing(np.sort(rows)))]
+        if len(kept) >= count or len(rows) < wide:
+            return kept[:count]
+        wide *= 4
+        rows = search(wide)
 
 
 def _spread(
@@ -353,7 +372,9 @@ def _spread(
     policy = pack.policies["spread"]
 
     def pass_on(batch: EdgeBatch) -> Scores:
-        columns = {name: _OF_EDGES[name](batch, damping) for name in policy.inputs} or {"weight": batch.weight}
+        columns = {name: _OF_EDGES[name](batch, damping) for name in policy.inputs if name != "relation"}
+        if "relation" in policy.inputs or not columns:
+            columns["relation"] = state.edges.words_of(batch.relation)
         values, nulls = policy.arrays(columns, order=batch.edge)
         passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         mask = asked.population.mask
@@ -387,7 +408,7 @@ def _spread(
     reached = Candidates(state, pack, asked, rows[away])
     if len(reached.rows):
         reached.give(hops=hops[away])
-        eligible = _eligible(pack, reached)
+        eligible = _eligible(pack, reached) & ~is_over(reached)
         if not eligible.all():
             keep = ~away
             keep[away] = eligible

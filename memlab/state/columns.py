@@ -170,6 +170,14 @@ class Latest:
         shifted = np.concatenate([before[:, :1], before[:, :-1]], axis=1)
         self._data[rows] = np.where(at < place, before, np.where(at == place, instant, shifted))
 
+    def drop(self, rows: NDArray[np.int64], instant: int) -> None:
+        """One such instant less for each of these rows that has it, each of which stands there once."""
+        before = self._data[rows]
+        found = before == instant
+        place = np.where(found.any(axis=1), found.argmax(axis=1), before.shape[1])[:, None]
+        shifted = np.concatenate([before[:, 1:], np.full((len(before), 1), self.NEVER)], axis=1)
+        self._data[rows] = np.where(np.arange(before.shape[1]) < place, before, shifted)
+
 
 class Names:
     """A column of repeated strings: codes into a vocabulary; -1 is null."""

@@ -11,7 +11,7 @@ import polars as pl
 from memlab.arguments import shown
 from memlab.clock import datable, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.schema import FIELDS, MEMORY, Column
+from memlab.schema import FIELDS, MEMORY, Column, is_open_word
 
 __all__ = ["MAX_TEXT_BYTES", "checked_columns", "checked_text", "columns_of"]
 
@@ -40,10 +40,13 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
     return {name: [row.get(name) for row in given] for name in names}
 
 
-def checked_columns(columns: Mapping[str, Sequence[Any]], *, now: int) -> dict[str, list[Any]]:
+def checked_columns(
+    columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
+) -> dict[str, list[Any]]:
     """The same columns with every value checked and converted; ``at`` becomes ``created``.
 
-    Raises InputError that names the row and the column of the first bad value.
+    ``open_words`` lets in kinds that have no name here, if they are short words. Raises InputError that names the row
+    and the column of the first bad value.
     """
     for name in columns:
         if name not in FIELDS and name != "at":
@@ -57,7 +60,7 @@ def checked_columns(columns: Mapping[str, Sequence[Any]], *, now: int) -> dict[s
         elif name == "text":
             checked["text"] = [checked_text(text, where=f"row {row}") for row, text in enumerate(values)]
         else:
-            checked[name] = _checked(MEMORY[name], values)
+            checked[name] = _checked(MEMORY[name], values, open_words)
     return checked
 
 
@@ -88,12 +91,14 @@ def _instant(when: Any, row: int, field: str = "at") -> int:
         raise InputError(f"Row {row}, field {field}: {error}") from None
 
 
-def _checked(column: Column, values: Sequence[Any]) -> list[Any]:
+def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
         words = [str.__str__(value) if isinstance(value, str) else value for value in values]
         for row, value in enumerate(words):
+            if open_words and column.open and is_open_word(value):
+                continue
             if value is not None and (not isinstance(value, str) or value not in column.words):
                 text = value if isinstance(value, str) else shown(value)
                 raise InputError(f"Row {row}: {UnknownName(name, text, column.words)}")

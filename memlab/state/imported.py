@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memlab.errors import NewerLab
 from memlab.graph import Edges, Nodes
 from memlab.journal import Event
-from memlab.schema import RELATIONS
+from memlab.schema import is_open_word
 from memlab.state.projections import Projection
 
 __all__ = ["fold_graph", "fold_registers"]
@@ -29,7 +29,7 @@ def fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     if graph is None:
         return
     places = np.array([int(nodes.intern(kind, [name])[0]) for kind, name in graph["nodes"]], dtype=np.int64)
-    unknown = next((name for name in graph["relation"] if name not in RELATIONS), None)
+    unknown = next((name for name in graph["relation"] if not is_open_word(name)), None)
     if unknown is not None:
         raise NewerLab(
             f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
@@ -38,7 +38,7 @@ def fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     edges.append(
         _nodes(graph["source"], places),
         _nodes(graph["target"], places),
-        np.array([RELATIONS.index(name) for name in graph["relation"]], dtype=np.int64),
+        edges.codes_of(graph["relation"], grow=True),
         np.asarray(graph["weight"], dtype=np.float64),
         nodes=nodes,
         reinforcements=np.asarray(graph["reinforcements"], dtype=np.int64),

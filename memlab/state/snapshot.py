@@ -122,6 +122,7 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
+        "relations": state.edges.relations,
         "sums": {item.name: [item.stat().st_size, checksum_of(item)] for item in files},
     }
     write_sealed(draft / "manifest.json", msgspec.json.encode(manifest))
@@ -157,6 +158,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         memories = pl.read_parquet(path / "memories.parquet")
         state = State(projections)
         state.edges = Edges.load(path / "edges.bin")
+        state.edges.relations = list(manifest["relations"])
         state.nodes = Nodes(manifest["nodes"], memories=len(memories))
         state.vectors = Vectors.load(path / "vectors.bin")
         state.words = Words.load(path / "words.npz")

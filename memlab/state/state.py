@@ -18,7 +18,7 @@ from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.journal import Event
-from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES
+from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
 from memlab.state.imported import fold_graph, fold_registers
@@ -210,7 +210,7 @@ class State:
     def _known_words(self, seq: int, name: str, values: Any) -> None:
         if MEMORY[name].storage == "word":
             for word in [values] if isinstance(values, str) else values:
-                if word not in MEMORY[name].words:
+                if word not in MEMORY[name].words and not (MEMORY[name].open and is_open_word(word)):
                     raise NewerLab(
                         f'Event {seq} sets {name} to "{word}", which this version of memlab does not know. '
                         "Open the lab with the version that wrote it."
@@ -287,19 +287,27 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes, most=edges.get("most"))
 
     def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
-        unknown = next((name for name in names if name not in RELATIONS), None)
+        unknown = next((name for name in names if not is_open_word(name)), None)
         if unknown is not None:
             raise NewerLab(
                 f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
                 "Open the lab with the version that wrote it."
             )
-        return np.array([RELATIONS.index(name) for name in names], dtype=np.int64)
+        return self.edges.codes_of(names, grow=True)
 
     def _verify(self, event: Event) -> None:
-        """What a verifier let pass gains an access and a use; it fades from the recall on, not from the verdict."""
-        rows = np.asarray(event.body["verified"], dtype=np.int64) - 1
-        self.numbers["access"].add(rows, 1)
-        self.uses.add(rows, event.at)
+        """The recall counted a use of all that it showed. What a verifier rejected was none: it is as fresh, and as
+        often used, as before. Events of earlier versions do not say when the recall was.
+        """
+        rows, used = np.asarray(event.body["rejected"], dtype=np.int64) - 1, event.body.get("used")
+        if used is None or not len(rows):
+            return
+        access, accessed = self.numbers["access"], self.numbers["accessed"]
+        access.set(rows, np.maximum(access.values[rows] - 1, 0))
+        self.uses.drop(rows, used)
+        fresh = rows[accessed.values[rows] == used]
+        if len(fresh):
+            accessed.set(fresh, np.maximum(self.uses.values[fresh, 0], self.numbers["created"].values[fresh]))
 
     def _recall(self, event: Event) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -395,7 +403,7 @@ class State:
         """
         edges = self.edges
         alive = np.flatnonzero(edges.alive)
-        kinds, relations = np.array(NODE_KINDS, dtype=object), np.array(RELATIONS, dtype=object)
+        kinds = np.array(NODE_KINDS, dtype=object)
         source, target = edges.source[alive], edges.target[alive]
         labels = np.full(len(alive), None, dtype=object)
         named = np.flatnonzero(target >= len(self))
@@ -404,7 +412,7 @@ class State:
             [
                 pl.Series("source", number_of(source) + 1),
                 pl.Series("target", number_of(target) + 1),
-                pl.Series("relation", relations[edges.relation[alive]].tolist(), dtype=pl.String),
+                pl.Series("relation", edges.words_of(edges.relation[alive]).tolist(), dtype=pl.String),
                 pl.Series("weight", edges.weight[alive]),
                 pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
                 pl.Series("created", edges.created[alive]).cast(_STAMP),

@@ -55,7 +55,7 @@ def seen_rows(state: State) -> Ints | None:
 def same_edges(numbers: Ints, one: State, other: State) -> Ints:
     """The numbers in ``other`` of these edges of ``one``, -1 for what is not there. Both have the same rows."""
     source, target = (_same_nodes(ends, one, other) for ends in one.edges.ends(numbers))
-    relation = one.edges.relation[numbers].astype(np.int64)
+    relation = other.edges.codes_of(one.edges.words_of(one.edges.relation[numbers]).tolist())
     found = np.full(len(numbers), -1, dtype=np.int64)
     there = np.flatnonzero((source >= 0) & (target >= 0))
     if not len(there):

@@ -84,6 +84,12 @@ class Core:
         with self.reading():
             return personal_kinds(self.pack.settings)
 
+    @property
+    def open_words(self) -> bool:
+        """Whether the live pack lets in kinds and relations that have no name here."""
+        with self.reading():
+            return bool(self.pack.settings["open-words"])
+
     def instant(self, at: When | None, *, name: str = "at=") -> Micros:
         """Microseconds UTC: ``at``, or now; ``name`` is that of the argument, for its errors."""
         return self.store.clock() if at is None else datable(to_micros(at), name)

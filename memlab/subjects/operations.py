@@ -61,6 +61,8 @@ class LabOperations:
             body = {"memory": memory, "operations": [call.name for call in program.calls], "hash": program.hash}
             with store.writing() as tx:
                 program.check_ids(len(store.state))
+                if not store.versions.pack.settings["open-words"]:
+                    program.check_words()
                 return tx.event("run", body, at=store.clock())
 
         return run_program(self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory, consent=consent)

@@ -74,5 +74,6 @@ def test_what_cannot_be_is_refused():
             trace(edges, 0, **call)
     with pytest.raises(InputError, match="Nodes lie in"):
         trace(edges, -1, 1)
+    edges.relations[:] = ["next"]
     with pytest.raises(InputError, match="Edge 0 has relation 1; 1 have names"):
-        trace(edges, 0, 1, relations=("next",))
+        trace(edges, 0, 1)

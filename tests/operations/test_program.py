@@ -100,7 +100,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("text", "kind", "line", "column", "said"), MISTAKES)
 def test_a_mistake_is_shown_where_it_is(text, kind, line, column, said):
     with pytest.raises(kind) as raised:
-        read_program(text, file="day.hy")
+        read_program(text, file="day.hy").check_words()
     error = raised.value
     assert (error.line, error.column) == (line, column)
     assert any(part in str(error) for part in said.split("|"))

@@ -8,7 +8,22 @@ import pytest
 
 from memlab.policies import load_pack
 
-UNSAID = {"kind": "fact", "pair/same-order": True}
+UNSAID = {
+    "kind": "fact",
+    "trust": None,
+    "new/kind": "event",
+    "old/kind": "event",
+    "pair/overlap": 0.5,
+    "pair/same-order": True,
+    "pair/same-numbers": True,
+    "pair/update-words": False,
+    "pair/negates": False,
+    "pair/conflicts": False,
+    "pair/updates": False,
+    "pair/same-subject": False,
+    "pair/same-predicate": False,
+    "pair/same-value": False,
+}
 """What holds of a memory, or a pair, of which nothing was said."""
 
 

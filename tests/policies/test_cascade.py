@@ -23,22 +23,23 @@ class TestRetrieval:
     def test_ten_seeds_two_steps_ten_results(self):
         settings = load_pack("cascade").settings
         assert (settings["seeds"], settings["spread-steps"], settings["limit"]) == (10, 2, 10)
-        assert (settings["dense-candidates"], settings["lexical-candidates"]) == (10, 0)
+        # words find candidates too, and what they find has to pass the same threshold
+        assert (settings["dense-candidates"], settings["lexical-candidates"]) == (10, 10)
         assert settings["spread-mode"] == "cascade", "reached twice, a memory keeps its best score"
 
-    @pytest.mark.parametrize(("closeness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 1, True)])
-    def test_threshold(self, closeness, hops, expected):
-        got = decide("cascade", "eligible", closeness=closeness, hops=hops, kind="fact", triggered=False)
+    @pytest.mark.parametrize(("nearness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 1, True)])
+    def test_threshold(self, nearness, hops, expected):
+        got = decide("cascade", "eligible", nearness=nearness, hops=hops, kind="fact", triggered=False)
         assert got is expected
 
     def test_a_warning_surfaces_when_its_trigger_matches(self):
-        rows = every(closeness=[0.1, 0.6], hops=[0], kind=["negative", "fact"], triggered=[True, False])
+        rows = every(nearness=[0.1, 0.6], hops=[0], kind=["negative", "fact"], triggered=[True, False])
         for row, eligible, seed in zip(
             rows, decisions("cascade", "eligible", rows), decisions("cascade", "seed-score", rows), strict=True
         ):
             called = row["kind"] == "negative" and row["triggered"]
-            assert eligible is (called or row["closeness"] >= 0.4)
-            assert seed == (1 if called else row["closeness"])
+            assert eligible is (called or row["nearness"] >= 0.4)
+            assert seed == (1 if called else row["nearness"])
 
     def test_an_edge_is_worth_its_weight_times_the_discount(self):
         given = {"has-tag": 0.8, "in-cluster": 0.6, "supersedes": 0.9, "contradicts": 0.3, "derived-from": 0.3}
@@ -62,13 +63,15 @@ class TestConfidence:
             confidence=[0.3, 0.8, 1.0],
             kind=KINDS,
             provenance=PROVENANCES,
+            trust=[None, 0.1, 1.0],
             age_days=[0, 1, 29.5, 400],
             access=[0, 1, 50],
         )
         expected = []
         for row in rows:
             value = row["confidence"] * math.exp(-row["age-days"] / days(row))
-            value *= (1 + 0.1 * math.log(row["access"] + 1)) * TRUST[row["provenance"]]
+            trust = TRUST[row["provenance"]] if row["trust"] is None else row["trust"]
+            value *= (1 + 0.1 * math.log(row["access"] + 1)) * trust
             expected.append(min(1.0, max(0.0, value)))
         assert 1.0 in expected, "the clamp is reached"
         assert decisions("cascade", "retention", rows) == pytest.approx(expected, rel=1e-14)

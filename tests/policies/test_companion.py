@@ -27,18 +27,18 @@ class TestRetrieval:
     def test_hybrid(self):
         rows = every(
             kind=["learning"],
-            closeness=[0.31, 0.9],
+            nearness=[0.31, 0.9],
             strength=[100, 40],
             emotional_weight=[5, 100],
             idle_days=[0, 3.5, 12],
             hops=[0],
         )
-        expected = [0.6 * row["closeness"] + 0.4 * now(row, "idle-days") / 100 for row in rows]
+        expected = [0.6 * row["nearness"] + 0.4 * now(row, "idle-days") / 100 for row in rows]
         assert decisions("companion", "recall-score", rows) == pytest.approx(expected, rel=1e-15)
 
-    @pytest.mark.parametrize(("closeness", "hops", "expected"), [(0.3, 0, True), (0.29, 0, False), (0.0, 1, True)])
-    def test_near_enough_or_linked(self, closeness, hops, expected):
-        assert decide("companion", "eligible", closeness=closeness, hops=hops) is expected
+    @pytest.mark.parametrize(("nearness", "hops", "expected"), [(0.3, 0, True), (0.29, 0, False), (0.0, 1, True)])
+    def test_near_enough_or_linked(self, nearness, hops, expected):
+        assert decide("companion", "eligible", nearness=nearness, hops=hops) is expected
 
     def test_two_hops(self):
         assert load_pack("companion").settings["spread-steps"] == 2

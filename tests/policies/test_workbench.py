@@ -32,7 +32,8 @@ class TestScore:
         for row in rows:
             rate = 0 if row["pinned"] or row["kind"] in FOREVER else math.log(2) / HALF_LIFE[row["kind"]]
             fresh = math.exp(-rate * row["idle-days"])
-            expected.append(0.6 * row["closeness"] + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1))
+            value = 0.6 * row["closeness"] + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
+            expected.append(value * (1.25 if row["kind"] == "human-feedback" else 1))  # the highest weight of all
         halves = decisions("workbench", "half-life", rows)
         for row, half in zip(rows, halves, strict=True):
             row |= {"half-life": half, "elapsed-days": row["idle-days"]}

@@ -29,7 +29,7 @@ def by_definition(trial, scores, vectors, depth):
     weight, above = trial.number("mmr-weight"), trial.number("collapse-above")
     vectors = vectors.astype(float)
     able = [place for place in range(len(scores)) if np.isfinite(scores[place])]
-    low, high = min((scores[p] for p in able), default=0), max((scores[p] for p in able), default=0)
+    low, high = min([0.0, *(scores[p] for p in able)]), max((scores[p] for p in able), default=0)
     relevance = {p: (scores[p] - low) / (high - low) if high > low else 0.0 for p in able}
     falling = sorted(range(len(scores)), key=lambda p: (-scores[p], p))
     waiting, taken, behind = list(able), [], {}

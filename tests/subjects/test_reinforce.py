@@ -197,9 +197,9 @@ class TestFsrs:
 
 
 class TestActr:
-    """The base level is that of the uses that the lab has seen: the creation, every recall, and every verdict."""
+    """The base level is that of the uses that the lab has seen: the creation, and recalls but of what was rejected."""
 
-    def test_a_verdict_is_one_use_more(self, opened, clock):
+    def test_what_a_verdict_rejects_was_no_use(self, opened, clock):
         with opened("actr") as lab:
             uses = {id: [clock()] for id in (1, 2, 3)}
             for days in (1, 4, 2):
@@ -209,7 +209,8 @@ class TestActr:
                     uses[id].append(clock())
                 clock.advance(hours=3)
                 lab.verify(hits, hits[0])
-                uses[hits[0].id].append(clock())
+                for hit in hits[1:]:
+                    uses[hit.id].pop()
             clock.advance(days=6)
             slate = lab.recall("the bakery opens", limit=3, log=False).slate
             base = [math.log(sum(((clock() - use) / DAY) ** -0.5 for use in uses[id])) for id in slate.ids.tolist()]

@@ -177,6 +177,9 @@ def test_kind_and_provenance_follow_from_reasons_and_role() -> None:
     assert kind_of(utterance("No, I prefer spaces").reasons) == "correction"
     assert kind_of(utterance("I prefer spaces").reasons) == "preference"
     assert kind_of(utterance("How are you?").reasons) is None
+    assert kind_of(utterance("I prefer spaces", "assistant").reasons) is None
+    assert kind_of(utterance("The user prefers spaces", "assistant").reasons) == "preference"
+    assert kind_of(utterance("Yesterday I learned to code", "assistant").reasons) == "event"
     assert provenance_of("user", ("corrects",)) == "user-corrected"
     assert provenance_of("user", ()) == "user-stated"
     assert provenance_of("assistant", ("corrects",)) == "inferred"

@@ -124,12 +124,12 @@ class TestScores:
     def test_decay_sets_the_half_life_and_is_in_the_history(self, agent, clock):
         agent.operations.run("(decay! 10)")
         clock.advance(days=20)
-        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=5).row(0, named=True)
+        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=4).row(0, named=True)
         assert row["recency"] == pytest.approx(0.5 ** (20 / (10 * 0.5)))
         *_, logged = agent.store.journal.events(kinds=("use",))
         assert logged.body["reason"] == "decay!: a half-life of 10 days"
         agent.policies.rollback()
-        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=5).row(0, named=True)
+        row = agent.recall("tea", log=False).slate.frame.filter(memory_id=4).row(0, named=True)
         assert row["recency"] == pytest.approx(0.5 ** (20 / (30 * 0.5)))
 
     def test_the_three_originals_install_by_their_old_names(self, agent):
@@ -176,26 +176,25 @@ class TestExploration:
 
 class TestTogether:
     def test_shared_success_strengthens_by_a_twentieth_up_to_one(self, agent):
-        expected, times = {}, {}
-        weights = {frozenset(pair[:2]): pair[2] for pair in LINKS}
+        """Being recalled together strengthens what is joined, and the shared success joins and strengthens."""
+        weight, times = {frozenset((3, 4)): 0.5, frozenset((1, 4)): 0.2, frozenset((5, 6)): 0.7}, {}
         for _ in range(8):
             hits = agent.recall("cold cache", limit=3)
-            ids = [hit.id for hit in hits]
+            pairs = [frozenset(pair) for pair in itertools.combinations(sorted(hits.ids), 2)]
+            for pair in pairs:
+                if pair in weight:
+                    weight[pair], times[pair] = min(1.0, weight[pair] + 0.05), times.get(pair, 0) + 1
             for hit in hits:
                 agent.feedback(hit, "success")
-            for pair in itertools.combinations(sorted(ids), 2):
-                key = frozenset(pair)
-                times[key] = times.get(key, 0) + 1
+            for pair in pairs:
+                times[pair] = times.get(pair, 0) + (pair in weight)
+                weight[pair] = min(1.0, weight.get(pair, 0.0) + 0.05)
         relates = agent.edges.filter(agent.edges["relation"] == "relates-to", agent.edges["to_kind"] == "memory")
         got = {frozenset((row["source"], row["target"])): row for row in relates.iter_rows(named=True)}
-        own = {frozenset((3, 4)): 0.5, frozenset((1, 4)): 0.2, frozenset((5, 6)): 0.7}
-        for key, count in times.items():
-            known = key in own
-            expected[key] = min(1.0, own.get(key, 0.0) + 0.05 * count)
-            assert got[key]["weight"] == pytest.approx(expected[key]), key
-            assert got[key]["reinforcements"] == count - (not known)
         assert times
-        assert weights
+        for pair, count in times.items():
+            assert got[pair]["weight"] == pytest.approx(weight[pair]), pair
+            assert got[pair]["reinforcements"] == count
 
     def test_an_edge_ends_at_one(self, agent):
         for _ in range(25):
@@ -204,7 +203,7 @@ class TestTogether:
             for hit in hits:
                 agent.feedback(hit, "success")
         row = agent.edges.filter(agent.edges["source"] == 5, agent.edges["to_kind"] == "memory").row(0, named=True)
-        assert (row["weight"], row["reinforcements"]) == (1.0, 25)
+        assert (row["weight"], row["reinforcements"]) == (1.0, 50)  # recalled together, and helpful together
 
 
 class TestShape:

@@ -173,7 +173,7 @@ class TestCompanion:
             (0.57, "the tea", None),
             (0.63, "the tea", "relates-to"),
             (0.82, "the tea", "relates-to"),
-            (0.88, "the tea", "similar-to"),
+            (0.88, "green tea", "similar-to"),  # "the tea" would be the same fact again
             (0.88, "coffee now", "updates"),
             (0.88, "never tea", "contradicts"),
         ],

@@ -21,9 +21,11 @@ from memlab.subjects.corrections.editing import (
     edited,
     in_place_of,
     joined_by_succession,
+    numbers_before,
     restored,
     statuses_of,
     superseding,
+    undeprecated,
     without_use,
 )
 from memlab.subjects.facts.fact_rows import named
@@ -84,7 +86,9 @@ class Corrections:
         store = self._core.store
         now = store.clock()
         given = checked_columns(
-            {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}}, now=now
+            {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
+            now=now,
+            open_words=self._core.open_words,
         )
         personal = self._core.personal()
         screening = screen(given.pop("text")[0], personal=personal)
@@ -130,7 +134,7 @@ class Corrections:
         def change(state: State, chosen: list[int], now: int) -> Change:
             return without_use(state, chosen, "deprecated", now, reason) + self._used(state, chosen, now, "rejected")
 
-        return self._corrected("deprecate", lambda state: self._core.rows(memory), change, reason)
+        return self._corrected("deprecate", lambda state: self._core.rows(memory), change, reason, numbers_before)
 
     def forget(self, memory: Memories) -> Corrected:
         """See ``Lab.forget``."""
@@ -156,8 +160,11 @@ class Corrections:
 
         def change(state: State, chosen: list[int], now: int) -> Change:
             change = restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
-            back = [row for row in chosen if state.names["status"].at(row) not in RECALLABLE]
-            return change + self._used(state, back, now, "recalled")
+            status = {row: state.names["status"].at(row) for row in chosen}
+            wronged = [row for row in chosen if status[row] == "deprecated"]
+            back = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
+            undone = undeprecated(state, store.journal.events(kinds=("deprecate",)) if wronged else (), wronged)
+            return change + undone + self._used(state, back, now, "recalled")
 
         return self._corrected("restore", rows, change)
 
@@ -198,15 +205,20 @@ class Corrections:
         rows: Callable[[State], list[int]],
         change: Callable[[State, list[int], int], Change],
         reason: str | None = None,
+        before_it: Callable[[State, Change], list[dict[str, Any]]] | None = None,
     ) -> Corrected:
-        """One event that changes statuses, or none if nothing is to change."""
+        """One event that changes statuses, or none if nothing is to change.
+
+        ``before_it`` says what the event keeps of the values that it changes, as its own way back.
+        """
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
             before = [state.names["status"].at(row) for row in chosen]
             made = change(state, chosen, now)
             if made:
-                tx.event(verb, made.body(), at=now)
+                was = [] if before_it is None else before_it(state, made)
+                tx.event(verb, {**made.body(), "was": was} if was else made.body(), at=now)
         with self._core.reading() as state:
             status = [state.names["status"].at(row) for row in chosen]
             frame = pl.DataFrame(

@@ -20,9 +20,12 @@ __all__ = [
     "edited",
     "in_place_of",
     "joined_by_succession",
+    "numbers_before",
     "restored",
+    "retired",
     "statuses_of",
     "superseding",
+    "undeprecated",
     "without_use",
 ]
 
@@ -93,6 +96,30 @@ def superseding(old: int, new: int, now: int) -> Change:
         edges=edges_of([new], [old], "supersedes", 1.0),
         set=[values_of([old], status="superseded", superseded_by=float(new), changed=now)],
     )
+
+
+def retired(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
+    """What becomes of the second of each pair of ids when the first is said to supersede it: it is out of use, and held
+    until the first began. The edge is the caller's. Where one of the two is out of use already nothing changes, so that
+    no chain closes.
+    """
+    statuses, gone, parts = state.names["status"], set[int](), []
+    for new, old in pairs:
+        if {new, old} & gone or not all(statuses.at(id - 1) in RECALLABLE for id in (new, old)):
+            continue
+        gone.add(old)
+        began, since = _began(state, new - 1), _began(state, old - 1)
+        over = min(began, now) if began > since else now
+        until = int(state.numbers["valid_until"].values[old - 1])
+        over = over if until == NEVER else min(until, over)
+        parts.append(values_of([old], status="superseded", superseded_by=float(new), valid_until=over, changed=now))
+    return Change(set=parts)
+
+
+def _began(state: State, row: int) -> int:
+    """Since when it holds."""
+    since = int(state.numbers["valid_from"].values[row])
+    return int(state.numbers["created"].values[row]) if since == NEVER else since
 
 
 def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = False) -> pl.DataFrame:
@@ -176,6 +203,47 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
             parts.append(values_of([row + 1], reason=None))
     restoring = [values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()]
     return Change(set=[*restoring, *parts])
+
+
+def numbers_before(state: State, change: Change) -> list[dict[str, Any]]:
+    """The numbers that a change gives other values, as they are, in parts like its own; times and words left out."""
+    parts = []
+    for part in change.set:
+        rows = np.asarray(part["ids"], dtype=np.int64) - 1
+        held = {name: state.numbers[name].values[rows].tolist() for name in part["columns"] if _is_number(name)}
+        if held:
+            known = {name: [None if value != value else value for value in values] for name, values in held.items()}
+            parts.append(values_of(part["ids"], **known))
+    return parts
+
+
+def undeprecated(state: State, events: Iterable[Event], rows: Sequence[int]) -> Change:
+    """These rows with the numbers that they had before they were last deprecated, where nothing changed them since."""
+    wanted = {row + 1 for row in rows}
+    last: dict[int, Event] = {}
+    for event in events:
+        named = {id for part in event.body.get("was", ()) for id in part["ids"]}
+        last |= dict.fromkeys(wanted & named, event)
+    parts = []
+    for id, event in sorted(last.items()):
+        given, was = _values_for(event.body["set"], id), _values_for(event.body["was"], id)
+        same = {name: was[name] for name in was if state.numbers[name].values[id - 1] == given[name]}
+        if same:
+            parts.append(values_of([id], **same))
+    return Change(set=parts)
+
+
+def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in parts:
+        if id in part["ids"]:
+            at = part["ids"].index(id)
+            found |= {name: value[at] if isinstance(value, list) else value for name, value in part["columns"].items()}
+    return found
+
+
+def _is_number(name: str) -> bool:
+    return MEMORY[name].storage == "num"
 
 
 def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:

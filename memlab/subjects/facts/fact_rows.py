@@ -45,6 +45,7 @@ _TOOK_PART = (*RECALLABLE, "superseded")
 _NAMING = ("subject", "object")
 _LINKS = frozenset(["about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"])
 _NO_VERBS = ("us", "ss", "is")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PARTS = re.compile(r"[-_\s]+")
 
 
@@ -82,12 +83,13 @@ def _is_verb(words: Sequence[str]) -> bool:
 
 
 def predicate_of(name: str) -> str:
-    """A predicate as it is kept: in small letters, its words joined.
+    """A predicate as it is kept: in small letters, its words joined, however they were told apart.
 
-    >>> predicate_of("Lives in"), predicate_of("prefers:theme")
-    ('lives-in', 'prefers:theme')
+    >>> predicate_of("Lives in"), predicate_of("livesIn"), predicate_of("lives_in"), predicate_of("prefers:theme")
+    ('lives-in', 'lives-in', 'lives-in', 'prefers:theme')
     """
-    return "-".join(name.casefold().split())
+    words = _PARTS.split(_HUMP.sub("-", name).casefold().strip("-_ \t\n"))
+    return "-".join(words) or name.casefold()
 
 
 def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -133,6 +135,8 @@ def renamed(state: State, row: int, given: Mapping[str, Any]) -> tuple[dict[str,
     for column in (column for column in _NAMING if column in given):
         name = given[column]
         after[column] = None if name is None else entities.canonical(name) or entity_name(name)
+    if after.get("predicate") is not None:
+        after["predicate"] = predicate_of(after["predicate"])
     now = {name for column in before if (name := after.get(column, before[column])) is not None}
     was = {name for name in before.values() if name is not None}
     place = np.array([row])

@@ -18,7 +18,15 @@ from memlab.state import State, checked_text, entity_key
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.entities.entities import check_name
 from memlab.subjects.entities.merging import entities_of, entity_named
-from memlab.subjects.facts.fact_rows import fact_text, facts_frame, facts_of, held_at, retracted, with_status
+from memlab.subjects.facts.fact_rows import (
+    fact_text,
+    facts_frame,
+    facts_of,
+    held_at,
+    predicate_of,
+    retracted,
+    with_status,
+)
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.remember import Remembering
@@ -111,7 +119,9 @@ class LabFacts:
         with self._core.reading() as state:
             rows = facts_of(state, subject=None if subject is None else self._called(state, subject))
             if predicate is not None:
-                rows = rows[state.names["predicate"].codes[rows] == state.names["predicate"].code(predicate)]
+                rows = rows[
+                    state.names["predicate"].codes[rows] == state.names["predicate"].code(predicate_of(predicate))
+                ]
             if statuses is not None:
                 rows = rows[with_status(state, rows, statuses)]
             if instant is not None:

@@ -11,12 +11,13 @@ from memlab.policies import Pack
 from memlab.schema import RELATIONS
 from memlab.state import Change, State, edges_of
 
-__all__ = ["NAMEABLE", "joined", "pairs_of", "pairs_with", "remaining"]
+__all__ = ["NAMEABLE", "coactivated", "joined", "pairs_of", "pairs_with", "remaining"]
 
 NAMEABLE = tuple(name for name in RELATIONS if name not in ("has-tag", "in-cluster", "mentions"))
 """The relations between two memories; the others lead to tags, clusters and entities."""
 
 _SHARED = "relates-to"
+_NOT_STRENGTHENED = [RELATIONS.index(name) for name in ("next", "supersedes", "contradicts")]
 _GONE = ("deleted", "purged")
 
 Pairs = Sequence[tuple[int, int]]
@@ -67,7 +68,7 @@ def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[i
         return Change()
     ends = np.array(wanted, dtype=np.int64).T - 1
     words = np.array([*[_SHARED] * len(plain), *named.values()], dtype=object)
-    codes = np.array([RELATIONS.index(word) for word in words], dtype=np.int64)
+    codes = state.edges.codes_of(words.tolist())
     edges = np.concatenate(
         [
             _found(state, ends[:, : len(plain)], codes[: len(plain)], either=True),
@@ -81,6 +82,23 @@ def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[i
         edges=edges_of(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain)) if new.any() else None,
         strengthen={"edges": old.tolist(), "weight": weight.tolist()} if len(old) else None,
     )
+
+
+def coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
+    """What being shown together does to the edges among ``rows`` (ascending): ``coactivation-gain`` more weight, at
+    most 1, and one reinforcement more. No edge is made of it, and one that says in what order things were said, or
+    that one of two is not so, is as strong as it was.
+    """
+    gain = pack.number("coactivation-gain")
+    if not gain or len(rows) < 2:
+        return Change()
+    met = state.edges.crossings(rows)
+    edges = np.unique(met.edge[met.outgoing & np.isin(met.neighbour, rows)])
+    edges = edges[~np.isin(state.edges.relation[edges], _NOT_STRENGTHENED)]
+    if not len(edges):
+        return Change()
+    weight = np.minimum(1.0, state.edges.weight[edges] + gain)
+    return Change(strengthen={"edges": edges.tolist(), "weight": weight.tolist()})
 
 
 def _ordered(pair: tuple[int, int]) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.journal import Transaction
 from memlab.policies import Pack
 from memlab.recall import Hit, Hits
+from memlab.schema import RELATIONS, is_open_word
 from memlab.state import Change, State
 from memlab.storage.store import Store
 from memlab.storage.views import seen
@@ -151,7 +152,7 @@ class Judgements:
         both = sorted(set(passed) & set(failed))
         if both:
             raise InputError(f"Memory {both[0]} is both accepted and rejected.")
-        named = _checked_relations({**verdict.relations, **(relations or {})}, passed)
+        named = _checked_relations({**verdict.relations, **(relations or {})}, passed, self._core.open_words)
         now = self._core.instant(at)
         with self._core.store.writing() as tx:
             state, pack = self._core.store.state, self._core.pack
@@ -160,7 +161,8 @@ class Judgements:
                 raise InputError(f"The recall {decision} was verified already: a verdict counts once.")
             found = judged(state, pack, now, used=hits.slate.at, accepted=passed, rejected=failed, relations=named)
             gap = None if passed else gap_of(hits.slate)
-            body = {"decision": decision, "verified": passed, "rejected": failed, **found.change.body()}
+            body = {"decision": decision, "used": hits.slate.at, "verified": passed, "rejected": failed}
+            body |= found.change.body()
             seq = tx.event("verify", body if gap is None else {**body, "gap": gap}, at=now)
         return Verified(
             seq,
@@ -265,9 +267,11 @@ def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
     return [id for id in hits.ids if id in ids]
 
 
-def _checked_relations(relations: Mapping[tuple[int, int], str], passed: list[int]) -> dict[tuple[int, int], str]:
+def _checked_relations(
+    relations: Mapping[tuple[int, int], str], passed: list[int], open_words: bool
+) -> dict[tuple[int, int], str]:
     for pair, relation in relations.items():
-        if relation not in NAMEABLE:
+        if relation not in NAMEABLE and not (open_words and relation not in RELATIONS and is_open_word(relation)):
             raise UnknownName("relation", relation, NAMEABLE)
         if pair[0] == pair[1]:
             raise InputError(f"A relation joins two memories that pass, such as (3, 7), not {pair!r}.")

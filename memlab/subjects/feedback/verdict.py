@@ -13,6 +13,7 @@ from memlab.policies import Pack
 from memlab.privacy import screen
 from memlab.slates import Slate
 from memlab.state import Change, State
+from memlab.subjects.corrections.editing import retired
 from memlab.subjects.feedback.coactivation import joined, pairs_of, remaining
 from memlab.subjects.feedback.gaps import SNIPPET
 from memlab.subjects.feedback.reinforcing import Outcome, days_before, reinforced
@@ -49,6 +50,7 @@ def judged(
     change = _reinforced(state, pack, now, used, accepted, "verified")
     change += _reinforced(state, pack, now, used, rejected, "rejected")
     change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)
+    change += retired(state, [pair for pair, word in relations.items() if word == "supersedes"], now)
     rows = np.array(accepted, dtype=np.int64) - 1
     tag = common_tag(state, pack, rows)
     return Judgement(change if tag is None else change + tagged(state, rows, tag), tag)

@@ -11,9 +11,11 @@ import polars as pl
 from memlab.arguments import Count, Seconds, Seed, Share, Within, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
-from memlab.schema import RELATIONS
+from memlab.privacy import refuse
+from memlab.schema import RELATIONS, is_open_word
 from memlab.state import Change, edges_of, seen_rows
 from memlab.subjects.core import Core, MemoryLike
+from memlab.subjects.corrections.editing import retired
 from memlab.subjects.graph.paths import LabTrace, activated, traced
 from memlab.subjects.linking.comparing import waiting_of
 from memlab.subjects.linking.linker import Linker
@@ -39,9 +41,16 @@ class LabGraph:
         *,
         weight: Share = 1.0,
     ) -> None:
-        """Join two memories by an edge. InputError for what is purged: nothing leads to a row that is empty."""
-        if relation not in RELATIONS:
+        """Join two memories by an edge.
+
+        Its relation is one of those with a name or, where the pack's ``open-words`` says so, any other short word. What
+        is superseded by a memory in use is out of use from then on.
+
+        InputError for what is purged: nothing leads to a row that is empty.
+        """
+        if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
+        refuse(relation, "relation")
         if relation in _TO_NODES:
             raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
         store = self._core.store
@@ -53,8 +62,11 @@ class LabGraph:
             purged = next((id for id in ends if status.at(id - 1) == "purged"), None)
             if purged is not None:
                 raise InputError(f"Memory {purged} is purged: only its row is left, and nothing is linked to it.")
+            now = store.clock()
             change = Change(edges=edges_of([ends[0]], [ends[1]], relation, weight))
-            tx.event("link", {"by": "hand", **change.body()}, at=store.clock())
+            if relation == "supersedes":
+                change += retired(store.state, [ends], now)
+            tx.event("link", {"by": "hand", **change.body()}, at=now)
 
     def waiting(self) -> int:
         """How many memories wait to be linked in the background."""

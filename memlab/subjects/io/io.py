@@ -115,7 +115,13 @@ class LabIO:
         now = self._core.store.clock()
         bundle = read_lab(source, new_state(), now=now) if chosen == "lab" else read_bundle(source, chosen)
         pack = pack_of(bundle.policies, bundle.source) if policies and bundle.policies is not None else None
-        loaded = load_bundle(self._core.store, bundle, own=lambda: lab_id(self._core.store.journal), project=project)
+        loaded = load_bundle(
+            self._core.store,
+            bundle,
+            own=lambda: lab_id(self._core.store.journal),
+            project=project,
+            opened=pack is not None and bool(pack.settings["open-words"]),
+        )
         if pack is not None:
             self._policies.use(pack, reason=f"came with {bundle.source}")
         return loaded

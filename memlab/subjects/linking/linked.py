@@ -41,6 +41,8 @@ class Linked:
     superseded: tuple[tuple[int, int, int, str], ...]
     whys: dict[int, str]
     change: Change
+    texts: dict[int, str]
+    """What some of the new ones say, by place, since they were combined with what they supersede."""
     edges: tuple[Ints, Ints, Ints, NDArray[Any], NDArray[np.float64]]
     """Of each edge that joins a new memory to another: place, ids of both ends, relation, closeness."""
 

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 
 from memlab.subjects.phrases import clauses, lexicon, padded, phrases, vocabulary, words_of
 
-__all__ = ["Statement", "difference"]
+__all__ = ["Statement", "both", "difference"]
 
 _phrases, _words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
@@ -123,6 +123,8 @@ def difference(old: str, new: str) -> str:
 
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
+    >>> difference("JWT for auth", "session cookies for auth instead of JWT")
+    'JWT for auth -> session cookies for auth instead of JWT'
     """
     before, after = _content_words(old), _content_words(new)
     first, second = [_stem(word.lower()) for word in before], [_stem(word.lower()) for word in after]
@@ -138,6 +140,18 @@ def difference(old: str, new: str) -> str:
     return f"{_short(' '.join(gone))} -> {_short(' '.join(come))}"
 
 
+def both(old: str, new: str) -> str:
+    """What two texts say in one: the one that holds every word of the other, else both, the older first.
+
+    >>> both("Ada works at Acme.", "Ada works at Globex in sales")
+    'Ada works at Acme; Ada works at Globex in sales'
+    """
+    before, after = frozenset(words_of(old)), frozenset(words_of(new))
+    if after <= before:
+        return old
+    return new if before <= after else f"{old.rstrip('. ')}; {new}"
+
+
 def _content_words(text: str) -> list[str]:
     """Its words without those that only say that something changed, and without marks around them."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
@@ -145,7 +159,8 @@ def _content_words(text: str) -> list[str]:
     place = 0
     while place < len(words):
         opening = next((size for size in (3, 2) if _opens(words[place : place + size])), 0)
-        if not opening and words[place].lower() not in _words("change-words"):
+        compares = [word.lower() for word in words[place : place + 2]] == ["instead", "of"]
+        if not opening and (compares or words[place].lower() not in _words("change-words")):
             kept.append(words[place])
         place += max(opening, 1)
     return kept or text.split()

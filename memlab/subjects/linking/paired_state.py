@@ -57,7 +57,7 @@ class RowView:
     """Some rows of a ``PairedState``: features by name, columns, and texts."""
 
     def __init__(self, joint: PairedState, rows: Ints) -> None:
-        self.rows = rows
+        self.rows, self.pack = rows, joint.pack
         cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
         self._moments = [Moment(joint.state, joint.pack, rows[:cut], joint.now)]
         if joint.fresh is not None and cut < len(rows):

@@ -17,6 +17,7 @@ from memlab.clock import DAY
 from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
+from memlab.subjects.linking.conflicts import Claim, claim, conflicts, of_another, updates
 from memlab.subjects.linking.paired_state import RowView
 
 __all__ = ["Pairs"]
@@ -105,7 +106,10 @@ class Pairs:
 
     def _single_valued(self) -> Column:
         predicates = self.new.word("predicate")
-        single = np.array([one is not None and single_valued(one) for one in predicates.tolist()], dtype=np.bool_)
+        declared = str(self.new.pack.settings["single-valued"])
+        single = np.array(
+            [one is not None and single_valued(one, declared) for one in predicates.tolist()], dtype=np.bool_
+        )
         unknown = np.asarray(predicates == None, dtype=np.bool_)  # noqa: E711  by element
         return single[self.first], unknown[self.first]
 
@@ -126,7 +130,10 @@ class Pairs:
         found = np.zeros(len(self), dtype=np.bool_)
         places = np.flatnonzero(denials[0][self.first] | denials[1][self.second])
         pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
-        found[places] = [new.denies(old) or old.denies(new) for new, old in pairs]
+        found[places] = [
+            (new.denies(old) or old.denies(new)) and not of_another(claim(new.text), claim(old.text))
+            for new, old in pairs
+        ]
         return found
 
     @cached_property
@@ -149,6 +156,20 @@ class Pairs:
         pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
         found[places] = [new.updates(old) for new, old in pairs]
         return found
+
+    @cached_property
+    def claims(self) -> list[tuple[Claim | None, Claim | None]]:
+        """What the two of each pair say, where it is short enough."""
+        pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
+        return [(claim(new.text), claim(old.text)) for new, old in pairs]
+
+    @cached_property
+    def conflicts(self) -> Flags:
+        return np.array([conflicts(new, old) for new, old in self.claims], dtype=np.bool_)
+
+    @cached_property
+    def updates(self) -> Flags:
+        return np.array([updates(new, old) for new, old in self.claims], dtype=np.bool_)
 
     @cached_property
     def overlap(self) -> Floats:
@@ -186,6 +207,8 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/closeness": lambda pairs: pairs.closeness,
     "pair/negates": lambda pairs: pairs.negates,
     "pair/update-words": lambda pairs: pairs.update_words,
+    "pair/conflicts": lambda pairs: pairs.conflicts,
+    "pair/updates": lambda pairs: pairs.updates,
     "pair/overlap": lambda pairs: pairs.overlap,
     "pair/same-numbers": lambda pairs: pairs.same_numbers,
     "pair/same-order": lambda pairs: pairs.same_order,

@@ -25,7 +25,7 @@ from memlab.schema import NEVER, RELATIONS
 from memlab.state import Change, edges_of, values_of
 from memlab.subjects.linking.candidates import Places, Populate, candidates
 from memlab.subjects.linking.linked import Linked, Outcome
-from memlab.subjects.linking.negation import difference
+from memlab.subjects.linking.negation import both, difference
 from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.pairs import Pairs
 
@@ -84,6 +84,9 @@ class _Decision:
         self.successor: dict[int, int] = {}
         self.superseded: list[tuple[int, int, int, str]] = []
         self.merges: dict[int, list[int]] = {}
+        self.texts: dict[int, str] = {}
+        """What a new row says in place of its own text, since it was combined with the old ones in ``combined``."""
+        self.combined: dict[int, list[int]] = {}
         self.edges: list[tuple[int, int, str, float]] = []
         self.plain: list[tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]] = []
         places = Places(joint, rows) if len(rows) else None
@@ -153,11 +156,27 @@ class _Decision:
             self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(texts[1], texts[0])}")
         elif fresh in self.root or other == fresh:
             return
+        elif decided == "merge" and word != "duplicate":
+            self._combine(fresh, other, word, float(weight[place]), *texts)
         elif decided == "merge" and self._leave(fresh, other, "merged"):
             self.why[fresh] = f"{word}, closeness {weight[place]:.2f}"
             self.merges.setdefault(other, []).append(fresh)
         elif decided == "keep-old" and self._leave(fresh, other, "skipped"):
             self.why[fresh] = f"{word}, and what was known stays: {difference(texts[0], texts[1])}"
+
+    def _combine(self, fresh: int, other: int, word: str, weight: float, new: str, old: str) -> None:
+        """Both in one: the new one, which is not stored yet, says what both say, and takes the old one's place.
+
+        One that is stored already keeps its text, and both stay.
+        """
+        text = both(old, self.texts.get(fresh, new))
+        if self.stored or len(text) > _READ:
+            self.edges.append((fresh, other, _EDGES[word], weight))
+            return
+        self._supersede(fresh, other, word, weight, f"Merged: {difference(old, new)}")
+        if self.successor.get(other) == fresh:
+            self.texts[fresh] = text
+            self.combined.setdefault(fresh, []).append(other)
 
     def _standing(self, row: int) -> int:
         """The row itself, or what it was merged into."""
@@ -231,6 +250,7 @@ class _Decision:
             ),
             whys={place_of[row]: why for row, why in self.why.items()},
             change=change,
+            texts={place_of[row]: text for row, text in self.texts.items()},
             edges=(own[shown], ids[source[shown]], ids[target[shown]], relation[shown], weight[shown]),
         )
 
@@ -306,17 +326,31 @@ class _Decision:
                 )
             )
         if self.merges:
-            parts += self._merged(ids, gain)
+            roots, again = np.array(sorted(self.merges)), self.joint.pack.number("merge-access")
+            times = np.array([len(self.merges[row]) for row in roots.tolist()])
+            strength = self._numbers("strength", roots) + gain * times
+            counted = {"access": (self._numbers("access", roots) + again * times).tolist()} if again else {}
+            parts.append(values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted))
+            parts += self._united(ids, self.merges)
+        if self.combined:
+            parts += self._united(ids, self.combined) + self._values(ids)
         return Change(set=parts)
 
-    def _merged(self, ids: Ints, gain: float) -> list[dict[str, Any]]:
-        """Strength, tags, files and agents of what near-duplicates were merged into; and how sure it is, and of what
-        source, from the most confident of them.
+    def _values(self, ids: Ints) -> list[dict[str, Any]]:
+        """The values of a fact that was combined with another: both."""
+        parts = []
+        for row, others in self.combined.items():
+            told = [value for value in (self._word("value", one) for one in (*others, row)) if value is not None]
+            if len(set(told)) > 1:
+                parts.append(values_of([ids[row]], value="; ".join(dict.fromkeys(told))))
+        return parts
+
+    def _united(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
+        """Tags, files and agents of what others were merged into; and how sure it is, and of what source, from the most
+        confident of them.
         """
-        roots = np.array(sorted(self.merges))
-        strength = self._numbers("strength", roots) + gain * np.array([len(self.merges[row]) for row in roots.tolist()])
-        parts = [values_of(ids[roots].tolist(), strength=strength.tolist(), changed=self.joint.now)]
-        best_known = {row: max([row, *self.merges[row]], key=self._confidence) for row in roots.tolist()}
+        roots, parts = np.array(sorted(merges)), []
+        best_known = {row: max([row, *merges[row]], key=self._confidence) for row in roots.tolist()}
         more_confident = [row for row in roots.tolist() if self._confidence(best_known[row]) > self._confidence(row)]
         if more_confident:
             words = {
@@ -327,9 +361,7 @@ class _Decision:
         for column in _UNITED:
             before = {row: self._list(column, row) for row in roots.tolist()}
             united = {
-                row: list(
-                    dict.fromkeys([*held, *(item for one in self.merges[row] for item in self._list(column, one))])
-                )
+                row: list(dict.fromkeys([*held, *(item for one in merges[row] for item in self._list(column, one))]))
                 for row, held in before.items()
             }
             grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]

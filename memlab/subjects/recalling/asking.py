@@ -19,6 +19,7 @@ from memlab.slates import encode
 from memlab.state import checked_text
 from memlab.storage.views import SeenJournal, SeenStore, seen
 from memlab.subjects.core import Core
+from memlab.subjects.feedback.coactivation import coactivated
 from memlab.subjects.feedback.reinforcing import reinforced
 from memlab.subjects.recalling.past import Past
 
@@ -75,6 +76,7 @@ class Questions:
                     rows = np.array(slate.shown, dtype=np.int64) - 1
                     rows.sort()
                     use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
+                    use += coactivated(state, store.versions.pack, rows)
                     redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
                     decision = tx.event("recall", {**body, **use.body(), **redacted}, at=now)
                     tx.slate(decision, encode(slate))

@@ -15,7 +15,7 @@ from memlab.subjects.clusters.membership import NOBODY
 from memlab.subjects.facts.fact_rows import mentioned
 from memlab.subjects.remembering.limits import is_agent
 
-__all__ = ["chained", "chosen", "remembering", "with_confidence", "with_visibility", "without"]
+__all__ = ["chained", "chosen", "remembering", "with_first", "with_visibility", "without"]
 
 Value = TypeVar("Value")
 
@@ -42,14 +42,14 @@ def without(columns: Mapping[str, Sequence[Any]], name: str, count: int) -> list
     return [row for row in range(count) if given is None or given[row] is None]
 
 
-def with_confidence(columns: dict[str, list[Any]], unsure: Sequence[int], pack: Pack) -> None:
-    """Give those rows the confidence that the pack begins with, if it is not what they have anyhow."""
-    first, default = float(pack.settings["initial-confidence"]), MEMORY["confidence"].default
-    if first == default or not unsure:
+def with_first(name: str, columns: dict[str, list[Any]], missing: Sequence[int], pack: Pack) -> None:
+    """Give those rows the confidence or strength that the pack begins with, if it is not what they have anyhow."""
+    first, default = pack.number(f"initial-{name}"), MEMORY[name].default
+    if first == default or not missing:
         return
-    count = len(next(iter(columns.values()), unsure))
-    values = columns.setdefault("confidence", [default] * count)
-    for row in unsure:
+    count = len(next(iter(columns.values()), missing))
+    values = columns.setdefault(name, [default] * count)
+    for row in missing:
         values[row] = first
 
 

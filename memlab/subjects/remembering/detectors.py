@@ -72,11 +72,16 @@ class Utterance:
         return tuple(name for name in DETECTORS if name in self.fired)
 
 
-def utterance(text: str) -> Utterance:
+def utterance(text: str, role: str = "user") -> Utterance:
     """The features of one utterance; linear in the length of the text.
+
+    Who somebody is, likes or wants is told of the user: by a user of themselves, by anybody else of "the user". What an
+    assistant says of itself tells nothing of that, and puts nothing right; what happened may have happened to it.
 
     >>> utterance("Hi! I'm a nurse and I prefer short answers.").reasons
     ('tells-identity', 'tells-preference')
+    >>> utterance("I'm an assistant and I like to help.", "assistant").reasons
+    ()
     >>> utterance("How do I rename a branch?").reasons
     ('asks-plainly',)
     """
@@ -85,12 +90,13 @@ def utterance(text: str) -> Utterance:
     parts = [(sentence, low) for sentence, low in parts if low.strip()]
     stated = [low for sentence, low in parts if not _asks(sentence, low)]
     stated += [low for sentence, low in parts if _asks(sentence, low) for low in _stated_before(sentence)]
+    of_user = stated if role == "user" else [low for low in stated if not _in_first_person(low)]
     fired = {
-        "tells-identity": any(map(_tells_identity, stated)),
-        "tells-preference": any(map(_tells_preference, stated)),
-        "tells-goal": any(holds(low, _phrases("goal")) for low in stated),
+        "tells-identity": any(map(_tells_identity, of_user)),
+        "tells-preference": any(map(_tells_preference, of_user)),
+        "tells-goal": any(holds(low, _phrases("goal")) for low in of_user),
         "tells-event": any(map(_tells_event, stated)),
-        "corrects": any(map(_corrects, stated)),
+        "corrects": role == "user" and any(map(_corrects, stated)),
         "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
         "commands": any(_commands(low) for _, low in parts),
         "holds-code": any(_CODE_LINE.match(line) for line in text.splitlines()),
@@ -115,6 +121,11 @@ def _stated_before(question: str) -> list[str]:
     clauses = [padded(words_of(clause)) for clause in before]
     stated = [low for low in clauses if low.strip() and not _asks("", low)]
     return [low for low in stated if not low.startswith(_phrases("conditions"))]
+
+
+def _in_first_person(low: str) -> bool:
+    own = vocabulary("first-person", "pronouns")
+    return any(word.split("'")[0] in own for word in low.split())
 
 
 def _asks(sentence: str, low: str) -> bool:

@@ -19,7 +19,7 @@ from memlab.subjects.linking.comparing import Comparing, check_linking, linking_
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
-from memlab.subjects.remembering.body import chained, chosen, remembering, with_confidence, with_visibility, without
+from memlab.subjects.remembering.body import chained, chosen, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
@@ -51,8 +51,8 @@ class Remembering:
             return self._remembered(range(0), ())
         store = self._core.store
         now = store.clock()
-        unsure, without_visibility = (without(columns, name, count) for name in ("confidence", "visibility"))
-        columns = checked_columns(columns, now=now)
+        missing = {name: without(columns, name, count) for name in ("confidence", "strength", "visibility")}
+        columns = checked_columns(columns, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
             raise InputError(f"Row {row}: a new memory cannot have the status purged; see lab.delete and lab.purge.")
@@ -67,14 +67,24 @@ class Remembering:
         with store.writing() as tx:
             state, pack = store.state, store.versions.pack
             first, how = tx.next_id, linking_of(pack, linking, columns)
-            with_confidence(columns, unsure, pack)
+            for name in ("confidence", "strength"):
+                with_first(name, columns, missing[name], pack)
             if "creator" in columns:
-                with_visibility(columns, without_visibility, pack)
+                with_visibility(columns, missing["visibility"], pack)
                 check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
+                if linked.texts:
+                    personal = self._core.personal()
+                    texts = [
+                        screen(linked.texts[row], personal=personal).text if row in linked.texts else text
+                        for row, text in enumerate(texts)
+                    ]
+                    changed = list(linked.texts)
+                    said = [with_speaker(texts[row], speakers[row]) for row in changed]
+                    vectors[changed] = store.embedder.encode(said)
                 if not (kept := linked.added).all():
                     columns = {name: chosen(values, kept) for name, values in columns.items()}
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
@@ -112,7 +122,7 @@ class Remembering:
         screened = screen(checked_text(text), personal=self._core.personal()).text
         with self._core.reading():
             near = partial(Comparing(self._core).nearest, viewer=viewer)
-            return admission(self._core.pack, near, screened, utterance(screened), role=role, project=project)
+            return admission(self._core.pack, near, screened, utterance(screened, role), role=role, project=project)
 
     def observe(
         self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]
@@ -120,7 +130,9 @@ class Remembering:
         """``admit``, then ``one`` if it is admitted; see ``Lab.observe``."""
         check_linking(linking)
         given = checked_columns(
-            {"text": [text], **{name: [value] for name, value in fields.items()}}, now=self._core.store.clock()
+            {"text": [text], **{name: [value] for name, value in fields.items()}},
+            now=self._core.store.clock(),
+            open_words=self._core.open_words,
         )
         del given["text"]
         refuse_names(given)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from memlab.clock import Micros, from_micros
 from memlab.errors import InputError
 from memlab.policies import Pack
-from memlab.recall import Moment
+from memlab.recall import Moment, status_of
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import State, stamps
 from memlab.subjects.retention.curves import Forecast
-from memlab.subjects.retention.transitions import spelled, standing, status_of
+from memlab.subjects.retention.transitions import spelled, standing
 
 __all__ = ["forecast"]
 

@@ -21,7 +21,6 @@ __all__ = ["edges_frame_of", "may_prune", "pruned", "reads_degrees"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_RELATIONS: NDArray[Any] = np.array(RELATIONS, dtype=object)
 _HAS_TAG = RELATIONS.index("has-tag")
 _EVERYONES, _NOBODYS = -3, -2
 """Codes beside those of creators."""
@@ -67,7 +66,7 @@ def pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
 
     given: dict[str, Callable[[], NDArray[Any]]] = {
         "weight": lambda: graph.weight[edges],
-        "relation": lambda: _RELATIONS[graph.relation[edges]],
+        "relation": lambda: graph.words_of(graph.relation[edges]),
         "reinforcements": lambda: graph.reinforcements[edges].astype(np.float64),
         "age-days": age,
         "idle-days": idle,
@@ -110,7 +109,7 @@ def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series("edge", edges, dtype=pl.Int64),
-            pl.Series("relation", _RELATIONS[state.edges.relation[edges]].tolist(), dtype=pl.String),
+            pl.Series("relation", state.edges.words_of(state.edges.relation[edges]).tolist(), dtype=pl.String),
             pl.Series("weight", state.edges.weight[edges], dtype=pl.Float64),
             pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
             pl.Series("source", number_of(source) + 1, dtype=pl.Int64),

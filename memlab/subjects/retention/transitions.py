@@ -11,13 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.clock import DAY, Micros
-from memlab.errors import InputError, UnknownName
 from memlab.policies import Pack
-from memlab.recall import Moment
-from memlab.schema import NEVER, RECALLABLE, STATUSES
+from memlab.recall import Moment, coded, in_recall, promoted, status_of
+from memlab.schema import NEVER, STATUSES
 from memlab.state import Change, State, stamps, values_of
 
-__all__ = ["Standing", "Transitions", "due_for_purge", "live", "spelled", "standing", "status_of", "transitions"]
+__all__ = ["Standing", "Transitions", "due_for_purge", "live", "spelled", "standing", "transitions"]
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]
@@ -25,8 +24,6 @@ Flags = NDArray[np.bool_]
 
 _RETRACTED = STATUSES.index("retracted")
 _DELETED = STATUSES.index("deleted")
-_IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
-_TO_DECIDE = _IN_RECALL | (np.arange(len(STATUSES)) == _RETRACTED)
 _NO_CODE = -3
 """Of no word, and not of null either."""
 _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
@@ -59,7 +56,7 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     What was retracted is forgotten only at a later instant than that.
     """
     status = status_of(state, rows)
-    wanted, changed = _TO_DECIDE[status], state.numbers["changed"]
+    wanted, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
     if changed.held:
         at = changed.values[rows]
         wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
@@ -78,15 +75,15 @@ def standing(state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status
     moment = Moment(state, pack, rows, now)
     if status is not None:
         moment.give(status=_WORDS[before])
-    moment, after = _promoted(moment, before, now)
+    moment, after = promoted(moment, before)
     gone, nulls = moment.ask(pack.policies["forget"])
     gone = gone if nulls is None else gone & ~nulls
     # what has only now become retracted waits for the next time, and is seen as such until then
-    gone = gone & (_IN_RECALL[after] | (before == _RETRACTED))
+    gone = gone & (in_recall(after) | (before == _RETRACTED))
     if gone.any():
         after = np.where(gone, STATUSES.index(str(pack.settings["forgotten-as"])), after)
-    label, words = _coded(*moment.ask(pack.policies["label"]))
-    return Standing(after, np.where(_IN_RECALL[after], label, -1), words)
+    label, words = coded(*moment.ask(pack.policies["label"]))
+    return Standing(after, np.where(in_recall(after), label, -1), words)
 
 
 def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transitions:
@@ -132,54 +129,6 @@ def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
             stamps("due", np.minimum(end, float(now)).astype(np.int64)),
         ]
     )
-
-
-def status_of(state: State, rows: Rows) -> Codes:
-    """The status of each row as its place in ``STATUSES``; a snapshot of an older version may count otherwise."""
-    status = state.names["status"]
-    return np.array([STATUSES.index(word) for word in status.vocabulary])[status.codes[rows]]
-
-
-def _promoted(moment: Moment, before: Codes, now: Micros | Rows) -> tuple[Moment, Codes]:
-    """The status that ``promote`` gives and keeps giving, and a moment that knows it."""
-    policy, after = moment.pack.policies["promote"], before
-    for _ in STATUSES:
-        codes, words = _coded(*moment.ask(policy))
-        places = np.array([*map(_place, words), _NO_CODE])
-        new = np.where((codes >= 0) & _IN_RECALL[after], places[codes], after)
-        moved = new != after
-        if not moved.any():
-            return moment, after
-        # again, since other features may follow from the status
-        after, moment = new, Moment(moment.state, moment.pack, moment.rows, now)
-        moment.give(status=_WORDS[after])
-    place = int(np.argmax(moved))
-    raise InputError(
-        f"The promote policy of {moment.pack.name} never settles on a status of memory {moment.rows[place] + 1}, "
-        f'the last was "{STATUSES[after[place]]}": of a status that it gave it has to give the same again.'
-    )
-
-
-def _place(status: str) -> int:
-    if status not in STATUSES:
-        raise UnknownName("status", status, STATUSES)
-    return STATUSES.index(status)
-
-
-def _coded(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
-    """Strings as codes of the words that occur, -1 for null. There are few words: each costs one comparison of all."""
-    codes = np.full(len(values), -1)
-    words: list[str] = []
-    left = np.ones(len(values), dtype=np.bool_) if nulls is None else ~nulls
-    if values.dtype == object:
-        left &= values != None  # noqa: E711  elementwise
-    while left.any():
-        word = str(values[int(np.argmax(left))])
-        same = left & (values == word)
-        codes[same] = len(words)
-        words.append(word)
-        left &= ~same
-    return codes, tuple(words)
 
 
 def spelled(codes: Codes, words: Sequence[str]) -> pl.Series:

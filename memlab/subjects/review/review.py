@@ -21,7 +21,6 @@ from memlab.printable import printable
 from memlab.privacy import refuse
 from memlab.progress import bar
 from memlab.recall import Recaller
-from memlab.schema import RELATIONS
 from memlab.slates import Slates
 from memlab.state import Change, State, checked_text
 from memlab.subjects.core import Core, Memories
@@ -352,7 +351,7 @@ def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
         {
             "edge": met.edge,
             "memory_id": rows[met.position] + 1,
-            "relation": [RELATIONS[code] for code in edges.relation[met.edge].tolist()],
+            "relation": edges.words_of(edges.relation[met.edge]).tolist(),
             "outgoing": met.outgoing,
             "kind": [NODE_KINDS[kind] for kind in kind_of(met.neighbour).tolist()],
             "other": number_of(met.neighbour) + 1,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.graph import NODE_KINDS, Communities, Edges, SimpleGraph, bridges, clustering, kind_of, simple_graph
-from memlab.schema import RELATIONS
 
 __all__ = ["Topology", "key_scores", "newest_edges", "topology"]
 
@@ -199,7 +198,7 @@ def _bridges(edges: Edges, found: Communities) -> pl.DataFrame:
     between = bridges(edges, found.rows, found.labels)
     strongest = between["strongest"].to_numpy()
     source, target = edges.ends(strongest)
-    words = pl.Series(RELATIONS, dtype=pl.String)
+    words = pl.Series(edges.relations, dtype=pl.String)
     return between.drop("strongest").with_columns(
         words.gather(edges.relation[strongest].astype(np.int64)).alias("relation"),
         _ids("source", source),
@@ -211,7 +210,7 @@ def _relations(edges: Edges, numbers: Ints) -> pl.DataFrame:
     codes = edges.relation[numbers].astype(np.int64)
     frame = pl.DataFrame(
         {
-            "relation": pl.Series(RELATIONS, dtype=pl.String).gather(codes),
+            "relation": pl.Series(edges.relations, dtype=pl.String).gather(codes),
             "weight": edges.weight[numbers],
             "reinforcements": edges.reinforcements[numbers].astype(np.int64),
         }

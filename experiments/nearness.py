@@ -1,0 +1,73 @@
+"""What thresholds of .3 and .4 find: by closeness, and by the feature ``nearness``.
+
+    python experiments/nearness.py locomo-dev5.json
+
+Each question of LoCoMo with evidence (up to 150 a conversation) is asked of ten turns: the first of its evidence and
+nine others of its conversation, and ten of another conversation, none of which answers it. Printed are the share of
+evidence that a threshold lets through, of turns of the other conversation, and of questions for which it lets through
+any of the ten; intervals are the central 95% of a bootstrap over questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import memlab
+from memlab.embedding import Embedder, load_embedder
+from memlab.ingest import Turn, read_locomo
+from memlab.policies import Pack, load_pack
+
+PACK = """(pack all) (setting probe-rate 0)
+(defpolicy recall-score [closeness nearness] (+ closeness nearness))"""
+MOST = 150
+BESIDE = 9
+FEATURES = ("closeness", "nearness")
+
+
+def measured(question: str, turns: list[Turn], pack: Pack, embedder: Embedder) -> NDArray[np.float64]:
+    """f64[turns, features] of a lab that holds these turns alone."""
+    with memlab.open(pack=pack, embedder=embedder) as lab:
+        lab.remember_many([{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off")
+        slate = lab.recall(question, limit=len(turns), log=False).slate
+    order = np.argsort(slate.ids)
+    return np.stack([slate.numbers[name][order] for name in FEATURES], axis=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("locomo", type=Path)
+    parser.add_argument("--seed", type=int, default=7)
+    given = parser.parse_args()
+    chance = random.Random(given.seed)
+    pack, embedder, talks = load_pack(PACK), load_embedder(None), read_locomo(given.locomo)
+    evidence, others = [], []
+    for number, talk in enumerate(talks):
+        turns = {turn.ref: turn for turn in talk.conversation.turns if turn.content.strip()}
+        asked = [one for one in talk.questions if one.evidence and all(ref in turns for ref in one.evidence)]
+        for question in chance.sample(asked, min(MOST, len(asked))):
+            beside = chance.sample([turn for ref, turn in turns.items() if ref not in question.evidence], BESIDE)
+            own = [turns[question.evidence[0]], *beside]
+            evidence.append(measured(question.text, own, pack, embedder)[0])
+            other = talks[(number + 1 + chance.randrange(len(talks) - 1)) % len(talks)].conversation.turns
+            strange = chance.sample([turn for turn in other if turn.content.strip()], BESIDE + 1)
+            others.append(measured(question.text, strange, pack, embedder))
+    found, false = np.array(evidence), np.array(others)
+    draws = np.random.default_rng(given.seed).integers(len(found), size=(1000, len(found)))
+    print(f"{len(found)} questions")
+    for threshold in (0.3, 0.4):
+        for place, name in enumerate(FEATURES):
+            right, wrong = found[:, place] >= threshold, false[..., place] >= threshold
+            low, high = np.quantile(right[draws].mean(axis=1), [0.025, 0.975])
+            print(
+                f"{name:9s} >= {threshold}: evidence {right.mean():.3f} [{low:.3f}, {high:.3f}], "
+                f"turns of another conversation {wrong.mean():.3f}, any of ten {wrong.any(axis=1).mean():.3f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A conflict that neither side denies is merged: both are combined into one."""
+
+import numpy as np
+import pytest
+
+import memlab
+
+
+def embed(texts):
+    """Everything that Ada does is near, whatever it is."""
+    out = np.zeros((len(texts), 64))
+    for row, text in enumerate(texts):
+        out[row, 0] = 0.95 if "Ada" in text else 0.0
+        out[row, 1 + sum(map(ord, text)) % 63] = 0.31 if "Ada" in text else 1.0
+    return out
+
+
+ACME = {
+    "text": "Ada works at Acme.",
+    "subject": "Ada",
+    "predicate": "works-at",
+    "value": "Acme",
+    "confidence": 0.9,
+    "kind": "personal",
+    "agents": ["coach"],
+    "tags": ["work"],
+}
+GLOBEX = {**ACME, "text": "Ada works at Globex in sales", "value": "Globex", "confidence": 0.5, "agents": ["tutor"]}
+
+
+@pytest.fixture
+def lab(clock):
+    with memlab.open(pack="companion", clock=clock, embedder=embed) as lab:
+        lab.remember_many([ACME])
+        yield lab
+
+
+def test_one_memory_says_what_both_said(lab):
+    told = lab.remember_many([GLOBEX | {"provenance": "inferred"}])
+    now = lab.memories.filter(status="active").to_dicts()
+    assert [row["text"] for row in now] == ["Ada works at Acme; Ada works at Globex in sales"]
+    assert [(row["value"], row["confidence"], row["agents"]) for row in now] == [
+        ("Acme; Globex", 0.9, ["tutor", "coach"])
+    ]
+    assert told.standing == (now[0]["id"],)
+    assert lab.memories["superseded_by"].to_list() == [now[0]["id"], None]
+    assert any(str(why).startswith("Merged: ") for why in told.outcomes["why"])
+    assert lab.recall("What does Ada do?", log=False).ids[0] == now[0]["id"]
+
+
+def test_the_vector_is_that_of_the_combined_text(lab):
+    lab.remember_many([GLOBEX | {"provenance": "inferred"}])
+    (text,) = lab.memories.filter(status="active")["text"]
+    stored = lab._core.store.state.vectors.take(np.array([1]))
+    np.testing.assert_array_equal(stored, lab.embedder.encode([text]))
+
+
+def test_what_says_no_more_than_the_old_one_adds_no_words(lab):
+    lab.remember_many([GLOBEX | {"provenance": "inferred", "text": "Ada works"}])
+    assert lab.memories.filter(status="active")["text"].to_list() == ["Ada works at Acme."]
+
+
+def test_what_the_user_states_still_takes_the_old_ones_place(lab):
+    lab.remember_many([GLOBEX])
+    assert lab.memories.filter(status="active")["text"].to_list() == ["Ada works at Globex in sales"]
