@@ -20,7 +20,10 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 _KEPT = 1024
-"""Words of questions whose vectors are kept."""
+"""Words of questions that no text has whose vectors are kept."""
+
+_ALONE = 1 << 18
+"""Products that OpenBLAS computes in the calling thread: with more it wakes others, which cost more than they save."""
 
 
 class _Table:
@@ -45,7 +48,7 @@ class WordVectors:
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
-        self._asked: dict[str, NDArray[np.int8]] = {}
+        self._unknown: dict[str, NDArray[np.int8]] = {}
 
     def of_forms(self, words: Words, forms: Rows) -> tuple[NDArray[np.int8], Scores]:
         """The vectors of these forms of the texts and their lengths, 1 for a zero vector."""
@@ -60,17 +63,25 @@ class WordVectors:
             table.known[missing] = True
         return table.vectors.take(forms, axis=0), table.norms.take(forms)
 
-    def of_words(self, words: list[str]) -> tuple[NDArray[np.int8], Scores]:
-        """The vectors of words of a question and their lengths."""
-        if len(self._asked) > _KEPT:
-            self._asked = {}
-        kept = self._asked
-        for word in words:
-            if word not in kept:
-                # alone, as a batch would take longer to set up than five words by themselves
-                (kept[word],) = load_embedder().encode([word])
-        vectors = np.array([kept[word] for word in words])
-        return vectors, _norms(vectors)
+    def of_words(self, words: Words, asked: list[str]) -> tuple[NDArray[np.int8], Scores]:
+        """The vectors of words of a question and their lengths: those that the texts have are looked up."""
+        forms = np.array([words.written.id_of(word) for word in asked], dtype=np.int64)
+        vectors, norms = self.of_forms(words, np.maximum(forms, 0))
+        (others,) = (forms < 0).nonzero()
+        if len(others):
+            own = np.array([self._of_unknown(asked[place]) for place in others])
+            vectors[others], norms[others] = own, _norms(own)
+        return vectors, norms
+
+    def _of_unknown(self, word: str) -> NDArray[np.int8]:
+        found = self._unknown.get(word)
+        if found is None:
+            if len(self._unknown) >= _KEPT:
+                self._unknown = {}
+            # alone, as a batch would take longer to set up than five words by themselves
+            (found,) = load_embedder().encode([word])
+            self._unknown[word] = found
+        return found
 
 
 def _norms(vectors: NDArray[np.int8]) -> Scores:
@@ -98,22 +109,30 @@ def late(
         return np.zeros(len(counts))
     forms, place = compact(every, words.written.forms)
     texts, norms = vectors.of_forms(words, forms)
-    question, own = vectors.of_words([word for word, _ in asked])
-    cosine = np.ascontiguousarray((texts.astype(np.float32) @ question.astype(np.float32).T).T, dtype=np.float64)
+    question, own = vectors.of_words(words, [word for word, _ in asked])
+    cosine = _products(question, texts)
     cosine /= own[:, None] * norms
-    np.maximum(cosine, 0.0, out=cosine)
-    terms = words.written.terms.take(forms)
-    for number, (_, term) in enumerate(asked):
-        if term >= 0:
-            cosine[number, terms == term] = 1.0
+    stems = np.array([stem for _, stem in asked], dtype=np.int32)
+    np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems[:, None])
     if len(left_out):
         at = forms.searchsorted(left_out)
         inside = at < len(forms)
         cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
     (some,) = counts.nonzero()
     starts = (np.cumsum(counts) - counts)[some]
-    nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+    nearest = np.maximum(np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1), 0.0)
     found = np.zeros(len(counts))
     share = weight / weight.sum()
     found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
     return found
+
+
+def _products(question: NDArray[np.int8], texts: NDArray[np.int8]) -> Scores:
+    """f64[question, texts]: the product of each pair of vectors, block by block."""
+    wide = np.ascontiguousarray(question.T, dtype=np.float32)
+    found = np.empty((len(texts), len(question)), dtype=np.float32)
+    step = max(_ALONE // wide.size, 64)
+    for start in range(0, len(texts), step):
+        block = texts[start : start + step].astype(np.float32)
+        np.matmul(block, wide, out=found[start : start + step])
+    return np.ascontiguousarray(found.T, dtype=np.float64)
