@@ -107,7 +107,9 @@ class Matches:
         """
         if not windows.size or not len(terms):
             return np.zeros(windows.shape[1])
-        tf = self._counted(windows)[:, terms]
+        tf = self._counted(windows)
+        if len(terms) < tf.shape[1]:
+            tf = tf[:, terms]
         norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._mean or 1.0))
         shares = _share(tf, norm[:, None])
         shares *= self._weight[terms]

@@ -27,7 +27,7 @@ _ALONE = 1 << 18
 
 
 class _Table:
-    """The vectors of some forms of ``Words.written``: components, lengths, and which are there."""
+    """The vectors of some forms of ``Words.written``: components, lengths (1 for a zero vector), which are there."""
 
     def __init__(self, size: int) -> None:
         dim = load_embedder().dim
@@ -48,10 +48,22 @@ class WordVectors:
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
-        self._unknown: dict[str, NDArray[np.int8]] = {}
+        self._unknown: dict[str, tuple[NDArray[np.int8], float]] = {}
 
-    def of_forms(self, words: Words, forms: Rows) -> tuple[NDArray[np.int8], Scores]:
-        """The vectors of these forms of the texts and their lengths, 1 for a zero vector."""
+    def cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
+        """f64[asked, forms]: of each word of a question with each of these forms of the texts."""
+        own = [words.written.id_of(word) for word in asked]
+        table = self._with(words, np.concatenate((forms, [form for form in own if form >= 0])))
+        pairs = [
+            (table.vectors[form], table.norms[form]) if form >= 0 else self._of_unknown(word)
+            for word, form in zip(asked, own, strict=True)
+        ]
+        found = _products(np.array([vector for vector, _ in pairs]), table.vectors, forms)
+        found /= np.array([[norm] for _, norm in pairs]) * table.norms.take(forms)
+        return found
+
+    def _with(self, words: Words, forms: Rows) -> _Table:
+        """A table in which these forms are."""
         table = self._tables.get(words)
         if table is None or len(table.known) < words.written.forms:
             table = (table or _Table(0)).grown(2 * words.written.forms)
@@ -61,26 +73,17 @@ class WordVectors:
             vectors = load_embedder().encode(words.written.names(missing))
             table.vectors[missing], table.norms[missing] = vectors, _norms(vectors)
             table.known[missing] = True
-        return table.vectors.take(forms, axis=0), table.norms.take(forms)
+        return table
 
-    def of_words(self, words: Words, asked: list[str]) -> tuple[NDArray[np.int8], Scores]:
-        """The vectors of words of a question and their lengths: those that the texts have are looked up."""
-        forms = np.array([words.written.id_of(word) for word in asked], dtype=np.int64)
-        vectors, norms = self.of_forms(words, np.maximum(forms, 0))
-        (others,) = (forms < 0).nonzero()
-        if len(others):
-            own = np.array([self._of_unknown(asked[place]) for place in others])
-            vectors[others], norms[others] = own, _norms(own)
-        return vectors, norms
-
-    def _of_unknown(self, word: str) -> NDArray[np.int8]:
+    def _of_unknown(self, word: str) -> tuple[NDArray[np.int8], float]:
+        """The vector and the length of a word that no text has."""
         found = self._unknown.get(word)
         if found is None:
             if len(self._unknown) >= _KEPT:
                 self._unknown = {}
             # alone, as a batch would take longer to set up than five words by themselves
-            (found,) = load_embedder().encode([word])
-            self._unknown[word] = found
+            vectors = load_embedder().encode([word])
+            found = self._unknown[word] = vectors[0], float(_norms(vectors)[0])
         return found
 
 
@@ -88,6 +91,17 @@ def _norms(vectors: NDArray[np.int8]) -> Scores:
     wide = vectors.astype(np.float32)
     squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole numbers below 2^24: exact in any order
     return np.sqrt(np.where(squares == 0.0, 1.0, squares))
+
+
+def _products(question: NDArray[np.int8], vectors: NDArray[np.int8], forms: Rows) -> Scores:
+    """f64[question, forms]: the product of each pair; block by block, while a block is still near the processor."""
+    wide = np.ascontiguousarray(question.T, dtype=np.float32)
+    found = np.empty((len(forms), len(question)), dtype=np.float32)
+    step = max(_ALONE // wide.size, 64)
+    for start in range(0, len(forms), step):
+        block = vectors.take(forms[start : start + step], axis=0).astype(np.float32)
+        np.matmul(block, wide, out=found[start : start + step])
+    return np.ascontiguousarray(found.T, dtype=np.float64)
 
 
 def late(
@@ -108,31 +122,18 @@ def late(
     if not asked or not len(every):
         return np.zeros(len(counts))
     forms, place = compact(every, words.written.forms)
-    texts, norms = vectors.of_forms(words, forms)
-    question, own = vectors.of_words(words, [word for word, _ in asked])
-    cosine = _products(question, texts)
-    cosine /= own[:, None] * norms
-    stems = np.array([stem for _, stem in asked], dtype=np.int32)
-    np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems[:, None])
+    cosine = vectors.cosines(words, [word for word, _ in asked], forms)
+    stems = np.array([[stem] for _, stem in asked], dtype=np.int32)
+    np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems)
     if len(left_out):
         at = forms.searchsorted(left_out)
         inside = at < len(forms)
         cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
     (some,) = counts.nonzero()
     starts = (np.cumsum(counts) - counts)[some]
-    nearest = np.maximum(np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1), 0.0)
+    nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+    np.maximum(nearest, 0.0, out=nearest)
     found = np.zeros(len(counts))
     share = weight / weight.sum()
     found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
     return found
-
-
-def _products(question: NDArray[np.int8], texts: NDArray[np.int8]) -> Scores:
-    """f64[question, texts]: the product of each pair of vectors, block by block."""
-    wide = np.ascontiguousarray(question.T, dtype=np.float32)
-    found = np.empty((len(texts), len(question)), dtype=np.float32)
-    step = max(_ALONE // wide.size, 64)
-    for start in range(0, len(texts), step):
-        block = texts[start : start + step].astype(np.float32)
-        np.matmul(block, wide, out=found[start : start + step])
-    return np.ascontiguousarray(found.T, dtype=np.float64)
