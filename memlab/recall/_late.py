@@ -53,7 +53,8 @@ class WordVectors:
     def cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
         """f64[asked, forms]: of each word of a question with each of these forms of the texts."""
         own = [words.written.id_of(word) for word in asked]
-        table = self._with(words, np.concatenate((forms, [form for form in own if form >= 0])))
+        there = np.array([form for form in own if form >= 0], dtype=np.int64)
+        table = self._with(words, np.concatenate((forms, there)))
         pairs = [
             (table.vectors[form], table.norms[form]) if form >= 0 else self._of_unknown(word)
             for word, form in zip(asked, own, strict=True)
