@@ -30,11 +30,16 @@ _WORTH = 16_384
 _APART = 16
 """Rows are looked up one by one in the postings of a word that are as many times more: that is quicker from there."""
 
+_CELLS = 65_536
+"""Pairs of term and row that are cheaper to write down at once than to look up term by term."""
+
 _SAFE = 1.0 - 1e-9
 """Sums that bound a score are added up in another order, and may differ from it in the last bits."""
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+
+_NONE: Rows = np.empty(0, dtype=np.int64)
 
 
 class Matches:
@@ -100,17 +105,15 @@ class Matches:
         """BM25 of the words of several rows together, of these terms alone: the first of each column of ``windows`` is
         the row whose length counts, -1 stands for none.
         """
-        unique, place = compact(windows.ravel() + 1)
-        unique -= 1
-        held = self._held(unique)[terms]
-        if len(unique) and unique[0] < 0:
-            held[:, 0] = 0
-        tf = held[:, place].reshape(len(terms), *windows.shape).sum(axis=1)
+        if not windows.size or not len(terms):
+            return np.zeros(windows.shape[1])
+        tf = self._counted(windows)
+        if len(terms) < tf.shape[1]:
+            tf = tf[:, terms]
         norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._mean or 1.0))
-        total = np.zeros(windows.shape[1])
-        for own, weight in zip(tf, self._weight[terms], strict=True):
-            total += weight * _share(own, norm)
-        return total
+        shares = _share(tf, norm[:, None])
+        shares *= self._weight[terms]
+        return np.asarray(shares.cumsum(axis=1)[:, -1])  # term by term: a sum may be taken in another order
 
     # -- inside -----------------------------------------------------------------------------------------------
 
@@ -140,6 +143,25 @@ class Matches:
                     np.copyto(out, tf[place], where=posted[place] == wanted)
             self._read = rows, held
         return self._read[1]
+
+    def _counted(self, windows: Rows) -> NDArray[Any]:
+        """[columns, terms]: how often the rows of each column hold each term."""
+        posted, _ = self._hits.posted if self._few else (_NONE, _NONE)
+        if not len(posted) or len(posted) * self._hits.size > _CELLS:
+            unique, place = compact(windows.ravel() + 1)
+            held = self._held(unique - 1)
+            return held[:, place].reshape(len(held), *windows.shape).sum(axis=1).T
+        at = posted[:-1].searchsorted(windows)
+        at[posted[at] != windows] = len(posted)
+        return self._cells.take(at, axis=0).sum(axis=0)
+
+    @cached_property
+    def _cells(self) -> Scores:
+        """How often each posted row holds each term, and last a row that holds none."""
+        rows, place = self._hits.posted
+        cells = np.zeros((len(rows) + 1, self._hits.size))
+        cells[place, self._hits.term] = self._hits.tf
+        return cells
 
     def _contenders(self, n: int) -> Rows:
         """Rows, ascending, among which the best ``n`` are."""
@@ -221,7 +243,7 @@ def _nth(values: Scores, n: int) -> float:
 
 def _share(tf: NDArray[Any], norm: Scores) -> Scores:
     """``tf / (tf + norm)``, 0 where there is none."""
-    return np.asarray(np.divide(tf, tf + norm, out=np.zeros(len(tf)), where=tf > 0))
+    return np.asarray(np.divide(tf, tf + norm, out=np.zeros(tf.shape), where=tf > 0))
 
 
 def _look_up(keys: NDArray[Any], values: Scores, wanted: NDArray[Any]) -> Scores:

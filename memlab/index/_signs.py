@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,20 +34,17 @@ class Signs:
             found |= 3 if len(word) == 4 and word.isdecimal() else 2
         return found
 
-    def asks_when(self, words: Iterable[str]) -> bool:
-        """Whether a question of these words asks for a time."""
-        padded = f" {' '.join(words)} "
-        return padded.startswith(self.when_first) or any(phrase in padded for phrase in self.when)
+    def asks_when(self, spoken: str) -> bool:
+        """Whether a question asks for a time: its words in lower case, a space before and after each."""
+        return spoken.startswith(self.when_first) or any(phrase in spoken for phrase in self.when)
 
-    def asks_how_many(self, words: Iterable[str]) -> bool:
-        """Whether a question of these words asks for a number or a span."""
-        padded = f" {' '.join(words)} "
-        return any(phrase in padded for phrase in self.how_many)
+    def asks_how_many(self, spoken: str) -> bool:
+        """Whether a question asks for a number or a span."""
+        return any(phrase in spoken for phrase in self.how_many)
 
-    def asks_you(self, words: Iterable[str]) -> bool:
-        """Whether a question of these words speaks of whom it asks."""
-        padded = f" {' '.join(words)} "
-        return any(phrase in padded for phrase in self.you)
+    def asks_you(self, spoken: str) -> bool:
+        """Whether a question speaks of whom it asks."""
+        return any(phrase in spoken for phrase in self.you)
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import DAY
 from memlab.embedding import evened
-from memlab.index import SAYS, Signs, compact
+from memlab.index import SAYS, Signs
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
@@ -37,6 +37,12 @@ _NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.null
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
 Column = Values | tuple[Values, NDArray[np.bool_]]
+_BY_ITSELF = (
+    *("seed", "received", "activation", "hops", "session-lexical", "names-speaker", "names-other"),
+    *("coverage", "similarity", "lexical"),
+)
+"""Features whose values do not depend on which others are candidates."""
+
 _NOTHING: Mapping[str, Callable[[], Column]] = MappingProxyType({})
 
 
@@ -154,8 +160,10 @@ class Moment:
         return np.asarray(words.lengths[self.rows], dtype=np.float64)
 
     def says(self, bit: int) -> Values:
-        written = self.state.words_in(str(self.pack.settings["language"])).written
-        return np.asarray(written.signs[self.rows] & bit != 0)
+        if "signs" not in self._known:
+            written = self.state.words_in(str(self.pack.settings["language"])).written
+            self._known["signs"] = written.signs[self.rows]
+        return np.asarray(self._known["signs"] & bit != 0)
 
     def word_count(self) -> Values:
         written = self.state.words_in(str(self.pack.settings["language"])).written
@@ -165,9 +173,11 @@ class Moment:
         """By the name of who said it, or else of who wrote it."""
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
         if not creators.held:
-            codes, place = compact(speakers.codes[self.rows].astype(np.int64) + 1)
-            roles = [role_of(speakers.vocabulary[code - 1] if code else None, creators.default) for code in codes]
-            return np.array(roles, dtype=object)[place]
+            codes = speakers.codes[self.rows].tolist()
+            roles = {
+                code: role_of(speakers.vocabulary[code] if code >= 0 else None, creators.default) for code in set(codes)
+            }
+            return np.array([roles[code] for code in codes], dtype=object)
         pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
         return np.array([role_of(*pair) for pair in pairs], dtype=object)
 
@@ -302,6 +312,13 @@ class Candidates(Moment):
         self.asked = asked
         self._held: tuple[Rows, Values, Rows] | None = None
 
+    def among(self, places: Rows) -> Candidates:
+        """Those at ascending places, with what is known of each row by itself."""
+        found = Candidates(self.state, self.pack, self.asked, self.rows[places])
+        known = self._known
+        found.give(**{name: known[name][places] for name in _BY_ITSELF if name in known})
+        return found
+
     def contexts(self) -> NDArray[np.int32]:
         return self.state.contexts.codes[self.rows]
 
@@ -415,8 +432,8 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
-def _of_question(asks: Callable[[Signs, Sequence[str]], bool]) -> Callable[[Candidates], Values]:
-    return lambda pool: np.full(len(pool), asks(pool.asked.signs, pool.asked.query.tokens))
+def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:
+    return lambda pool: np.full(len(pool), asks(pool.asked.signs, pool.asked.spoken))
 
 
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {

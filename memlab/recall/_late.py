@@ -20,11 +20,14 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 _KEPT = 1024
-"""Words of questions whose vectors are kept."""
+"""Words of questions that no text has whose vectors are kept."""
+
+_ALONE = 1 << 18
+"""Products that OpenBLAS computes in the calling thread: with more it wakes others, which cost more than they save."""
 
 
 class _Table:
-    """The vectors of some forms of ``Words.written``: components, lengths, and which are there."""
+    """The vectors of some forms of ``Words.written``: components, lengths (1 for a zero vector), which are there."""
 
     def __init__(self, size: int) -> None:
         dim = load_embedder().dim
@@ -45,10 +48,23 @@ class WordVectors:
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
-        self._asked: dict[str, NDArray[np.int8]] = {}
+        self._unknown: dict[str, tuple[NDArray[np.int8], float]] = {}
 
-    def of_forms(self, words: Words, forms: Rows) -> tuple[NDArray[np.int8], Scores]:
-        """The vectors of these forms of the texts and their lengths, 1 for a zero vector."""
+    def cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
+        """f64[asked, forms]: of each word of a question with each of these forms of the texts."""
+        own = [words.written.id_of(word) for word in asked]
+        there = np.array([form for form in own if form >= 0], dtype=np.int64)
+        table = self._with(words, np.concatenate((forms, there)))
+        pairs = [
+            (table.vectors[form], table.norms[form]) if form >= 0 else self._of_unknown(word)
+            for word, form in zip(asked, own, strict=True)
+        ]
+        found = _products(np.array([vector for vector, _ in pairs]), table.vectors, forms)
+        found /= np.array([[norm] for _, norm in pairs]) * table.norms.take(forms)
+        return found
+
+    def _with(self, words: Words, forms: Rows) -> _Table:
+        """A table in which these forms are."""
         table = self._tables.get(words)
         if table is None or len(table.known) < words.written.forms:
             table = (table or _Table(0)).grown(2 * words.written.forms)
@@ -58,25 +74,35 @@ class WordVectors:
             vectors = load_embedder().encode(words.written.names(missing))
             table.vectors[missing], table.norms[missing] = vectors, _norms(vectors)
             table.known[missing] = True
-        return table.vectors.take(forms, axis=0), table.norms.take(forms)
+        return table
 
-    def of_words(self, words: list[str]) -> tuple[NDArray[np.int8], Scores]:
-        """The vectors of words of a question and their lengths."""
-        if len(self._asked) > _KEPT:
-            self._asked = {}
-        kept = self._asked
-        for word in words:
-            if word not in kept:
-                # alone, as a batch would take longer to set up than five words by themselves
-                (kept[word],) = load_embedder().encode([word])
-        vectors = np.array([kept[word] for word in words])
-        return vectors, _norms(vectors)
+    def _of_unknown(self, word: str) -> tuple[NDArray[np.int8], float]:
+        """The vector and the length of a word that no text has."""
+        found = self._unknown.get(word)
+        if found is None:
+            if len(self._unknown) >= _KEPT:
+                self._unknown = {}
+            # alone, as a batch would take longer to set up than five words by themselves
+            vectors = load_embedder().encode([word])
+            found = self._unknown[word] = vectors[0], float(_norms(vectors)[0])
+        return found
 
 
 def _norms(vectors: NDArray[np.int8]) -> Scores:
     wide = vectors.astype(np.float32)
     squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole numbers below 2^24: exact in any order
     return np.sqrt(np.where(squares == 0.0, 1.0, squares))
+
+
+def _products(question: NDArray[np.int8], vectors: NDArray[np.int8], forms: Rows) -> Scores:
+    """f64[question, forms]: the product of each pair; block by block, while a block is still near the processor."""
+    wide = np.ascontiguousarray(question.T, dtype=np.float32)
+    found = np.empty((len(forms), len(question)), dtype=np.float32)
+    step = max(_ALONE // wide.size, 64)
+    for start in range(0, len(forms), step):
+        block = vectors.take(forms[start : start + step], axis=0).astype(np.float32)
+        np.matmul(block, wide, out=found[start : start + step])
+    return np.ascontiguousarray(found.T, dtype=np.float64)
 
 
 def late(
@@ -97,15 +123,9 @@ def late(
     if not asked or not len(every):
         return np.zeros(len(counts))
     forms, place = compact(every, words.written.forms)
-    texts, norms = vectors.of_forms(words, forms)
-    question, own = vectors.of_words([word for word, _ in asked])
-    cosine = np.ascontiguousarray((texts.astype(np.float32) @ question.astype(np.float32).T).T, dtype=np.float64)
-    cosine /= own[:, None] * norms
-    np.maximum(cosine, 0.0, out=cosine)
-    terms = words.written.terms.take(forms)
-    for number, (_, term) in enumerate(asked):
-        if term >= 0:
-            cosine[number, terms == term] = 1.0
+    cosine = vectors.cosines(words, [word for word, _ in asked], forms)
+    stems = np.array([[stem] for _, stem in asked], dtype=np.int32)
+    np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems)
     if len(left_out):
         at = forms.searchsorted(left_out)
         inside = at < len(forms)
@@ -113,6 +133,7 @@ def late(
     (some,) = counts.nonzero()
     starts = (np.cumsum(counts) - counts)[some]
     nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+    np.maximum(nearest, 0.0, out=nearest)
     found = np.zeros(len(counts))
     share = weight / weight.sum()
     found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order

@@ -252,9 +252,7 @@ def _pool(state: State, pack: Pack, asked: QuestionFeatures, about: About) -> Ca
     # Rows ascend, so ties by position are ties by id.
     kept = best(_scores(pack, "cut", reached), int(pack.settings["pool"]))
     kept.sort()
-    pool = Candidates(state, pack, asked, rows[kept])
-    pool.give(seed=seed[kept], received=received[kept], activation=activation[kept], hops=hops[kept])
-    return pool
+    return reached.among(kept)
 
 
 def _with_heads(

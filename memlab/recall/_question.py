@@ -190,6 +190,11 @@ class QuestionFeatures:
         return total / np.maximum(count, 1.0)
 
     @cached_property
+    def spoken(self) -> str:
+        """Its words, as ``Signs`` wants them."""
+        return f" {' '.join(self.query.tokens)} "
+
+    @cached_property
     def signs(self) -> Signs:
         """What a question in this language shows."""
         return signs_of(self.words.language)
@@ -203,4 +208,6 @@ class QuestionFeatures:
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
         """BM25 of the sessions with these codes; 0 for a memory without a session."""
         sessions = self._lengths.sessions
-        return group_scores(self.hits, self.state.contexts.codes, sessions, contexts, k1=self._k1, b=self._b)
+        codes, place = compact(contexts.astype(np.int64) + 1)
+        scores = group_scores(self.hits, self.state.contexts.codes, sessions, codes - 1, k1=self._k1, b=self._b)
+        return scores[place]
