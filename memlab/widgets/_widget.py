@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,18 +32,21 @@ STATIC = Path(__file__).parent / "static"
 """The bundles, as ``npm run build`` in ``src`` makes them."""
 
 _VERB = "answer_"
+_READ_ONLY = "This lab is open to be read. To write to it, open it without read_only=True, or view it with --write."
 
 
 class Widget(anywidget.AnyWidget):
     """A widget on ``lab``. A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
 
-    ``fault`` is what went wrong last, in words; empty where nothing did.
+    ``fault`` is what went wrong last, in words; empty where nothing did. ``read_only`` says why the lab cannot be
+    written, empty where it can.
     """
 
     bundle: ClassVar[str]
     lab: Lab
 
     fault = traitlets.Unicode("").tag(sync=True)
+    read_only = traitlets.Unicode("").tag(sync=True)
 
     def __init_subclass__(cls, *, bundle: str | None = None, **more: Any) -> None:
         if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
@@ -52,7 +56,7 @@ class Widget(anywidget.AnyWidget):
 
     def __init__(self, lab: Lab, **state: Any) -> None:
         self.lab = lab
-        super().__init__(**state)
+        super().__init__(read_only=_READ_ONLY if lab.store.journal.read_only else "", **state)
         self.on_msg(self._receive)
 
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
@@ -69,6 +73,17 @@ class Widget(anywidget.AnyWidget):
         tables = {name: one for name, one in value.items() if isinstance(one, pl.DataFrame)}
         rest = {name: one for name, one in value.items() if name not in tables}
         return {**reply, "value": rest, "tables": list(tables)}, [arrow(one) for one in tables.values()]
+
+    @classmethod
+    def title(cls) -> str:
+        """What it is called on a page: ``Recall explorer``."""
+        return re.sub("(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", cls.__name__)
+
+    def refresh(self) -> None:
+        """Show what another process wrote to the lab: called by ``memlab view`` once there is something new."""
+
+    def fill(self) -> None:
+        """Work out what is otherwise worked out when somebody asks: called before the state is kept as a copy."""
 
     def page(self) -> str:
         """What stands in the widget's place on a page without Python, as HTML."""
