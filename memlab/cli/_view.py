@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, say, tell
 
 __all__: list[str] = []

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memlab.widgets._board import EvaluationBoard as EvaluationBoard
     from memlab.widgets._explorer import RecallExplorer as RecallExplorer
     from memlab.widgets._map import MemoryMap as MemoryMap
     from memlab.widgets._studio import PolicyStudio as PolicyStudio
@@ -25,6 +26,7 @@ _WHERE = {
     "MemoryTable": "_table",
     "PolicyStudio": "_studio",
     "VersionTimeline": "_timeline",
+    "EvaluationBoard": "_board",
 }
 
 __all__ = list(_WHERE)

@@ -45,8 +45,9 @@ _OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
 class Page:
     """Serves a widget, or several behind tabs, at ``url`` on the loop of the thread that makes it, until ``close``.
 
-    Several are given as their classes, and ``make`` is called when somebody opens the tab of one. The address is of the loopback and carries a token; a request without it, for another host (a name that an attacker
-    lets point here) or from a page of another origin is refused. ``note`` stands beside the tabs.
+    Several are given as their classes, and ``make`` is called when somebody opens the tab of one. The address is of the
+    loopback and carries a token. Refused is a request without it, for another host (a name that an attacker lets point
+    here), or from a page of another origin. ``note`` stands beside the tabs. InputError for a port that is taken.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Page:
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
-            what = "is taken" if error.errno == errno.EADDRINUSE else "is not for you"
-            raise InputError(f"Port {port} of this machine {what}: choose another, or 0 for any that is free.") from None
+            what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
+            raise InputError(
+                f"Port {port} of this machine is {what}: choose another, or 0 for any free one."
+            ) from None
         self.port = sockets[0].getsockname()[1]
         application.settings["hosts"] = {f"{name}:{self.port}" for name in (_HOST, "localhost")}
         self._server = HTTPServer(application)

@@ -54,10 +54,16 @@ class Widget(anywidget.AnyWidget):
             cls._esm = (STATIC / f"{bundle}.js").read_text(encoding="utf-8")
         super().__init_subclass__(**more)
 
-    def __init__(self, lab: Lab, **state: Any) -> None:
-        self.lab = lab
-        super().__init__(read_only=_READ_ONLY if lab.store.journal.read_only else "", **state)
+    def __init__(self, lab: Lab | None, **state: Any) -> None:
+        self.lab = lab  # type: ignore[assignment]  # None is for widgets of a log, which ask nothing of a lab
+        read_only = lab is not None and lab.store.journal.read_only
+        super().__init__(read_only=_READ_ONLY if read_only else "", **state)
         self.on_msg(self._receive)
+
+    @property
+    def where(self) -> str:
+        """What it shows, by name."""
+        return self.lab.store.where
 
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to a message ``{id, verb, arguments}`` of a browser, and its tables as Arrow buffers.
@@ -87,7 +93,7 @@ class Widget(anywidget.AnyWidget):
 
     def page(self) -> str:
         """What stands in the widget's place on a page without Python, as HTML."""
-        return paragraph(f"{type(self).__name__} of {self.lab.store.where}: run the notebook to use it.")
+        return paragraph(f"{type(self).__name__} of {self.where}: run the notebook to use it.")
 
     @contextmanager
     def faults_shown(self) -> Iterator[None]:
@@ -129,7 +135,7 @@ class Widget(anywidget.AnyWidget):
         self.send(reply, out)
 
     def __repr__(self) -> str:
-        return printable(f"<{type(self).__name__} of {self.lab.store.where}>")
+        return printable(f"<{type(self).__name__} of {self.where}>")
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """With HTML: anywidget gives none, and a page without Python would show nothing."""

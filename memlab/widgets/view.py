@@ -8,7 +8,6 @@ import json
 import signal
 import webbrowser
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -90,7 +89,9 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
         texts[name] = text
     texts.pop("page")
     files["bundles.js"] = f"globalThis.memlabBundles = {json.dumps(texts)};\n"
-    about = {"tabs": tabs, "title": lab.store.where, "note": f"a copy of {now:%Y-%m-%d %H:%M} UTC", "still": _still(now)}
+    note = f"a copy of {now:%Y-%m-%d %H:%M} UTC"
+    still = f"This is {note}. To ask anything else, open the lab itself: memlab view LAB."
+    about = {"tabs": tabs, "title": lab.store.where, "note": note, "still": still}
     head = f'<meta http-equiv="Content-Security-Policy" content="{_FOLDER_POLICY}">'
     files["index.html"] = page_html(about, scripts=["state.js", "static/page.js"], head=head)
     with writing(f"The folder {folder}"):
@@ -109,7 +110,3 @@ def _kept(widget: Widget) -> dict[str, Any]:
     state, paths, buffers = plain_state(widget)
     tables = {path[0]: base64.b64encode(one).decode() for path, one in zip(paths, buffers, strict=True)}
     return {"values": state, "tables": tables}
-
-
-def _still(now: datetime) -> str:
-    return f"This is a copy of {now:%Y-%m-%d %H:%M} UTC. To ask anything else, open the lab itself: memlab view LAB."
