@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memlab.widgets._studio import PolicyStudio as PolicyStudio
     from memlab.widgets._table import MemoryTable as MemoryTable
     from memlab.widgets._timeline import VersionTimeline as VersionTimeline
+    from memlab.widgets._player import LifePlayer as LifePlayer
 
 _WHERE = {
     "RecallExplorer": "_explorer",
@@ -27,6 +28,7 @@ _WHERE = {
     "PolicyStudio": "_studio",
     "VersionTimeline": "_timeline",
     "EvaluationBoard": "_board",
+    "LifePlayer": "_player",
 }
 
 __all__ = list(_WHERE)

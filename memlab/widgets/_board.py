@@ -74,7 +74,9 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         known = self._log.policies if lab is None and self._log is not None else pack_names()
         chosen = {one.name if isinstance(one, Pack) else one: one for one in given or known[:3]}
         self._named: dict[str, str | Pack | None] = {**dict.fromkeys(known), **chosen}
-        super().__init__(lab, policies=list(chosen), missing=missing or "", horizon=horizon or "", cluster=cluster or "")
+        super().__init__(
+            lab, policies=list(chosen), missing=missing or "", horizon=horizon or "", cluster=cluster or ""
+        )
         self._look()
 
     @property

@@ -81,9 +81,7 @@ class Page:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
             what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
-            raise InputError(
-                f"Port {port} of this machine is {what}: choose another, or 0 for any free one."
-            ) from None
+            raise InputError(f"Port {port} of this machine is {what}: choose another, or 0 for any free one.") from None
         self.port = sockets[0].getsockname()[1]
         application.settings["hosts"] = {f"{name}:{self.port}" for name in (_HOST, "localhost")}
         self._server = HTTPServer(application)
