@@ -13,13 +13,13 @@ import hmac
 import html
 import json
 import secrets
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from comm.base_comm import BaseComm
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketHandler
 
@@ -76,16 +76,17 @@ class Page:
             log_function=lambda _: None,  # which would write the token into a log
         )
         try:
-            sockets = bind_sockets(port, _HOST)
+            listening = socket.create_server((_HOST, port))
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
             what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
             raise InputError(f"Port {port} of this machine is {what}: choose another, or 0 for any free one.") from None
-        self.port = sockets[0].getsockname()[1]
+        listening.setblocking(False)
+        self.port = listening.getsockname()[1]
         application.settings["hosts"] = {f"{name}:{self.port}" for name in (_HOST, "localhost")}
         self._server = HTTPServer(application)
-        self._server.add_sockets(sockets)
+        self._server.add_socket(listening)
         self.url = f"http://{_HOST}:{self.port}/?token={self.token}"
 
     def widget(self, bundle: str) -> Widget:

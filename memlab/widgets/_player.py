@@ -132,9 +132,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
     @checked
     def answer_event(self, event: int) -> dict[str, Any]:
         """What happened, to whom, and the policies that decided it."""
-        found = next(iter(self.lab.store.journal.events(after=event - 1, upto=event)), None)
-        if event < 1 or found is None:
-            raise UnknownName("event", event, [f"1 to {self._about['head']}"])
+        if not 1 <= event <= self._log.height:
+            raise UnknownName("event", event, [f"1 to {self._log.height}"])
+        found = next(iter(self.lab.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
         known = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select("id", "text", "status")
         hash = found.body.get("pack")
@@ -261,7 +261,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         pack = spec or past.pack
         packs = [pack, _tuned(pack, params)] if params else [pack]
         there = [id for id in ids if id <= past.store.state.rows]
-        known = [id for id in chosen if id in there] or there[-_CURVES:]
+        known = [id for id in chosen if id in there] or there[:: max(1, len(there) // _CURVES)][:_CURVES]
         if not there:
             raise InputError("There were no memories yet: scrub to a later event.")
         curves = past.upkeep.forecast(known, until, points=_POINTS, packs=packs)

@@ -95,7 +95,7 @@ function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }
       {bar(row.lower, row.upper) && <i class={row.value === null ? "bounds alone" : "bounds"} style={bar(row.lower, row.upper)} />}
       {row.value !== null && bar(row.low, row.high) && <i class="line" style={bar(row.low, row.high)} />}
       {row.value !== null && <i class={`dot ${tone(row)}`} style={{ left: `${at(row.value)}%` }} />}
-      {row.value === null && <span class="withheld">withheld</span>}
+      {row.value === null && <span class="withheld" style={{ left: `${row.upper === null ? 0 : at(row.upper) + 1}%` }}>withheld</span>}
     </div>
   );
 }

@@ -41,7 +41,7 @@ function Track({ one }: { one: Verdict }) {
         {y.ticks.map((tick) => (
           <g key={tick}>
             <line x1={LEFT} x2={WIDTH - 10} y1={up(tick)} y2={up(tick)} class={Math.abs(tick) < 1e-9 ? "zero" : "grid"} />
-            <text x={LEFT - 6} y={up(tick) + 4} text-anchor="end">{num(tick, y.digits, true)}</text>
+            <text x={LEFT - 6} y={up(tick) + 4} text-anchor="end">{Math.abs(tick) < 1e-9 ? "0" : num(tick, y.digits, true)}</text>
           </g>
         ))}
         <polygon class="band" points={[...line((d) => d.high), ...line((d) => d.low).reverse()].join(" ")} />

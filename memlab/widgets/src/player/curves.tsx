@@ -13,10 +13,10 @@ type Point = { tuned: number; id: number; at: number; retention: number | null }
 
 type Props = {
   about: About; memories: Map<number, Memory>; still: string; params: Record<string, number>; until: string;
-  change: (params: Record<string, number>, until: string) => void; drop: (id: number) => void;
+  change: (params: Record<string, number>, until: string) => void; choose: (ids: number[]) => void;
 };
 
-export function Curves({ about, memories, still, params, until, change, drop }: Props) {
+export function Curves({ about, memories, still, params, until, change, choose }: Props) {
   const points = useRows<Point>("_curves");
   const [gone] = useTrait<Gone>("_gone");
   const ids = [...new Set(points.map((one) => one.id))];
@@ -77,7 +77,7 @@ export function Curves({ about, memories, still, params, until, change, drop }: 
         {ids.map((id, place) => (
           <li key={id}>
             <b style={{ background: `var(--c${place % 8})` }} /><span class="note">{`#${id}`}</span> <Said text={memories.get(id)?.text ?? ""} />
-            <button type="button" class="plain" disabled={!!still} aria-label={`Draw memory ${id} no longer`} onClick={() => drop(id)}>×</button>
+            <button type="button" class="plain" disabled={!!still || ids.length < 2} aria-label={`Draw memory ${id} no longer`} onClick={() => choose(ids.filter((one) => one !== id))}>×</button>
           </li>
         ))}
         {tuned && <li class="note">– – as the sliders say</li>}

@@ -136,7 +136,7 @@ function Player() {
           setTuned(values);
           draw(at, chosen, day, values);
         }}
-        drop={(id) => draw(at, chosen.length ? chosen.filter((one) => one !== id) : [], until, tuned)}
+        choose={(ones) => draw(at, ones, until, tuned)}
       />
     </div>
   );
