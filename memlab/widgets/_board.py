@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
@@ -15,13 +14,13 @@ from memlab.evaluation import Evaluation, Plan, Verdicts, evaluate, plan, verdic
 from memlab.lab import Lab
 from memlab.policies import ChallengeDesign, Pack, pack_names
 from memlab.slates import Slates
+from memlab.widgets._board_rows import by_day, evaluation_rows, name_of, plain, top_of
 from memlab.widgets._working import WorkingWidget
 
 __all__ = ["EvaluationBoard"]
 
 _AT_ONCE = 500
 """Recalls up to which the board evaluates when it is first shown; of more it waits to be asked."""
-_TOP = 5
 _APART = 6
 """Recalls that are shown of those on which two policies differ."""
 _EXTRA = (1, 2, 3, 4, 5)
@@ -72,7 +71,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         lab = cast("Lab | None", slates.lab) if isinstance(slates, Slates) else slates
         given = [policies] if isinstance(policies, str | Pack) else policies
         known = self._log.policies if lab is None and self._log is not None else pack_names()
-        chosen = {one.name if isinstance(one, Pack) else one: one for one in given or known[:3]}
+        chosen = {name_of(one): one for one in given or known[:3]}
         self._named: dict[str, str | Pack | None] = {**dict.fromkeys(known), **chosen}
         super().__init__(
             lab, policies=list(chosen), missing=missing or "", horizon=horizon or "", cluster=cluster or ""
@@ -165,21 +164,11 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
 
     def _evaluated(self, found: Evaluation) -> None:
         said = found.to_dict()
-        rows = [
-            {
-                **row,
-                "gates": [
-                    {"name": g.name, "shown": g.shown, "asked": g.threshold, "open": g.open, "finding": g.finding}
-                    | {"advice": g.advice, "more": g.more}
-                    for g in (one.measured.gates if one.measured is not None else one.closed)
-                ],
-            }
-            for row, one in zip(said.pop("policies"), found.rows, strict=False)
-        ]
+        rows = evaluation_rows(said.pop("policies"), found)
         self._number += 1
         with self.hold_sync():
             self.evaluation, self.fault = found, ""
-            self._evaluation = _plain({**said, "rows": rows, "baseline": found.baseline, "key": self._key()})
+            self._evaluation = plain({**said, "rows": rows, "baseline": found.baseline, "key": self._key()})
             names = [row.policy for row in found.rows]
             if not (len(self.pair) == 2 and set(self.pair) <= set(names)):
                 self.pair = list(found.pair or ())
@@ -198,55 +187,24 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
                 "decision": str(one.decision),
                 "query": one.query,
                 "shared": one.shared,
-                "heads": [_head(one, 0), _head(one, 1)],
+                "heads": [top_of(one, 0), top_of(one, 1)],
             }
             for one in found
         ]
-        self._differences = _plain({"a": found.a, "b": found.b, "recalls": recalls})
+        self._differences = plain({"a": found.a, "b": found.b, "recalls": recalls})
 
     def _planned(self, found: Plan) -> None:
         self.plan, rows = found, found.frame.to_dicts()
         about = {"baseline": found.baseline, "recalls": found.recalls, "notes": list(found.notes), "best": found.best}
-        self._plan = _plain({**about, "designs": rows, "key": self._key()})
+        self._plan = plain({**about, "designs": rows, "key": self._key()})
 
     def _judged(self, found: Verdicts) -> None:
         self.verdicts = found
         said = found.to_dict()
         for row, one in zip(said["verdicts"], found, strict=True):
-            row["days"] = _daily(one.track)
-        self._challenge = _plain({**said, "key": self._key()})
+            row["days"] = by_day(one.track)
+        self._challenge = plain({**said, "key": self._key()})
 
     def _key(self) -> list[Any]:
         """What a result was found by: the page says where it is of other settings."""
         return [list(self.policies), self.missing, self.horizon, self.cluster]
-
-
-def _head(one: Any, side: int) -> list[dict[str, Any]]:
-    """The top five under one of two policies, each with its rank under the other."""
-    own = sorted(
-        (item for item in one.items if (item.ranks[side] or _TOP + 1) <= _TOP), key=lambda item: item.ranks[side]
-    )
-    return [
-        {"memory": str(item.memory), "text": item.text, "rank": item.ranks[side], "other": item.ranks[1 - side]}
-        | {"shown": item.shown, "reward": item.reward}
-        for item in own
-    ]
-
-
-def _daily(track: pl.DataFrame) -> list[dict[str, Any]]:
-    """A sequence as it stood at the end of each day; of a log without times, after each recall."""
-    if "at" not in track.columns:
-        return track.with_columns(day=pl.col("recalls").cast(pl.String)).to_dicts()
-    days = track.group_by(day=pl.col("at").dt.date().cast(pl.String), maintain_order=True).last()
-    return days.drop("at").sort("day").to_dicts()
-
-
-def _plain(value: Any) -> Any:
-    """A value for JSON: what is no finite number is null, what is no plain value is said."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)

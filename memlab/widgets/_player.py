@@ -13,12 +13,11 @@ import polars as pl
 import traitlets
 
 from memlab.arguments import checked
-from memlab.clock import from_micros
 from memlab.errors import InputError, UnknownName
 from memlab.lab import Lab
-from memlab.language import with_setting
 from memlab.policies import Pack, load_pack, pack_names
 from memlab.schema import RECALLABLE, STATUSES
+from memlab.widgets._past import fading_params, forecasts_from, frames_of, let_go
 from memlab.widgets._widget import arrow
 from memlab.widgets._working import WorkingWidget
 
@@ -29,15 +28,14 @@ _MOST = 3_000
 _FRAMES, _TOGETHER = 48, 8
 """Instants that are kept for scrubbing, and how many are worked out before the browser has them."""
 _MOST_EVENTS = 50_000
-_CURVES, _POINTS = 6, 80
-_LISTED = 40
+_CURVES = 6
 _LIVE = "as it lived"
-_FADING = ("half-life", "retention", "promote", "forget", "label")
 _DECIDES = {
     "remember": ("admit", "link", "resolve"),
     "recall": ("eligible", "seed-score", "spread", "recall-score", "explore", "reinforce"),
     "feedback": ("reinforce",),
     "maintain": ("promote", "forget", "label", "prune"),
+    "link": ("link", "resolve"),
     "consolidate": ("consolidate",),
 }
 """The slots that are asked for an event, by its kind."""
@@ -74,11 +72,8 @@ class LifePlayer(WorkingWidget, bundle="player"):
     def __init__(self, lab: Lab, *, packs: Sequence[str | Path | Pack] = (_LIVE, "companion"), until: str = "") -> None:
         if len(packs) != 2:
             raise InputError(f"LifePlayer shows two packs side by side, not {len(packs)}.")
-        names = [one.name if isinstance(one, Pack) else str(one) for one in packs]
+        names = [_LIVE if one == _LIVE else load_pack(one).name for one in packs]
         self._named = {name: name for name in pack_names()} | dict(zip(names, packs, strict=True))
-        for one in packs:
-            if one != _LIVE:
-                load_pack(one)
         self._kept: list[pl.DataFrame] = []
         self._generation = 0
         super().__init__(lab, packs=names, until=until)
@@ -106,15 +101,17 @@ class LifePlayer(WorkingWidget, bundle="player"):
         """Work out the key frames under two packs."""
         if len(packs) != 2:
             raise InputError("Two packs are shown side by side.")
+        specs = [self._spec(name) for name in packs]
         self.packs, self._kept, self._frames = packs, [], b""
+        self._about = {**self._about, "params": fading_params(specs[0] or self.lab.pack)}
         first, head = self._first, self._about["head"]
         count = min(_FRAMES, head - first + 1)
         events = sorted({round(first + (head - first) * place / max(1, count - 1)) for place in range(count)})
         spread = [one for step in range(_TOGETHER) for one in events[step::_TOGETHER]]  # coarse ones first
-        ids, specs = self._ids, [self._spec(name) for name in packs]
+        ids = self._ids
         parts = [tuple(spread[at : at + _TOGETHER]) for at in range(0, len(spread), _TOGETHER)]
         for place, part in enumerate(parts, 1):
-            what, call = f"key frames {place} of {len(parts)}", partial(self._framed, part, specs, ids)
+            what, call = f"key frames {place} of {len(parts)}", partial(frames_of, self.lab, part, specs, ids)
             self.work(what, (*packs, *part, self._generation), call, self._keep)
 
     @checked
@@ -127,7 +124,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._frame = arrow(found)
 
         key = (event, *self.packs, self._generation)
-        self.work("look at an event", key, lambda: self._framed([event], specs, ids), deliver)
+        self.work("look at an event", key, lambda: frames_of(self.lab, [event], specs, ids), deliver)
 
     @checked
     def answer_event(self, event: int) -> dict[str, Any]:
@@ -145,20 +142,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
             for slot in _DECIDES.get(found.kind, ())
             if (one := versions.get(slot)) is not None
         ]
-        about = {
-            "event": event,
-            "kind": row["kind"],
-            "at": row["at"].isoformat(),
-            "what": row["what"],
-            "edges": row["edges"],
-        }
-        return {
-            **about,
-            "count": len(row["memories"]),
-            "pack": (hash or "")[:12],
-            "deciders": deciders,
-            "memories": known,
-        }
+        about = {"event": event, "at": row["at"].isoformat(), "count": len(row["memories"]), "pack": (hash or "")[:12]}
+        said = {name: row[name] for name in ("kind", "what", "edges")}
+        return {**about, **said, "deciders": deciders, "memories": known}
 
     @checked
     def answer_curves(self, event: int, chosen: list[int], until: str, params: dict[str, float]) -> None:
@@ -171,7 +157,8 @@ class LifePlayer(WorkingWidget, bundle="player"):
         spec, given = self._spec(self.packs[0]), tuple(params.items())
         key = (event, tuple(self.chosen), until, given, self.packs[0], self._generation)
         chosen = self.chosen
-        self.work("forecast", key, lambda: self._forecast(event, chosen, until, params, spec, ids), self._forecasted)
+        call = partial(forecasts_from, self.lab, event, chosen, until, params, spec, ids)
+        self.work("forecast", key, call, self._forecasted)
 
     # -- finding out --------------------------------------------------------------------------------------------
 
@@ -182,6 +169,8 @@ class LifePlayer(WorkingWidget, bundle="player"):
         if purged != self._generation:  # of what is gone nothing is kept
             self._generation, self._kept, self._frames, self._frame, self._curves = purged, [], b"", b"", b""
             self._results.clear()
+            self._waiting.clear()
+            self.forecast, self._gone = None, {}
         self._log = self.lab.log
         memories = self.lab.memories.select("id", "text", "kind", "created", "superseded_by")
         if memories.height > _MOST:
@@ -191,7 +180,6 @@ class LifePlayer(WorkingWidget, bundle="player"):
         events = self._log.select("event", pl.col("at").dt.timestamp("ms"), "kind")
         if events.height > _MOST_EVENTS:
             events = events.gather_every(-(-events.height // _MOST_EVENTS))
-        pack = self.lab.pack if self.packs[0] == _LIVE else load_pack(self._named[self.packs[0]])
         with self.hold_sync():
             self._memories, self._events = arrow(memories), arrow(events)
             self._about = {
@@ -203,13 +191,13 @@ class LifePlayer(WorkingWidget, bundle="player"):
                 "recallable": list(RECALLABLE),
                 "packs": [_LIVE, *(name for name in self._named if name != _LIVE)],
                 "live": self.lab.pack.name,
-                "params": _params(pack),
+                "params": fading_params(self._spec(self.packs[0]) or self.lab.pack),
                 "generation": self._generation,
             }
             if not self.until:
                 self.until = self._soon()
 
-    def _spec(self, name: str) -> Any:
+    def _spec(self, name: str) -> Pack | None:
         return None if name == _LIVE else load_pack(self._named.get(name, name))
 
     def _soon(self) -> str:
@@ -219,54 +207,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
         last: datetime = self._log["at"][-1]
         return str((last + timedelta(days=90)).date())
 
-    def _framed(self, events: Sequence[int], specs: Sequence[Pack | None], ids: Sequence[int]) -> pl.DataFrame:
-        """Status and retention of the memories that there were after each of these events, under both packs."""
-        return pl.concat([self._at(event, specs, ids) for event in events])
-
-    def _at(self, event: int, specs: Sequence[Pack | None], ids: Sequence[int]) -> pl.DataFrame:
-        past = self.lab.at(event=event, progress=False)
-        then = past.memories.select("id", "status").filter(pl.col("id").is_in(ids))
-        names = ("status_a", "keep_a", "status_b", "keep_b")
-        kept = {"event": pl.Int32, "id": pl.Int32} | dict.fromkeys(names, pl.UInt8)
-        if not then.height:
-            return pl.DataFrame(schema=kept)
-        now = past.store.clock()
-        sides = []
-        for side, spec in zip("ab", specs, strict=True):
-            found = past.upkeep.forecast(then["id"].to_list(), _later(now), points=2, packs=spec or past.pack)
-            first = found.frame.group_by("memory_id", maintain_order=True).first()
-            status = then["status"] if spec is None else first["status"]  # the pack that lived has already decided
-            words = pl.Enum(STATUSES)
-            sides += [
-                status.cast(pl.String).cast(words).to_physical().cast(pl.UInt8).alias(f"status_{side}"),
-                (first["retention"].fill_null(1.0).clip(0, 1) * 255).round().cast(pl.UInt8).alias(f"keep_{side}"),
-            ]
-        head = [pl.lit(event, pl.Int32).alias("event"), pl.col("id").cast(pl.Int32)]
-        return then.select(head).with_columns(sides)
-
     def _keep(self, found: pl.DataFrame) -> None:
         self._kept.append(found)
         self._frames = arrow(pl.concat(self._kept).sort("event", "id"))
-
-    def _forecast(
-        self,
-        event: int,
-        chosen: Sequence[int],
-        until: str,
-        params: dict[str, float],
-        spec: Pack | None,
-        ids: Sequence[int],
-    ) -> tuple[Any, list[Any]]:
-        past = self.lab.at(event=event, progress=False)
-        pack = spec or past.pack
-        packs = [pack, _tuned(pack, params)] if params else [pack]
-        there = [id for id in ids if id <= past.store.state.rows]
-        known = [id for id in chosen if id in there] or there[:: max(1, len(there) // _CURVES)][:_CURVES]
-        if not there:
-            raise InputError("There were no memories yet: scrub to a later event.")
-        curves = past.upkeep.forecast(known, until, points=_POINTS, packs=packs)
-        every = [past.upkeep.forecast(there, until, points=2, packs=one) for one in packs]
-        return curves, every
 
     def _forecasted(self, found: tuple[Any, list[Any]]) -> None:
         curves, every = found
@@ -283,46 +226,5 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._gone = {
                 "until": str(curves.until),
                 "pack": names[0].split(" [")[0],
-                "sides": [_let_go(one) for one in every],
+                "sides": [let_go(one) for one in every],
             }
-
-
-def _let_go(found: Any) -> dict[str, Any]:
-    """What leaves recall until a forecast ends: how many, and the first of them."""
-    moved = found.transitions.filter(pl.col("what") == "status", ~pl.col("to").is_in(RECALLABLE))
-    moved = moved.unique("memory_id", keep="first").sort("at", "memory_id")
-    texts = dict(found.texts)
-    first = [
-        {"id": row["memory_id"], "at": str(row["at"].date()), "to": row["to"], "text": texts[row["memory_id"]]}
-        for row in moved.head(_LISTED).iter_rows(named=True)
-    ]
-    days = moved["at"].dt.timestamp("ms").to_list()
-    return {"count": moved.height, "of": len(texts), "first": first, "days": days}
-
-
-def _params(pack: Pack) -> list[dict[str, Any]]:
-    """What may be tuned of how a pack lets memories fade."""
-    found = [
-        {"name": f"{slot} {one.name}", "value": one.value, "low": one.low, "high": one.high}
-        for slot in _FADING
-        for one in pack.policies[slot].params.values()
-    ]
-    reads = {*pack.policies["half-life"].inputs} & {"base-half-days", "base-half-ms"}
-    if reads and "half-life" in pack.policies["retention"].inputs:
-        found.append({"name": "base-half-life", "value": pack.number("base-half-life"), "low": 1.0, "high": 365.0})
-    return found
-
-
-def _tuned(pack: Pack, params: dict[str, float]) -> Pack:
-    """The pack with other parameters of how memories fade."""
-    base = params.get("base-half-life")
-    tuned = pack if base is None else load_pack(with_setting(pack.sources[0], "base-half-life", base))
-    for slot in _FADING:
-        own = {name.removeprefix(f"{slot} "): value for name, value in params.items() if name.startswith(f"{slot} ")}
-        policy = pack.policies[slot].with_params(own) if own else pack.policies[slot]
-        tuned = tuned.with_policy(slot, policy)
-    return tuned
-
-
-def _later(now: int) -> Any:
-    return from_micros(now + 1_000_000)

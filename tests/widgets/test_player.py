@@ -75,7 +75,7 @@ def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
     version = lived.policies.deciders(lived.pack.hash)["reinforce"]
     assert (decider["slot"], decider["hash"], decider["source"]) == ("reinforce", version.hash[:12], version.source)
     assert found["memories"]["id"].to_list() == [1]
-    assert "There is no event 999" in ask(player, "event", event=999)
+    assert 'There is no event "999"' in ask(player, "event", event=999)
 
 
 def test_curves_follow_the_sliders(player, ask):
@@ -121,7 +121,7 @@ def test_an_empty_lab_and_a_closed_one_say_so(lab, ask):
     player.fill()
     assert "There is no event" in ask(player, "event", event=99)
     lab.close()
-    assert "was closed" in ask(player, "frames", packs=["memlab", "fsrs"]) + str(settled_error(player))
+    assert "was closed" in f"{ask(player, 'frames', packs=['memlab', 'fsrs'])} {settled_error(player)}"
 
 
 def settled_error(player):

@@ -1,4 +1,4 @@
-"""The evaluation board, the life player and ``memlab view`` in a browser: served, in a folder, in JupyterLab and marimo."""
+"""The evaluation board, the life player and ``memlab view`` in a browser, in JupyterLab and in marimo."""
 
 import importlib.util
 import json
@@ -15,6 +15,7 @@ from texts import TEXTS
 import memlab
 from memlab import widgets
 from memlab.widgets import EvaluationBoard, LifePlayer
+from memlab.widgets.view import write_bundle
 
 pytestmark = pytest.mark.browser
 
@@ -147,11 +148,10 @@ def test_view_has_a_tab_for_each_widget_and_follows_an_agent(viewed, tab, axe):
     assert "403" in refused.content()
 
 
-def test_a_folder_is_read_from_a_disk_and_what_needs_python_is_disabled(viewed, tab, axe, tmp_path, serve):
+def test_a_folder_is_read_from_a_disk_and_what_needs_python_is_disabled(viewed, tab, axe, tmp_path):
     _, path = viewed()
     with memlab.open(path, read_only=True) as lab:
-        widgets_view = importlib.import_module("memlab.widgets.view")
-        index = widgets_view.write_bundle(lab, tmp_path / "out")
+        index = write_bundle(lab, tmp_path / "out")
     page = tab(index.as_uri())
     page.locator(".hit").first.wait_for()
     assert page.get_by_label("Question").is_disabled()

@@ -144,8 +144,8 @@ function Player() {
 
 /** The events about the one that is looked at. */
 function Around({ events, row, at, go }: { events: Events; row: number; at: number; go: (event: number) => void }) {
-  const from = Math.max(0, Math.min(row - 4, events.event.length - 9));
-  const near = Array.from({ length: Math.min(9, events.event.length) }, (_, place) => from + place);
+  const from = Math.max(0, Math.min(row - 3, events.event.length - 7));
+  const near = Array.from({ length: Math.min(7, events.event.length) }, (_, place) => from + place);
   return (
     <div class="around" role="group" aria-label="Events about it">
       {near.map((one) => {

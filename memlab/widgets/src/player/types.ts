@@ -9,7 +9,7 @@ export type Happened = {
   event: number; at: string; kind: string; what: string; edges: number; count: number; pack: string; memories: unknown;
   deciders: { slot: string; number: number; pack: string; hash: string; source: string; reason: string }[];
 };
-export type Side = { count: number; of: number; first: { id: number; at: string; to: string; text: string }[]; days: number[] };
+export type Side = { count: number; of: number; first: { id: number; at: string; to: string; text: string }[] };
 export type Gone = { until?: string; pack: string; sides: Side[] };
 
 /** One instant: columns by memory, for each of two packs. */
