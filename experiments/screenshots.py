@@ -23,15 +23,26 @@ from PIL import Image, ImageChops, ImageOps
 from playwright.async_api import async_playwright
 
 import memlab
+from memlab import widgets
 from memlab.demo import CONVERSATION, QUESTION
 from memlab.ingest import conversation, read_locomo
-from memlab.simulation import WORLDS, live
-from memlab.widgets import MemoryMap, MemoryTable, PolicyStudio, RecallExplorer, VersionTimeline
+from memlab.simulation import WORLDS, World, live
+from memlab.widgets import (
+    EvaluationBoard,
+    LifePlayer,
+    MemoryMap,
+    MemoryTable,
+    PolicyStudio,
+    RecallExplorer,
+    VersionTimeline,
+)
 from memlab.widgets._page import Page
 from memlab.widgets._widget import Widget
 
 TARGET = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 980
+GENTLE = """(pack gentle "Lets go what has faded." :inherits fsrs)
+(defpolicy forget [retention] (< retention (param :floor 0.5 :low 0 :high 1)))"""
 
 
 def talked() -> memlab.Lab:
@@ -53,6 +64,24 @@ def lived() -> memlab.Lab:
     for a, b in zip(decisions[-8:-2:2], decisions[-7:-2:2], strict=True):
         lab.graph.link(a, b, "contradicts")
     lab.clusters.find()
+    return lab
+
+
+def challenged() -> memlab.Lab:
+    """A month of a simulated user under the default pack, which another one challenged."""
+    world = World("month", days=30, projects=4, messages_per_day=10, questions_per_day=8)
+    return live(world, challengers=["companion"], every_days=1.0).lab
+
+
+def kept() -> memlab.Lab:
+    """A month under a pack that stages and confirms facts, in which some were put right, merged and let go."""
+    lab = live(
+        World("kept", days=30, projects=2, messages_per_day=6, questions_per_day=4), pack="factgraph", every_days=1.0
+    ).lab
+    for id in (3, 17, 40, 58):
+        lab.edit(id, text=f"{lab[id].text} (put right)")
+    lab.forget([12, 13, 29])
+    lab.recall("when is the weekly sync?", limit=5)
     return lab
 
 
@@ -178,13 +207,49 @@ async def compare(page: Any) -> None:
     await page.get_by_label("Versions 2 and 3").wait_for()
 
 
-SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget], Callable[[Any], Awaitable[None]]]] = {
+async def evaluate(page: Any) -> None:
+    """The planner below the leaderboard, its slider moved."""
+    await page.locator(".leaders").wait_for(timeout=120_000)
+    await page.get_by_role("button", name="Planner").click()
+    await page.locator(".designs").wait_for(timeout=120_000)
+    await page.get_by_label("design").fill("2")
+    await page.evaluate("document.activeElement.blur()")
+
+
+async def scrub(page: Any) -> None:
+    """The end of a life, the policy that decided its last event, a parameter changed."""
+    await page.get_by_role("button", name="Play").click(timeout=120_000)
+    await page.get_by_role("button", name="Pause").click()
+    await page.get_by_label("Event", exact=True).press("End")
+    await page.get_by_role("heading", name="recall").wait_for()
+    await page.get_by_text("At work for").wait_for(state="hidden", timeout=60_000)
+    await page.get_by_role("button", name="recall-score").click()
+    await page.get_by_label("retention w20").fill("0.25")
+    await page.get_by_text("as the sliders say").first.wait_for(timeout=60_000)
+    await page.evaluate("document.activeElement.blur()")
+
+
+async def view(page: Any) -> None:
+    """The page of a lab, on the tab of the explorer."""
+    await page.get_by_role("tab", name="Recall explorer").click()
+    await page.get_by_label("Question").fill(QUESTION)
+    await page.locator(".hit").first.wait_for()
+    await page.evaluate("document.activeElement.blur()")
+
+
+SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget | Page], Callable[[Any], Awaitable[None]]]] = {
     "explorer": (lambda lab: RecallExplorer(lab, question=QUESTION, limit=6), explore),
     "studio": (studio, tune),
     "timeline": (versions, compare),
     "map": (lambda _: MemoryMap(lived(), colour="cluster", projection="tsne"), chart),
     "table": (lambda _: MemoryTable(lived()), tabulate),
+    "board": (lambda lab: EvaluationBoard(lab, ["memlab", "companion", "cascade"], missing="zero"), evaluate),
+    "player": (lambda lab: LifePlayer(lab, packs=[GENTLE, "companion"], until="2026-06-01"), scrub),
+    "view": (lambda lab: Page(KINDS, make=lambda kind: kind(lab), title="agent.memlab", note="writable"), view),
 }
+KINDS = [getattr(widgets, name) for name in widgets.__all__]
+LABS = {"board": challenged, "player": kept}
+"""Labs of scenes that need another than the bundled conversation."""
 
 
 async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None:
@@ -249,18 +314,20 @@ async def main(wanted: list[str]) -> None:
         for name in wanted or SCENES:
             make, act = SCENES[name]
             for scheme, file in (("light", f"{name}.png"), ("dark", f"{name}-dark.png")):
-                with talked() as lab:
-                    served = Page(make(lab))
+                with LABS.get(name, talked)() as lab:
+                    made = make(lab)
+                    served = made if isinstance(made, Page) else Page(made)
                     context = await browser.new_context(
                         viewport={"width": WIDTH, "height": 900}, color_scheme=scheme, device_scale_factor=1.5
                     )
                     page = await context.new_page()
                     await page.goto(served.url)
-                    await page.locator(".memlab").wait_for()
+                    await page.locator(".memlab").first.wait_for()
                     await act(page)
                     await page.mouse.move(0, 0)
                     await page.wait_for_timeout(400)
-                    drawn = Image.open(io.BytesIO(await page.locator(".memlab").screenshot()))
+                    shown = page.locator("body" if name == "view" else ".memlab")
+                    drawn = Image.open(io.BytesIO(await shown.screenshot()))
                     drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
                         TARGET / file, optimize=True
                     )

@@ -38,6 +38,7 @@ __all__ = ["Plan", "plan"]
 
 Floats = NDArray[np.float64]
 _LOOK = 400
+_MOST_EXTRA = 20
 _MOST = 50_000
 """Recalls above which a number would promise what nobody waits for."""
 
@@ -117,17 +118,21 @@ def plan(
     level: float = 0.95,
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
+    extra: Sequence[int] = (1, 3),
 ) -> Plan:
     """How many recalls each design needs to tell ``policies`` from the baseline, by what a log knows so far.
 
     Arguments as for ``memlab.evaluate``. The log needs rewards, some tens of them; whatever logged it will do. Designs:
-    the probes of the log as they are, one probe in every recall from the 90 ranks below the head, a challenge with one
-    or three extra items, a challenge by lot, and an A/B test by recall.
+    the probes of the log as they are, one probe in every recall from the 90 ranks below the head, a challenge with as
+    many extra items as each of ``extra`` says (1 to 20), a challenge by lot, and an A/B test by recall.
 
     Raises InputError where the log has too few rewards for a model, and as ``evaluate`` does.
 
     >>> memlab.plan(lab, ["companion", "cascade"], missing="zero")                             # doctest: +SKIP
     """
+    wrong = [one for one in extra if not 1 <= one <= _MOST_EXTRA]
+    if wrong:
+        raise InputError(f"extra counts items beside the head, from 1 to {_MOST_EXTRA}; not {wrong[0]}.")
     slates = slates if isinstance(slates, Slates) else slates.slates()
     prepared = prepare(
         slates,
@@ -160,14 +165,21 @@ def plan(
     rows: list[dict[str, Any]] = []
     for name, head in heads.items():
         if name != base:
-            rows += _designs(name, head, heads[base], evidence, expected, noise, level)
+            rows += _designs(name, head, heads[base], evidence, expected, noise, level, extra)
     notes = [f"{one.policy}: {one.reason}" for one in refused]
     numbers = {"one_look": pl.Int64, "every_look": pl.Int64}
     return Plan(pl.DataFrame(rows, schema_overrides=numbers), base, len(log), settings, tuple(notes))
 
 
 def _designs(
-    name: str, head: Head, base: Head, evidence: Evidence, expected: Floats, noise: Floats, level: float
+    name: str,
+    head: Head,
+    base: Head,
+    evidence: Evidence,
+    expected: Floats,
+    noise: Floats,
+    level: float,
+    draws: Sequence[int],
 ) -> list[dict[str, Any]]:
     log = evidence.log
     own_rows, base_rows = evidence.apart(head, base)
@@ -211,8 +223,8 @@ def _designs(
     design("probes as logged", float(probes), shown + other.noise, 90 * unit, never)
     far = float(head.outside.sum()) / items
     design("one probe of 90, every recall", 1.0, 90 * second + other.noise, 90 * unit, far)
-    for extra in (1, 3):
-        design(f"challenge, {extra} extra", float(extra), _drawn(own, extra) + other.noise, reach)
+    for count in draws:
+        design(f"challenge, {count} extra", float(count), _drawn(own, count) + other.noise, reach)
     both = 2 * (second + other.squares + other.noise) - (own.squares + other.squares)
     design("challenge by lot", 0.0, both, 2 * reach)
     design("A/B by recall", 0.0, 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise), 2 * reach)

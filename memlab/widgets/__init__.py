@@ -13,19 +13,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memlab.widgets._board import EvaluationBoard as EvaluationBoard
     from memlab.widgets._explorer import RecallExplorer as RecallExplorer
     from memlab.widgets._map import MemoryMap as MemoryMap
+    from memlab.widgets._player import LifePlayer as LifePlayer
     from memlab.widgets._studio import PolicyStudio as PolicyStudio
     from memlab.widgets._table import MemoryTable as MemoryTable
     from memlab.widgets._timeline import VersionTimeline as VersionTimeline
 
 _WHERE = {
-    "RecallExplorer": "_explorer",
-    "MemoryMap": "_map",
-    "MemoryTable": "_table",
     "PolicyStudio": "_studio",
+    "RecallExplorer": "_explorer",
     "VersionTimeline": "_timeline",
+    "MemoryTable": "_table",
+    "MemoryMap": "_map",
+    "EvaluationBoard": "_board",
+    "LifePlayer": "_player",
 }
+"""In the order of the tabs of ``memlab view``."""
 
 __all__ = list(_WHERE)
 

@@ -80,6 +80,18 @@ class RecallExplorer(Widget, bundle="explorer"):
         ids = self.pinned or (list(self.hits.ids) if self.hits is not None else [])
         return pl.col("id").is_in(ids)
 
+    def refresh(self) -> None:
+        """Ask again; a recall that was logged stays as it was shown, unless something of it was purged."""
+        logged = self.hits is not None and self.hits.decision is not None
+        if not logged or any(self.lab[id].status == "purged" for id in self._shown().ids):
+            self._recall()
+
+    def fill(self) -> None:
+        """Ask the last question that was logged."""
+        if not self.question:
+            asked = self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
+            self.question = asked[0] if len(asked) else ""
+
     def page(self) -> str:
         """The hits as a table."""
         return super().page() if self.hits is None else self.hits._repr_html_()

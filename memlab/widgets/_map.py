@@ -63,6 +63,10 @@ class MemoryMap(Widget, bundle="map"):
         """What is in the lasso, or else everything: an expression over the columns of ``lab.memories``."""
         return pl.col("id").is_in(self.ids) if self.ids else pl.lit(True)
 
+    def refresh(self) -> None:
+        """Read the lab again."""
+        self._show()
+
     # -- what a browser asks ------------------------------------------------------------------------------------
 
     @checked

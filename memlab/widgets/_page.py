@@ -1,4 +1,4 @@
-"""One widget as a page of this machine: the bundle that a notebook loads, over a websocket.
+"""Widgets as a page of this machine: the bundles that a notebook loads, over a websocket each.
 
 The Python half stays as it is, and talks to another comm. A frame to the browser is binary: four bytes with the length
 of the head, the head ``{data, sizes}`` as JSON, and the buffers one after another; ``data`` is what Jupyter's widget
@@ -8,24 +8,25 @@ browser is such ``data`` as JSON.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import html
 import json
 import secrets
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from comm.base_comm import BaseComm
-from ipywidgets.widgets.widget import _remove_buffers
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketHandler
 
+from memlab.errors import InputError, MemlabError
 from memlab.widgets._widget import STATIC, Widget
 
-__all__ = ["Page"]
+__all__ = ["Page", "page_html", "plain_state"]
 
 _HOST = "127.0.0.1"
 _POLICY = (
@@ -34,38 +35,91 @@ _POLICY = (
 )
 """What the page may load: memlab's own scripts, and nothing from elsewhere."""
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>{title}</title>
+<meta name="color-scheme" content="light dark">{head}<title>{title}</title>
 <style>html {{ color-scheme: light dark }} body {{ margin: 16px; background: Canvas }}</style>
-<main data-widget="{bundle}"></main><script type="module" src="static/page.js"></script></html>"""
+<script type="application/json" id="memlab">{about}</script><main></main>{scripts}</html>
+"""
+_OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
 
 
 class Page:
-    """Serves ``widget`` at ``url`` on the loop of the thread that makes it, until ``close``.
+    """Serves a widget, or several behind tabs, at ``url`` on the loop of the thread that makes it, until ``close``.
 
-    The address is of the loopback and carries a token; a request without it is refused.
+    Several are given as their classes, and ``make`` is called when somebody opens the tab of one. The address is of the
+    loopback and carries a token. Refused is a request without it, for another host (a name that an attacker lets point
+    here), or from a page of another origin. ``note`` stands beside the tabs. InputError for a port that is taken.
     """
 
-    def __init__(self, widget: Widget, *, port: int = 0) -> None:
+    def __init__(
+        self,
+        widgets: Widget | Sequence[type[Widget]],
+        *,
+        make: Callable[[type[Widget]], Widget] | None = None,
+        port: int = 0,
+        title: str = "memlab",
+        note: str = "",
+    ) -> None:
         self.token = secrets.token_urlsafe(24)
-        self._comm = widget.comm = _PageComm()
-        handled = {"page": self, "widget": widget, "comm": self._comm}
+        self.title, self.note = title, note
+        self._make: Callable[[type[Widget]], Widget]
+        self.live: dict[str, Widget] = {}
+        """What was made so far, by the name of its bundle."""
+        if isinstance(widgets, Widget):
+            alone = widgets
+            self._kinds, self._make = [type(alone)], lambda _: alone
+        else:
+            assert make is not None
+            self._kinds, self._make = list(widgets), make
+        handled = {"page": self}
         application = Application(
-            [
-                ("/", _Index, handled),
-                ("/live", _Live, handled),
-                ("/static/(.*)", StaticFileHandler, {"path": str(STATIC)}),
-            ]
+            [("/", _Index, handled), ("/live/(.*)", _Live, handled), ("/static/(.*)", _Static, {"path": str(STATIC)})],
+            log_function=lambda _: None,  # which would write the token into a log
         )
-        sockets = bind_sockets(port, _HOST)
+        try:
+            listening = socket.create_server((_HOST, port))
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
+            raise InputError(f"Port {port} of this machine is {what}: choose another, or 0 for any free one.") from None
+        listening.setblocking(False)
+        self.port = listening.getsockname()[1]
+        application.settings["hosts"] = {f"{name}:{self.port}" for name in (_HOST, "localhost")}
         self._server = HTTPServer(application)
-        self._server.add_sockets(sockets)
-        self.url = f"http://{_HOST}:{sockets[0].getsockname()[1]}/?token={self.token}"
+        self._server.add_socket(listening)
+        self.url = f"http://{_HOST}:{self.port}/?token={self.token}"
+
+    def widget(self, bundle: str) -> Widget:
+        """The widget of a tab; made, and given a comm of this page, where nobody has opened it before."""
+        if bundle not in self.live:
+            (kind,) = (one for one in self._kinds if one.bundle == bundle)
+            widget = self._make(kind)
+            widget.comm = _PageComm()
+            self.live[bundle] = widget
+        return self.live[bundle]
+
+    def refresh(self) -> None:
+        """Let each widget see what happened in the lab since; what is refused is shown in it."""
+        for widget in self.live.values():
+            with widget.faults_shown():
+                widget.refresh()
 
     def close(self) -> None:
         """Serve nothing more, and end the connections."""
         self._server.stop()
-        for live in list(self._comm.open_pages):
-            live.close()
+        for widget in self.live.values():
+            for live in list(widget.comm.open_pages):
+                live.close(1001, "memlab has ended")
+
+    @property
+    def tabs(self) -> dict[str, str]:
+        """Titles by the names of bundles, in their order."""
+        return {one.bundle: one.title() for one in self._kinds}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the page has to know before it asks."""
+        return {"tabs": self.tabs, "title": self.title, "note": self.note}
 
 
 class _PageComm(BaseComm):
@@ -89,11 +143,28 @@ class _PageComm(BaseComm):
             self._loop.add_callback(lambda: [page.write_message(frame, binary=True) for page in self.open_pages])
 
 
-class _Handler(RequestHandler):
-    def initialize(self, page: Page, widget: Widget, comm: _PageComm) -> None:
-        self.page, self.widget, self.comm = page, widget, comm
+class _OfThisMachine(RequestHandler):
+    """Refuses what came by another name than this machine's, or from a page of another origin."""
 
     def prepare(self) -> None:
+        own = self.settings["hosts"]
+        if self.request.host not in own:
+            raise HTTPError(403, reason="memlab answers to the name of this machine alone")
+        origin = self.request.headers.get("Origin")
+        if origin is not None and origin not in {f"http://{host}" for host in own}:
+            raise HTTPError(403, reason="memlab answers to its own page alone")
+
+
+class _Static(_OfThisMachine, StaticFileHandler):
+    """The bundles, which are no secret."""
+
+
+class _Handler(_OfThisMachine):
+    def initialize(self, page: Page) -> None:
+        self.page = page
+
+    def prepare(self) -> None:
+        super().prepare()
         given = self.get_query_argument("token", "")
         if not hmac.compare_digest(given.encode(), self.page.token.encode()):
             raise HTTPError(403, reason="The address needs the token that memlab printed")
@@ -103,26 +174,48 @@ class _Index(_Handler):
     def get(self) -> None:
         self.set_header("Content-Security-Policy", _POLICY)
         self.set_header("Referrer-Policy", "no-referrer")
-        title = html.escape(f"memlab: {self.widget.lab.store.where}")
-        self.write(_PAGE.format(title=title, bundle=self.widget.bundle))
+        self.set_header("Cache-Control", "no-store")
+        self.write(page_html(self.page.about, scripts=["static/page.js"]))
 
 
 class _Live(_Handler, WebSocketHandler):
-    def open(self) -> None:
-        state, paths, buffers = _remove_buffers(
-            {name: value for name, value in self.widget.get_state().items() if name not in _OF_JUPYTER}
-        )
+    def open(self, bundle: str) -> None:
+        if bundle not in self.page.tabs:
+            return self.close(1008, "no such widget")
+        try:
+            self.widget = self.page.widget(bundle)
+        except MemlabError as error:
+            return self.close(1008, str(error).encode()[:120].decode(errors="ignore"))
+        state, paths, buffers = plain_state(self.widget)
         self.write_message(_frame({"method": "update", "state": state, "buffer_paths": paths}, buffers), binary=True)
-        self.comm.open_pages.add(self)
+        self.widget.comm.open_pages.add(self)
+        return None
 
     def on_message(self, message: str | bytes) -> None:
-        self.comm.handle_msg({"content": {"data": json.loads(message)}, "buffers": []})
+        data = json.loads(message)
+        self.widget.comm.handle_msg({"content": {"data": data}, "buffers": []})
+        if data.get("method") == "update":  # the other pages of this widget
+            for page in self.widget.comm.open_pages - {self}:
+                page.write_message(_frame(data, []), binary=True)
 
     def on_close(self) -> None:
-        self.comm.open_pages.discard(self)
+        if hasattr(self, "widget"):
+            self.widget.comm.open_pages.discard(self)
 
 
-_OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
+def plain_state(widget: Widget) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
+    """The state of a widget without what is Jupyter's: values for JSON, and the names and contents of its buffers."""
+    state = {name: value for name, value in widget.get_state().items() if name not in _OF_JUPYTER}
+    binary = [name for name, value in state.items() if isinstance(value, bytes | memoryview)]
+    rest = {name: value for name, value in state.items() if name not in binary}
+    return rest, [[name] for name in binary], [bytes(state[name]) for name in binary]
+
+
+def page_html(about: Mapping[str, Any], *, scripts: Sequence[str], head: str = "") -> str:
+    """The page that shows widgets: one script finds in it which, and loads their bundles."""
+    known = json.dumps(about).replace("<", "\\u003c")
+    tags = "".join(f'<script src="{one}"></script>' for one in scripts)
+    return _PAGE.format(head=head, title=html.escape(str(about["title"])), about=known, scripts=tags)
 
 
 def _frame(data: Any, buffers: Sequence[Any]) -> bytes:

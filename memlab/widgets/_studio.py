@@ -112,6 +112,10 @@ class PolicyStudio(Widget, bundle="studio"):
         )
         return file
 
+    def refresh(self) -> None:
+        """Rank again, in the lab as it is now."""
+        self._check()
+
     def page(self) -> str:
         """What moved in the first question, as a table."""
         if not self.questions:

@@ -97,6 +97,10 @@ class MemoryTable(Widget, bundle="table"):
         other.observe(follow, names="ids")
         self.observe(lambda change: setattr(other, "ids", change["new"]), names="ids")
 
+    def refresh(self) -> None:
+        """Read the memories again."""
+        self._show()
+
     def page(self) -> str:
         """The first rows as a table."""
         heads = ("id", "text", "kind", "status", "speaker", "project")

@@ -72,6 +72,10 @@ class VersionTimeline(Widget, bundle="timeline"):
         asked = pl.Series(self.questions, dtype=pl.String)
         return self._frame.with_columns(question=asked.gather(self._frame["question"]))
 
+    def refresh(self) -> None:
+        """Read the history again."""
+        self._look()
+
     def page(self) -> str:
         """The history of the slot as a table."""
         return super().page() + self.versions.select("version", "at", "action", "pack", "reason")._repr_html_()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,18 +32,21 @@ STATIC = Path(__file__).parent / "static"
 """The bundles, as ``npm run build`` in ``src`` makes them."""
 
 _VERB = "answer_"
+_READ_ONLY = "This lab is open to be read. To write to it, open it without read_only=True, or view it with --write."
 
 
 class Widget(anywidget.AnyWidget):
     """A widget on ``lab``. A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
 
-    ``fault`` is what went wrong last, in words; empty where nothing did.
+    ``fault`` is what went wrong last, in words; empty where nothing did. ``read_only`` says why the lab cannot be
+    written, empty where it can.
     """
 
     bundle: ClassVar[str]
     lab: Lab
 
     fault = traitlets.Unicode("").tag(sync=True)
+    read_only = traitlets.Unicode("").tag(sync=True)
 
     def __init_subclass__(cls, *, bundle: str | None = None, **more: Any) -> None:
         if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
@@ -50,10 +54,16 @@ class Widget(anywidget.AnyWidget):
             cls._esm = (STATIC / f"{bundle}.js").read_text(encoding="utf-8")
         super().__init_subclass__(**more)
 
-    def __init__(self, lab: Lab, **state: Any) -> None:
-        self.lab = lab
-        super().__init__(**state)
+    def __init__(self, lab: Lab | None, **state: Any) -> None:
+        self.lab = lab  # type: ignore[assignment]  # None is for widgets of a log, which ask nothing of a lab
+        read_only = lab is not None and lab.store.journal.read_only
+        super().__init__(read_only=_READ_ONLY if read_only else "", **state)
         self.on_msg(self._receive)
+
+    @property
+    def where(self) -> str:
+        """What it shows, by name."""
+        return self.lab.store.where
 
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to a message ``{id, verb, arguments}`` of a browser, and its tables as Arrow buffers.
@@ -70,9 +80,20 @@ class Widget(anywidget.AnyWidget):
         rest = {name: one for name, one in value.items() if name not in tables}
         return {**reply, "value": rest, "tables": list(tables)}, [arrow(one) for one in tables.values()]
 
+    @classmethod
+    def title(cls) -> str:
+        """What it is called on a page: ``Recall explorer``."""
+        return re.sub("(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", cls.__name__)
+
+    def refresh(self) -> None:
+        """Show what another process wrote to the lab: called by ``memlab view`` once there is something new."""
+
+    def fill(self) -> None:
+        """Work out what is otherwise worked out when somebody asks: called before the state is kept as a copy."""
+
     def page(self) -> str:
         """What stands in the widget's place on a page without Python, as HTML."""
-        return paragraph(f"{type(self).__name__} of {self.lab.store.where}: run the notebook to use it.")
+        return paragraph(f"{type(self).__name__} of {self.where}: run the notebook to use it.")
 
     @contextmanager
     def faults_shown(self) -> Iterator[None]:
@@ -114,7 +135,7 @@ class Widget(anywidget.AnyWidget):
         self.send(reply, out)
 
     def __repr__(self) -> str:
-        return printable(f"<{type(self).__name__} of {self.lab.store.where}>")
+        return printable(f"<{type(self).__name__} of {self.where}>")
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """With HTML: anywidget gives none, and a page without Python would show nothing."""

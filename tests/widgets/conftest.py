@@ -102,7 +102,7 @@ def tab(browser):
 
 
 def local(url):
-    return re.match("(http|ws)://(127.0.0.1|localhost)[:/]|data:|blob:", url) is not None
+    return re.match("(http|ws)://(127.0.0.1|localhost)[:/]|data:|blob:|file:///", url) is not None
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------

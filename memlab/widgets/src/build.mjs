@@ -1,4 +1,5 @@
-// Bundles each folder with an index.tsx into ../static/<folder>.js, and hosts/page.ts into ../static/page.js.
+// Bundles each folder with an index.tsx into ../static/<folder>.js, a module, and hosts/page.ts into ../static/page.js, a
+// script: a page that is opened from a disk may load no module.
 // With --check it writes nothing, and fails where a byte of what is there differs.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,19 +8,17 @@ import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = join(here, "..", "static");
-const entries = { page: join(here, "hosts", "page.ts") };
+const entries = {};
 for (const name of readdirSync(here).sort()) {
   const index = join(here, name, "index.tsx");
   if (existsSync(index)) entries[name] = index;
 }
-const { outputFiles } = await build({
+const settings = {
   absWorkingDir: here,
-  entryPoints: entries,
   outdir: out,
   write: false,
   bundle: true,
   minify: true,
-  format: "esm",
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
@@ -27,7 +26,12 @@ const { outputFiles } = await build({
   legalComments: "none",
   banner: { js: "/* Built from memlab/widgets/src. Licences of what is bundled: NOTICE. */" },
   logLevel: "warning",
-});
+};
+const made = await Promise.all([
+  build({ ...settings, entryPoints: entries, format: "esm" }),
+  build({ ...settings, entryPoints: { page: join(here, "hosts", "page.ts") }, format: "iife" }),
+]);
+const outputFiles = made.flatMap((one) => one.outputFiles);
 
 mkdirSync(out, { recursive: true });
 const built = new Map(outputFiles.map((file) => [file.path, Buffer.from(file.contents)]));

@@ -1,93 +1,114 @@
-/** The page of `memlab view`: anywidget's model over a websocket. Frames are described in memlab/widgets/_page.py. */
-import type { Model } from "../shared/model";
+/** The page of `memlab view`, served or in a folder: each widget behind a tab, loaded when it is first opened. */
+import { visible } from "../shared/text";
+import theme from "../shared/theme.css";
+import { followTheme } from "../shared/theme";
+import { KeptModel, SocketModel, type Kept } from "./models";
+import css from "./page.css";
 
-type Callback = (...args: any[]) => void;
+type About = { tabs: Record<string, string>; title: string; note: string; still?: string };
+type Bundle = { default: { render: (given: { model: unknown; el: HTMLElement }) => () => void } };
+const here = (document.currentScript as HTMLScriptElement).src;
+const kept = globalThis as unknown as { memlabState?: Record<string, Kept>; memlabBundles?: Record<string, string> };
 
-class SocketModel implements Model {
-  private state: Record<string, any> = {};
-  private dirty = new Set<string>();
-  private callbacks = new Map<string, Set<Callback>>();
-  private socket: WebSocket;
-  readonly ready: Promise<void>;
+const about: About = JSON.parse(document.getElementById("memlab")!.textContent!);
+const main = document.querySelector("main")!;
+const names = Object.keys(about.tabs);
 
-  constructor(url: string) {
-    this.socket = new WebSocket(url);
-    this.socket.binaryType = "arraybuffer";
-    this.ready = new Promise((resolve) => {
-      this.socket.onmessage = (event) => {
-        this.receive(event.data);
-        resolve();
-      };
-    });
-    this.socket.onclose = () => {
-      this.state.fault = "The connection to memlab has ended. Start it again and reload this page.";
-      this.emit("change:fault");
-    };
-  }
+/** A bundle as a module. A page of a disk may import no file beside it, but a text that a script has brought. */
+async function load(name: string): Promise<Bundle> {
+  if (location.protocol !== "file:") return import(new URL(`./${name}.js`, here).href);
+  if (!kept.memlabBundles) await script(new URL("../bundles.js", here).href);
+  const url = URL.createObjectURL(new Blob([kept.memlabBundles![name]!], { type: "text/javascript" }));
+  return import(url).finally(() => URL.revokeObjectURL(url));
+}
 
-  get(name: string): any {
-    return this.state[name];
-  }
+function script(src: string): Promise<unknown> {
+  const made = document.createElement("script");
+  made.src = src;
+  document.head.append(made);
+  return new Promise((resolve, reject) => Object.assign(made, { onload: resolve, onerror: reject }));
+}
 
-  set(name: string, value: unknown): void {
-    if (this.state[name] === value) return;
-    this.state[name] = value;
-    this.dirty.add(name);
-    this.emit(`change:${name}`);
-  }
-
-  save_changes(): void {
-    const state = Object.fromEntries([...this.dirty].map((name) => [name, this.state[name]]));
-    this.dirty.clear();
-    this.post({ method: "update", state, buffer_paths: [] });
-  }
-
-  send(content: unknown): void {
-    if (this.socket.readyState !== WebSocket.OPEN) throw new Error("the connection has ended");
-    this.post({ method: "custom", content });
-  }
-
-  on(event: string, callback: Callback): void {
-    if (!this.callbacks.has(event)) this.callbacks.set(event, new Set());
-    this.callbacks.get(event)!.add(callback);
-  }
-
-  off(event: string, callback: Callback): void {
-    this.callbacks.get(event)?.delete(callback);
-  }
-
-  private emit(event: string, ...args: any[]): void {
-    for (const callback of [...(this.callbacks.get(event) ?? [])]) callback(...args);
-  }
-
-  private post(data: unknown): void {
-    this.socket.send(JSON.stringify(data));
-  }
-
-  private receive(frame: ArrayBuffer): void {
-    const head = new DataView(frame).getUint32(0);
-    const { data, sizes } = JSON.parse(new TextDecoder().decode(new Uint8Array(frame, 4, head)));
-    let at = 4 + head;
-    const buffers: DataView[] = (sizes as number[]).map((size) => {
-      const view = new DataView(frame, at, size);
-      at += size;
-      return view;
-    });
-    if (data.method === "custom") this.emit("msg:custom", data.content, buffers);
-    if (data.method !== "update") return;
-    for (const [place, path] of (data.buffer_paths as (string | number)[][]).entries()) {
-      let inside = data.state;
-      for (const step of path.slice(0, -1)) inside = inside[step];
-      inside[path.at(-1)!] = buffers[place];
+async function show(name: string, el: HTMLElement): Promise<void> {
+  try {
+    const loading = load(name);
+    let model;
+    if (kept.memlabState) model = new KeptModel(kept.memlabState[name]!, about.still ?? "");
+    else {
+      model = new SocketModel(`ws://${location.host}/live/${name}${location.search}`);
+      model.ended = () => badge?.replaceChildren("ended");
+      await model.ready;
     }
-    Object.assign(this.state, data.state);
-    for (const name of Object.keys(data.state)) this.emit(`change:${name}`);
+    const bundle = await loading;
+    el.replaceChildren();
+    bundle.default.render({ model, el });
+  } catch (error) {
+    el.textContent = visible(error instanceof Error ? error.message : String(error));
+    el.className = "failed";
   }
 }
 
-const main = document.querySelector("main")!;
-const bundle = new URL(`./${main.dataset.widget}.js`, import.meta.url).href; // beside this file, and no part of it
-const { default: widget } = await import(bundle);
-const model = new SocketModel(`ws://${location.host}/live${location.search}`);
-await model.ready;
-widget.render({ model, el: main });
+let badge: HTMLElement | undefined;
+if (names.length === 1 && !about.still) void show(names[0]!, main);
+else tabs();
+
+function tabs(): void {
+  const make = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, name: string, ...inside: (Node | string)[]) => {
+    const made = document.createElement(tag);
+    made.className = name;
+    made.append(...inside);
+    return made;
+  };
+  const style = make("style", "", theme, css);
+  badge = make("span", "badge", about.note);
+  const lab = make("bdi", "lab", visible(about.title));
+  const list = make("div", "tabs");
+  list.setAttribute("role", "tablist");
+  list.setAttribute("aria-label", "Widgets");
+  const bar = make("header", "memlab bar", make("h1", "", make("span", "mark", "memlab"), lab), list, badge);
+  document.body.prepend(style, bar);
+  followTheme(bar);
+  const begun = new Set<string>();
+  const panels = new Map<string, HTMLElement>();
+  const buttons = new Map<string, HTMLButtonElement>();
+
+  const open = (wanted: string) => {
+    const chosen = names.includes(wanted) ? wanted : names[0]!;
+    if (!begun.has(chosen)) {
+      begun.add(chosen);
+      void show(chosen, panels.get(chosen)!);
+    }
+    for (const [name, button] of buttons) {
+      button.setAttribute("aria-selected", String(name === chosen));
+      button.tabIndex = name === chosen ? 0 : -1;
+    }
+    for (const [name, panel] of panels) panel.hidden = name !== chosen;
+    return chosen;
+  };
+  for (const name of names) {
+    const button = make("button", "", about.tabs[name]!);
+    Object.assign(button, { type: "button", id: `tab-${name}` });
+    button.setAttribute("role", "tab");
+    button.setAttribute("aria-controls", `panel-${name}`);
+    button.onclick = () => {
+      location.hash = name;
+    };
+    button.onkeydown = (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const next = names[(names.indexOf(name) + step + names.length) % names.length]!;
+      location.hash = next;
+      buttons.get(next)!.focus();
+    };
+    const panel = make("section", "panel", "…");
+    panel.id = `panel-${name}`;
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", button.id);
+    buttons.set(name, button);
+    panels.set(name, panel);
+    list.append(button);
+    main.append(panel);
+  }
+  addEventListener("hashchange", () => open(location.hash.slice(1)));
+  open(location.hash.slice(1));
+}

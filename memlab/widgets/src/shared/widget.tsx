@@ -114,6 +114,12 @@ export function useStill(): string {
   return useContext(Context).model.still ?? "";
 }
 
+/** Empty where the lab can be written; else the sentence that says why what writes is disabled. */
+export function useReadOnly(): string {
+  const { model } = useContext(Context);
+  return model.still || model.get("read_only") || "";
+}
+
 /** A synced trait and what sets it. */
 export function useTrait<T>(name: string): [T, (value: T) => void] {
   const { model } = useContext(Context);

@@ -1,0 +1,208 @@
+/** Life player: scrub through a lab, two packs side by side; what happened, who decided it, and what time will do. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { rows as rowsOf, type Table } from "../shared/table";
+import { plural, Said, visible } from "../shared/text";
+import { useAsk, useLatest, useRows, useStill, useTable, useTrait, widget } from "../shared/widget";
+import { useWorking } from "../shared/working";
+import { Curves } from "./curves";
+import { Field, MARKS } from "./field";
+import { frames, nearest } from "./frames";
+import { Timeline, type Events } from "./timeline";
+import type { About, Happened, Memory } from "./types";
+import css from "./player.css";
+
+const STEP = 220; // milliseconds a key frame is shown while it plays
+
+function Player() {
+  const ask = useAsk();
+  const still = useStill();
+  const [about] = useTrait<About>("_about");
+  const [event, setEvent] = useTrait<number>("event");
+  const [packs] = useTrait<string[]>("packs");
+  const [chosen] = useTrait<number[]>("chosen");
+  const [until] = useTrait<string>("until");
+  const [params] = useTrait<Record<string, number>>("params");
+  const table = useTable("_events");
+  const keyTable = useTable("_frames");
+  const exactTable = useTable("_frame");
+  const memoryRows = useRows<Memory>("_memories");
+  const [begin, now] = useWorking();
+  const [playing, setPlaying] = useState(false);
+  const [tuned, setTuned] = useState(params);
+
+  const events = useMemo<Events>(() => ({
+    event: (table?.getChild("event")!.toArray() as ArrayLike<number>) ?? [],
+    at: (table?.getChild("at")!.toArray() as ArrayLike<number>) ?? [],
+    kind: (table?.getChild("kind")!.toArray() as string[]) ?? [],
+  }), [table]);
+  const keys = useMemo(() => frames(keyTable), [keyTable]);
+  const exact = useMemo(() => frames(exactTable)[0], [exactTable]);
+  const memories = useMemo(() => new Map(memoryRows.map((one) => [Number(one.id), one])), [memoryRows]);
+  const ids = useMemo(() => [...memories.keys()], [memories]);
+  const at = event || about.head;
+  const frame = exact?.event === at ? exact : nearest(keys, at);
+  const row = find(events.event, at);
+
+  const [happened, setHappened] = useState<(Happened & { memories: Table }) | null>(null);
+  const look = useLatest(async (wanted: number) => {
+    setHappened((await ask<Happened & { memories: Table }>("event", { event: wanted })) ?? null);
+  });
+  const draw = useLatest((wanted: number, ones: number[], day: string, values: Record<string, number>) =>
+    begin("curves", { event: wanted, chosen: ones, until: day, params: values }));
+  const settle = useMemo(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    return (call: () => void) => {
+      clearTimeout(timer);
+      timer = setTimeout(call, 180); // once the slider rests
+    };
+  }, []);
+
+  useEffect(() => {
+    if (!still && about.memories && !keys.length) void begin("frames", { packs });
+  }, [about.generation, about.memories > 0]);
+  useEffect(() => {
+    if (still || !about.memories || playing) return;
+    settle(() => {
+      if (!keys.some((one) => one.event === at)) void begin("frame", { event: at });
+      look(at);
+      draw(at, chosen, until, tuned);
+    });
+  }, [at, playing, about.head, packs.join()]);
+  useEffect(() => setTuned(params), [params]);
+  useEffect(() => {
+    if (!playing) return;
+    const timer = setInterval(() => {
+      const next = keys.find((one) => one.event > (event || about.head));
+      if (next) setEvent(next.event);
+      else setPlaying(false);
+    }, STEP);
+    return () => clearInterval(timer);
+  }, [playing, event, keys]);
+
+  const play = () => {
+    if (!playing && keys.length && at >= keys.at(-1)!.event) setEvent(keys[0]!.event);
+    setPlaying(!playing);
+  };
+  const choose = (id: number) => {
+    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-6);
+    draw(at, next, until, tuned);
+  };
+  const touched = useMemo(() => new Set(happened?.event === at ? rowsOf<Memory>(happened.memories).map((one) => Number(one.id)) : []), [happened, at]);
+  if (!about.memories) return <p class="empty">This lab has no memories yet: lab.remember("…") stores one, and its life begins.</p>;
+  return (
+    <div class="player">
+      <Timeline about={about} events={events} at={at} />
+      <div class="scrub">
+        <button type="button" class="primary" aria-pressed={playing} disabled={keys.length < 2} onClick={play}>{playing ? "❚❚ Pause" : "▶ Play"}</button>
+        <button type="button" aria-label="The event before" disabled={at <= about.first} onClick={() => setEvent(at - 1)}>‹</button>
+        <input type="range" aria-label="Event" min={about.first} max={about.head} value={at} aria-valuetext={label(events, row, at)} onInput={(one) => setEvent(Number(one.currentTarget.value))} />
+        <button type="button" aria-label="The event after" disabled={at >= about.head} onClick={() => setEvent(at + 1)}>›</button>
+        <output class="when">{label(events, row, at)}</output>
+      </div>
+      <p class="note status" aria-live="polite">
+        {still || (now ? `At work for ${now.seconds.toFixed(0)} s: ${now.work} …` : frame && frame.event !== at ? `shown as of event ${frame.event.toLocaleString("en")}` : " ")}
+      </p>
+      <div class="fields">
+        {([0, 1] as const).map((side) => (
+          <div key={side}>
+            <label class="pack">
+              {side ? "beside it" : "pack"}
+              <select
+                value={packs[side]} disabled={!!still}
+                onChange={(one) => {
+                  const next = [...packs];
+                  next[side] = one.currentTarget.value;
+                  setTuned({});
+                  void begin("frames", { packs: next });
+                }}
+              >
+                {about.packs.map((name) => <option key={name} value={name}>{visible(name)}</option>)}
+              </select>
+            </label>
+            <Field title={packs[side]!} side={side} frame={frame} about={about} memories={memories} ids={ids} chosen={chosen} touched={touched} choose={still ? () => {} : choose} />
+          </div>
+        ))}
+      </div>
+      <ul class="keys marks" aria-label="What a cell says">
+        {Object.entries(MARKS).map(([name, text]) => <li key={name}><i class={`cell ${name}`} />{text}</li>)}
+        <li class="note">the paler, the less is left</li>
+        {about.drawn < about.memories && <li class="note">{`${about.drawn.toLocaleString("en")} of ${plural(about.memories, "memory", "memories")}, evenly chosen`}</li>}
+      </ul>
+      <Around events={events} row={row} at={at} go={setEvent} />
+      {happened && <Decided happened={happened} />}
+      <Curves
+        about={about} memories={memories} still={still} params={tuned} until={until}
+        change={(values, day) => {
+          setTuned(values);
+          draw(at, chosen, day, values);
+        }}
+        choose={(ones) => draw(at, ones, until, tuned)}
+      />
+    </div>
+  );
+}
+
+/** The events about the one that is looked at. */
+function Around({ events, row, at, go }: { events: Events; row: number; at: number; go: (event: number) => void }) {
+  const from = Math.max(0, Math.min(row - 3, events.event.length - 7));
+  const near = Array.from({ length: Math.min(7, events.event.length) }, (_, place) => from + place);
+  return (
+    <div class="around" role="group" aria-label="Events about it">
+      {near.map((one) => {
+        const event = Number(events.event[one]);
+        return (
+          <button key={event} type="button" aria-pressed={event === at} onClick={() => go(event)}>
+            <span class="note">{event.toLocaleString("en")}</span> {visible(events.kind[one]!)}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function Decided({ happened }: { happened: Happened & { memories: Table } }) {
+  const [open, setOpen] = useState<string | null>(null);
+  const shown = happened.deciders.find((one) => one.slot === open);
+  return (
+    <section class="decided" aria-label="What happened">
+      <h3>{`Event ${happened.event.toLocaleString("en")}: ${visible(happened.kind)}${happened.what ? `, ${visible(happened.what)}` : ""}`}</h3>
+      <ul>
+        {rowsOf<Memory & { status: string }>(happened.memories).map((one) => (
+          <li key={one.id}><span class="note">{`#${one.id} ${one.status}`}</span> <Said text={one.text} /></li>
+        ))}
+        {happened.count > happened.memories.numRows && <li class="note">{`and ${plural(happened.count - happened.memories.numRows, "other memory", "other memories")}`}</li>}
+      </ul>
+      <p>
+        {happened.deciders.length > 0 ? "Decided by " : happened.pack ? "" : <span class="note">No policy decided this: it was written as it came.</span>}
+        {happened.deciders.map((one) => (
+          <button key={one.slot} type="button" class="slot" aria-expanded={open === one.slot} onClick={() => setOpen(open === one.slot ? null : one.slot)}>
+            {`${one.slot} v${one.number}`} <span class="note">{`[${one.hash}]`}</span>
+          </button>
+        ))}
+      </p>
+      {shown && (
+        <div class="source">
+          <p class="note">{`${visible(shown.pack)}/${shown.slot}, version ${shown.number}${shown.reason ? `: ${visible(shown.reason)}` : ""}`}</p>
+          <pre tabIndex={0}><code>{visible(shown.source)}</code></pre>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function find(events: ArrayLike<number | bigint>, wanted: number): number {
+  let [low, high] = [0, events.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (Number(events[middle]) <= wanted) low = middle;
+    else high = middle - 1;
+  }
+  return Math.max(0, low);
+}
+
+function label(events: Events, row: number, at: number): string {
+  const time = events.at[row];
+  return `event ${at.toLocaleString("en")}${time === undefined ? "" : ` · ${new Date(Number(time)).toISOString().slice(0, 16).replace("T", " ")}`}`;
+}
+
+export default widget("Life player", Player, css);
