@@ -96,6 +96,7 @@ CALLS = {
     "policy latex": ["evil.hy"],
     "packs": [],
     "restore": [LAB],
+    "view": [LAB, "--bundle", "page"],
 }
 AS_JSON = ("recall", "list", "show", "trace", "similar")
 BESIDE = {"demo", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}

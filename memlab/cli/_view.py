@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from memlab.cli._base import LAB, as_json_option, existing, main, say, tell
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
 
 __all__: list[str] = []
 
@@ -32,10 +31,8 @@ def view(lab: Path, write: bool, port: int, open_browser: bool, bundle: Path | N
         raise click.UsageError("--bundle writes a folder and serves nothing: --write and --port do not go with it.")
 
     def address(url: str) -> None:
-        if as_json:
-            click.echo(json.dumps({"url": url, "lab": str(lab), "write": write}))
-        else:
-            say(f"{url}\nCtrl-C ends it.")
+        found = {"url": url, "lab": str(lab), "write": write}
+        tell(found, as_json=as_json, text=lambda: f"{url}\nCtrl-C ends it.")
 
     with existing(lab, read_only=not write) as opened:
         if bundle is not None:

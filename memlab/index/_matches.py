@@ -150,10 +150,11 @@ class Matches:
         if not len(posted) or len(posted) * self._hits.size > _CELLS:
             unique, place = compact(windows.ravel() + 1)
             held = self._held(unique - 1)
-            return held[:, place].reshape(len(held), *windows.shape).sum(axis=1).T
+            counted: NDArray[Any] = held[:, place].reshape(len(held), *windows.shape).sum(axis=1).T
+            return counted
         at = posted[:-1].searchsorted(windows)
         at[posted[at] != windows] = len(posted)
-        return self._cells.take(at, axis=0).sum(axis=0)
+        return np.asarray(self._cells.take(at, axis=0).sum(axis=0))
 
     @cached_property
     def _cells(self) -> Scores:
