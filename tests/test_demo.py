@@ -164,7 +164,7 @@ def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_doe
 
 
 def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("memlab.bench.bench_locomo", lambda *_, **__: run.bench)
+    monkeypatch.setattr("memlab.bench.bench_conversations", lambda *_, **__: run.bench)
     short = run_demo(output=tmp_path / "short.html", progress=True)
     captured = capsys.readouterr()
     assert "live" not in captured.out
