@@ -50,17 +50,17 @@ class Written:
     @property
     def terms(self) -> NDArray[np.int32]:
         """The term id of each form."""
-        return self._forms.columns[0]
+        return self._forms.column(0)
 
     @property
     def signs(self) -> NDArray[np.uint8]:
         """The signs that the words of each row are, by the bits of ``SAYS``."""
-        return self._rows.columns[0]
+        return self._rows.column(0)
 
     @property
     def counts(self) -> NDArray[np.int32]:
         """The number of words of each row, stop words counted."""
-        return self._rows.columns[1]
+        return self._rows.column(1)
 
     def id_of(self, form: str) -> int:
         """The id of a form, -1 if no row ever had it."""
@@ -74,10 +74,10 @@ class Written:
         """What these rows hold, each form of a row once: the forms, whether one stands with a capital inside a
         sentence, and how many there are of each row.
         """
-        stops = self._rows.columns[2]
+        stops = self._rows.column(2)
         starts = np.where(rows > 0, stops[rows - 1], 0)
         counts = stops[rows] - starts
-        packed = self._held.columns[0].take(ranges(starts, counts))
+        packed = self._held.column(0).take(ranges(starts, counts))
         return (packed >> 1).astype(np.int64), (packed & 1).astype(np.bool_), counts
 
     def append(self, said: Sequence[Sequence[str]], texts: Sequence[str], before: Sequence[int]) -> tuple[Ints, Ints]:
