@@ -178,8 +178,8 @@ def group_scores(
     if count <= _AT_ONCE:
         # the first cell of each term is that of rows without a group
         keys = hits.term * width + groups[hits.row] + 1
-        cells = np.bincount(keys, weights=hits.tf, minlength=size * width).reshape(size, width)[:, 1:]
-        frequency, held = (cells != 0).sum(axis=1), cells[:, selected]
+        cells = np.bincount(keys, weights=hits.tf, minlength=size * width).reshape(size, width)
+        frequency, held = (cells[:, 1:] != 0).sum(axis=1), cells.take(selected + 1, axis=1)
     else:
         frequency, held = np.empty(size, dtype=np.int64), np.empty((size, len(selected)))
         for term, (rows, tf) in enumerate(zip(hits.rows, hits.tfs, strict=True)):

@@ -152,8 +152,9 @@ class Words:
         terms, rows = self.written.append(said, texts, names)
         self._append_lengths(np.bincount(rows, minlength=fresh))
         # one sort groups the words of a row and puts the postings in order of term and row
-        keys, tf = np.unique(terms * max(fresh, 1) + rows, return_counts=True)
-        posted, at = keys // max(fresh, 1), keys % max(fresh, 1) + start
+        keys, tf = _counted(terms * fresh + rows)
+        posted, at = np.divmod(keys, max(fresh, 1))
+        at += start
         if self._waiting + len(keys) <= _SEAL:
             stop = self._waiting + len(keys)
             self._pending[0, self._waiting : stop] = posted
@@ -305,6 +306,15 @@ class Words:
         self._segments.append(segment)
         while len(self._segments) > 1 and _MERGE_AT * len(self._segments[-1]) > len(self._segments[-2]):
             self._segments[-2:] = [merged(self._segments[-2:])]
+
+
+def _counted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different keys, ascending, and how many of each; ``keys`` are put in order. Half the cost of ``unique``."""
+    keys.sort()
+    opens = np.ones(len(keys) + 1, dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=opens[1:-1])
+    (first,) = opens.nonzero()
+    return keys[first[:-1]], first[1:] - first[:-1]
 
 
 def _joined_parts(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -18,10 +19,9 @@ class Signs:
     """The tables of one language: words by the ``bits`` of ``SAYS``, and the phrases of questions."""
 
     bits: dict[str, int]
-    when_first: tuple[str, ...]
-    when: tuple[str, ...]
-    how_many: tuple[str, ...]
-    you: tuple[str, ...]
+    when: re.Pattern[str]
+    how_many: re.Pattern[str]
+    you: re.Pattern[str]
 
     def of(self, word: str) -> int:
         """The bits of a word in lower case.
@@ -36,15 +36,15 @@ class Signs:
 
     def asks_when(self, spoken: str) -> bool:
         """Whether a question asks for a time: its words in lower case, a space before and after each."""
-        return spoken.startswith(self.when_first) or any(phrase in spoken for phrase in self.when)
+        return self.when.search(spoken) is not None
 
     def asks_how_many(self, spoken: str) -> bool:
         """Whether a question asks for a number or a span."""
-        return any(phrase in spoken for phrase in self.how_many)
+        return self.how_many.search(spoken) is not None
 
     def asks_you(self, spoken: str) -> bool:
         """Whether a question speaks of whom it asks."""
-        return any(phrase in spoken for phrase in self.you)
+        return self.you.search(spoken) is not None
 
 
 @cache
@@ -56,7 +56,10 @@ def signs_of(language: str | None) -> Signs:
         for word in tables.get(name, ()):
             bits[word] = bits.get(word, 0) | 1 << place
 
-    def phrases(name: str) -> tuple[str, ...]:
-        return tuple(f" {phrase} " for phrase in tables.get(name, ()))
+    def phrases(name: str, first: str = "") -> re.Pattern[str]:
+        """What finds one of these phrases, or one of ``first`` where a question begins."""
+        found = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
+        found += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
+        return re.compile("|".join(found) or r"(?!)")
 
-    return Signs(bits, phrases("asks-when-first"), phrases("asks-when"), phrases("asks-how-many"), phrases("asks-you"))
+    return Signs(bits, phrases("asks-when", "asks-when-first"), phrases("asks-how-many"), phrases("asks-you"))

@@ -48,6 +48,10 @@ class Grown:
         """Read-only views of the rows so far."""
         return [_read_only(buffer[: self.size]) for buffer in self._buffers]
 
+    def column(self, number: int) -> NDArray[Any]:
+        """One of them: a third of the cost of all."""
+        return _read_only(self._buffers[number][: self.size])
+
     def append(self, *blocks: NDArray[Any]) -> None:
         needed = self.size + len(blocks[0])
         if needed > len(self._buffers[0]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from memlab.index._stored import Grown
 
 __all__ = ["Written"]
 
-_CAPITAL = re.compile(r"\s[A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я]\w+")
-_ENDS = ".!?: \n\t"
+_CAPITAL = re.compile(r"\s(?<=[^.!?: \n\t]\s)([A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я]\w+)")
+"""A word with a capital, not where a text or a sentence begins."""
+
+_WAITING = 256
+"""Texts whose words wait until somebody asks for them, together: one alone costs as much as ten of many."""
 
 Ints = NDArray[np.int64]
 
@@ -38,9 +42,11 @@ class Written:
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
         self._rows = Grown(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
         self._held = Grown(np.empty(0, dtype=np.int32))
+        self._late: list[tuple[list[int], list[int], list[int], list[int]]] = []
+        self._waiting = 0
 
     def __len__(self) -> int:
-        return self._rows.size
+        return self._rows.size + self._waiting
 
     @property
     def forms(self) -> int:
@@ -50,17 +56,19 @@ class Written:
     @property
     def terms(self) -> NDArray[np.int32]:
         """The term id of each form."""
-        return self._forms.columns[0]
+        return self._forms.column(0)
 
     @property
     def signs(self) -> NDArray[np.uint8]:
         """The signs that the words of each row are, by the bits of ``SAYS``."""
-        return self._rows.columns[0]
+        self._settle()
+        return self._rows.column(0)
 
     @property
     def counts(self) -> NDArray[np.int32]:
         """The number of words of each row, stop words counted."""
-        return self._rows.columns[1]
+        self._settle()
+        return self._rows.column(1)
 
     def id_of(self, form: str) -> int:
         """The id of a form, -1 if no row ever had it."""
@@ -74,10 +82,11 @@ class Written:
         """What these rows hold, each form of a row once: the forms, whether one stands with a capital inside a
         sentence, and how many there are of each row.
         """
-        stops = self._rows.columns[2]
+        self._settle()
+        stops = self._rows.column(2)
         starts = np.where(rows > 0, stops[rows - 1], 0)
         counts = stops[rows] - starts
-        packed = self._held.columns[0].take(ranges(starts, counts))
+        packed = self._held.column(0).take(ranges(starts, counts))
         return (packed >> 1).astype(np.int64), (packed & 1).astype(np.bool_), counts
 
     def append(self, said: Sequence[Sequence[str]], texts: Sequence[str], before: Sequence[int]) -> tuple[Ints, Ints]:
@@ -89,45 +98,51 @@ class Written:
         held: list[int] = []
         capital: list[int] = []
         sizes: list[int] = []
-        own_sizes: list[int] = []
+        different: list[int] = []
+        counts: list[int] = []
         look_up = self._ids.__getitem__
         for words, text, names in zip(said, texts, before, strict=True):
             found = list(map(look_up, words))
             own = dict.fromkeys(found[names:] if names else found, 0)
-            for form in self._capitals(text):
+            for word in _CAPITAL.findall(text):
+                form = self._ids.get(word.lower(), -1)
                 if form in own:
                     own[form] = 1
             ids += found
             held += own
             capital += own.values()
             sizes.append(len(found))
-            own_sizes.append(len(own))
+            different.append(len(own))
+            counts.append(len(found) - names)
         self._learn()
-        terms_of, signs_of_forms = self._forms.columns
-        fresh, names_of = np.array(sizes, dtype=np.int64), np.array(before, dtype=np.int64)
-        numbers = np.arange(len(fresh))
-        forms, rows = np.array(held, dtype=np.int64), numbers.repeat(np.array(own_sizes, dtype=np.int64))
-        bits = signs_of_forms.take(forms)
-        signs = np.zeros(len(sizes), dtype=np.uint8)
-        (signed,) = bits.nonzero()
-        np.bitwise_or.at(signs, rows[signed], bits[signed])
-        (content,) = (terms_of.take(forms) >= 0).nonzero()
-        packed = forms << 1 | np.array(capital, dtype=np.int64)
-        stops = self._held.size + np.bincount(rows[content], minlength=len(sizes)).cumsum()
-        self._held.append(packed[content].astype(np.int32))
-        self._rows.append(signs, (fresh - names_of).astype(np.int32), stops)
-        terms, places = terms_of.take(np.array(ids, dtype=np.int64)), numbers.repeat(fresh)
+        self._late.append((held, capital, different, counts))
+        self._waiting += len(sizes)
+        if self._waiting > _WAITING:
+            self._settle()
+        terms = self.terms.take(np.array(ids, dtype=np.int64))
+        places = np.arange(len(sizes)).repeat(sizes)
         (kept,) = (terms >= 0).nonzero()
         return terms[kept].astype(np.int64), places[kept]
 
-    def _capitals(self, text: str) -> list[int]:
-        """The forms that begin with a capital inside a sentence."""
-        found = []
-        for match in _CAPITAL.finditer(text):
-            start = match.start()
-            if start and text[start - 1] not in _ENDS:
-                found.append(self._ids.get(match[0][1:].lower(), -1))
-        return found
+    def _settle(self) -> None:
+        """Take in the rows that wait."""
+        if not self._late:
+            return
+        held, capital, different, counts = (
+            np.fromiter(chain.from_iterable(parts), dtype=np.int64) for parts in zip(*self._late, strict=True)
+        )
+        terms_of, signs_of_forms = self._forms.columns
+        rows = np.arange(len(counts)).repeat(different)
+        bits = signs_of_forms.take(held)
+        signs = np.zeros(len(counts), dtype=np.uint8)
+        (signed,) = bits.nonzero()
+        np.bitwise_or.at(signs, rows[signed], bits[signed])
+        (content,) = (terms_of.take(held) >= 0).nonzero()
+        packed = held << 1 | capital
+        stops = self._held.size + np.bincount(rows[content], minlength=len(counts)).cumsum()
+        self._held.append(packed[content].astype(np.int32))
+        self._rows.append(signs, counts.astype(np.int32), stops)
+        self._late, self._waiting = [], 0
 
     def _learn(self) -> None:
         """The terms and signs of the forms that came since."""
@@ -143,6 +158,7 @@ class Written:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it is, by name."""
+        self._settle()
         terms, bits = self._forms.columns
         signs, counts, stops = self._rows.columns
         return {

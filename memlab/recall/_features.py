@@ -29,6 +29,9 @@ from memlab.state import State, gather, words_at
 __all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
 
 _NEXT = RELATIONS.index("next")
+_BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
+"""bool[signs, numbers]: which bits each number has."""
+
 _LN2 = math.log(2.0)
 _MS_A_DAY = 86_400_000.0
 _TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
@@ -159,11 +162,12 @@ class Moment:
         words = self.state.words_in(str(self.pack.settings["language"]))
         return np.asarray(words.lengths[self.rows], dtype=np.float64)
 
-    def says(self, bit: int) -> Values:
-        if "signs" not in self._known:
+    def says(self) -> Values:
+        """bool[signs, rows]: of what each row has a sign."""
+        if "says" not in self._known:
             written = self.state.words_in(str(self.pack.settings["language"])).written
-            self._known["signs"] = written.signs[self.rows]
-        return np.asarray(self._known["signs"] & bit != 0)
+            self._known["says"] = _BITS.take(written.signs[self.rows], axis=1)
+        return self._known["says"]
 
     def word_count(self) -> Values:
         written = self.state.words_in(str(self.pack.settings["language"])).written
@@ -277,7 +281,7 @@ def _use(number: int) -> Callable[[Moment], Values]:
 
 
 def _says(place: int) -> Callable[[Moment], Values]:
-    return lambda moment: moment.says(1 << place)
+    return lambda moment: moment.says()[place]
 
 
 COMPUTE: dict[str, Callable[[Moment], Values]] = {
@@ -361,8 +365,9 @@ class Candidates(Moment):
 
     def names_things(self) -> Values:
         forms, capital, counts = self.held()
-        (places,) = (capital & ~_any_of(forms, self.asked.names)).nonzero()
-        row = np.arange(len(self)).repeat(counts)[places]
+        (places,) = capital.nonzero()
+        places = places[~_any_of(forms[places], self.asked.names)]
+        row = counts.cumsum().searchsorted(places, side="right")
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
     def nearness(self) -> Values:
@@ -412,14 +417,10 @@ class Candidates(Moment):
     def session_seed(self) -> Values:
         """The best seed of each session among these rows; a row without a session has its own."""
         contexts, seeds = self.contexts(), self["seed"]
-        inside = contexts >= 0
-        best = seeds.copy()
-        if inside.any():
-            sessions = contexts[inside]
-            top = np.full(int(sessions.max()) + 1, -np.inf)
-            np.maximum.at(top, sessions, seeds[inside])
-            best[inside] = top[sessions]
-        return np.asarray(best)
+        # the last place is for rows without a session, whose code is -1
+        top = np.full(int(contexts.max(initial=-1)) + 2, -np.inf)
+        np.maximum.at(top, contexts, seeds)
+        return np.where(contexts >= 0, top[contexts], seeds)
 
 
 def _any_of(values: Values, wanted: Values) -> Values:
@@ -433,7 +434,7 @@ def _any_of(values: Values, wanted: Values) -> Values:
 
 
 def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:
-    return lambda pool: np.full(len(pool), asks(pool.asked.signs, pool.asked.spoken))
+    return lambda pool: (np.ones if asks(pool.asked.signs, pool.asked.spoken) else np.zeros)(len(pool), np.bool_)
 
 
 _COMPUTE: dict[str, Callable[[Candidates], Values]] = {

@@ -17,7 +17,8 @@ class Sessions:
 
     def __init__(self) -> None:
         self._last = np.full(0, -1, dtype=np.int64)
-        self._beside = np.empty((2, 0), dtype=np.int32)
+        # the row before each one and the row after it; the last place is no row, and is what -1 stands for
+        self._beside = np.full((2, 1), -1, dtype=np.int32)
         self._followed = 0
 
     def last(self, contexts: Names, code: int) -> int:
@@ -33,8 +34,7 @@ class Sessions:
         for side, beside in enumerate(self._beside):
             at = rows
             for step in range(reach):
-                # what is at -1 is some row, too
-                at = found[1 + side * reach + step] = np.where(at >= 0, beside[at], -1)
+                at = found[1 + side * reach + step] = beside[at]
         return found
 
     def _follow(self, contexts: Names) -> None:
@@ -45,8 +45,8 @@ class Sessions:
         if len(self._last) < len(contexts.vocabulary):
             more = np.full(len(contexts.vocabulary) * 2 - len(self._last), -1, dtype=np.int64)
             self._last = np.concatenate([self._last, more])
-        if self._beside.shape[1] < size:
-            self._beside = np.concatenate([self._beside[:, :known], np.empty((2, 2 * size - known), np.int32)], axis=1)
+        if self._beside.shape[1] <= size:
+            self._beside = np.concatenate([self._beside[:, :known], np.full((2, 2 * size), -1, np.int32)], axis=1)
         (inside,) = (fresh >= 0).nonzero()
         order = inside[fresh[inside].argsort(kind="stable")]
         codes, rows = fresh[order], order + known
