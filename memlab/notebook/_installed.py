@@ -57,7 +57,7 @@ class Installed:
         return printable("\n".join([self._head(), *(f"  {line}" for line in self._lines())]))
 
     def _repr_html_(self) -> str:
-        parts = []
+        parts = list[str]()
         for one, line in zip(self._sums, self._lines(), strict=True):
             own = self.moves.filter((pl.col("question") == one["question"]) & (pl.col("rank_after") <= TOP))
             rows = own.select("rank_after", "rank_before", "text").rows()

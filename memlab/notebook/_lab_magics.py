@@ -68,8 +68,8 @@ class LabMagics(Magics):
             options, text = _read_options(line, "%remember", ("lab", "kind", "project"))
             if not text:
                 raise InputError("%remember takes a text, such as: %remember --kind preference The user prefers tabs")
-            lab = self._lab(options.pop("lab", None))
-            return lab.remember(text, **options)
+            fields: dict[str, Any] = {name: value for name, value in options.items() if name != "lab"}
+            return self._lab(options.get("lab")).remember(text, **fields)
 
     @cell_magic
     def memory(self, line: str, cell: str) -> Ran:
