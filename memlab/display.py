@@ -6,12 +6,12 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from memlab.printable import printable
 
-__all__ = ["Declared", "Markup", "bar", "clip", "paragraph", "table", "text_table", "wrap"]
+__all__ = ["Declared", "Markup", "bar", "box", "clip", "details", "paragraph", "table", "text_table", "wrap"]
 
 BLUE, RED = "#4c78a8", "#e45756"
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
@@ -20,6 +20,9 @@ _INKED = "print-color-adjust:exact;-webkit-print-color-adjust:exact"
 
 _NARROW = 8
 """Characters that a cell of a text table keeps at least."""
+
+_HIGHEST = "32em"
+"""Height beyond which an output scrolls."""
 
 _TALL = 30
 """Rows above which a table scrolls."""
@@ -72,8 +75,18 @@ def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]],
     body = "".join(line("td", row) for row in escaped)
     whole = f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>" if escaped else ""
     below = "".join(f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in notes)
-    frame = "overflow:auto" + (";max-height:32em" if len(escaped) > _TALL else "")
+    frame = "overflow:auto" + (f";max-height:{_HIGHEST}" if len(escaped) > _TALL else "")
     return f"<div style='{frame}'>{paragraph(title)}{whole}{below}</div>"
+
+
+def details(summary: object, inside: str, *, opened: bool = False) -> str:
+    """A line that opens to HTML, without a script."""
+    return f"<details{' open' if opened else ''}><summary dir='auto'>{_escaped(summary)}</summary>{inside}</details>"
+
+
+def box(inside: str) -> str:
+    """HTML that scrolls where it is higher than a screen."""
+    return f"<div style='overflow:auto;max-height:{_HIGHEST}'>{inside}</div>"
 
 
 def text_table(
@@ -149,11 +162,14 @@ def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
 
 
 class Declared(dict[str, T]):
-    """What memlab declares, by name: shown as a list of names, each with what its field ``about`` says."""
+    """What memlab declares, by name: shown as a list of names, each with what its field ``about`` says.
 
-    def __init__(self, declared: Iterable[T], about: str) -> None:
+    In a notebook a name opens to what is ``known`` of it: its fields, unless given.
+    """
+
+    def __init__(self, declared: Iterable[T], about: str, known: Callable[[T], Mapping[str, object]] = vars) -> None:
         super().__init__((one.name, one) for one in declared)  # type: ignore[attr-defined]
-        self._about = about
+        self._about, self._known = about, known
 
     def _descriptions(self) -> list[tuple[str, str]]:
         return [(name, clip(getattr(one, self._about), 160)) for name, one in self.items()]
@@ -165,7 +181,20 @@ class Declared(dict[str, T]):
         )
 
     def _repr_html_(self) -> str:
-        return table(f"{len(self)} declared", ("name", self._about), self._descriptions())
+        parts = [
+            details(Markup(f"<b>{html.escape(name)}</b> {html.escape(description)}"), _fields(self._known(self[name])))
+            for name, description in self._descriptions()
+        ]
+        return f"<div>{paragraph(f'{len(self)} declared')}{box(''.join(parts))}</div>"
+
+
+def _fields(known: Mapping[str, object]) -> str:
+    """The fields that say something, a line each."""
+    lines = ((name, ", ".join(map(str, value)) if isinstance(value, tuple) else value) for name, value in known.items())
+    said = (
+        f"{name}: {value}" for name, value in lines if name != "name" and value not in ("", None) and value is not False
+    )
+    return f"<div style='margin:.2em 1.2em;opacity:.8'>{'<br>'.join(html.escape(line) for line in said)}</div>"
 
 
 def _escaped(cell: object) -> str:

@@ -3,10 +3,22 @@
 Exit status: 0 done, 1 refused with a reason, 2 a wrong call.
 """
 
-from memlab.cli import _bench, _correcting, _health, _jobs, _lab, _living, _moving, _policy_lab, _quarantine, _view
+from memlab.cli import (
+    _bench,
+    _correcting,
+    _health,
+    _jobs,
+    _lab,
+    _living,
+    _moving,
+    _notebook,
+    _policy_lab,
+    _quarantine,
+    _view,
+)
 from memlab.cli._base import main
 
 __all__ = ["main"]
 
 # Each module adds its commands to the group when it is imported.
-_ = (_bench, _correcting, _jobs, _lab, _living, _moving, _policy_lab, _quarantine, _health, _view)
+_ = (_bench, _correcting, _jobs, _lab, _living, _moving, _notebook, _policy_lab, _quarantine, _health, _view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from memlab.arguments import checked, shown
-from memlab.display import table
+from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
 from memlab.policies._features import FEATURES
@@ -85,8 +86,14 @@ class Pack:
         return printable(f"<Pack {self.name} [{self.hash[:12]}]: {len(self.policies)} policies>")
 
     def _repr_html_(self) -> str:
-        rows = [(slot, policy.hash[:12], policy.doc) for slot, policy in sorted(self.policies.items())]
-        return table(self, ("slot", "hash", "what it decides"), rows)
+        parts = [
+            details(
+                Markup(f"<b>{html.escape(slot)}</b> <code>{policy.hash[:12]}</code> {html.escape(policy.doc)}"),
+                f"<pre dir='auto'>{html.escape(printable(policy.source))}</pre>",
+            )
+            for slot, policy in sorted(self.policies.items())
+        ]
+        return f"<div>{paragraph(self)}{box(''.join(parts))}</div>"
 
 
 def pack_names() -> tuple[str, ...]:

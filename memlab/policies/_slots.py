@@ -176,6 +176,14 @@ _RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
 _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 _ALL = ("memory", "query", "spread")
 
+
+def _known(slot: Slot) -> dict[str, object]:
+    signature = slot.signature
+    asked = "" if slot.used else "the engine does not ask it yet"
+    known: dict[str, object] = {"decides": slot.doc, "returns": signature.returns, "words": signature.words, "so far": asked}
+    return known | {"fields": signature.fields, "reads": tuple(signature.inputs)}
+
+
 SLOTS: Declared[Slot] = Declared(
     (
         _slot(
@@ -369,6 +377,7 @@ SLOTS: Declared[Slot] = Declared(
         ),
     ),
     about="doc",
+    known=_known,
 )
 
 

@@ -18,7 +18,8 @@ from memlab.language import Policy, parametrize, vocabulary
 from memlab.policies import SLOTS, Version, slot_named
 from memlab.widgets._drafts import Draft, draft_pack, read_draft, text_of
 from memlab.widgets._explorer import explained
-from memlab.widgets._ranks import (
+from memlab.widgets._widget import Widget, arrow
+from memlab.widgets.ranks import (
     DECIDES_RANKS,
     HEAD,
     NOTHING,
@@ -28,7 +29,6 @@ from memlab.widgets._ranks import (
     shown_moves,
     summed_moves,
 )
-from memlab.widgets._widget import Widget, arrow
 
 __all__ = ["PolicyStudio"]
 

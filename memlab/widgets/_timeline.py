@@ -14,8 +14,8 @@ from memlab.clock import from_micros
 from memlab.errors import InputError
 from memlab.lab import Lab
 from memlab.policies import SLOTS, slot_named
-from memlab.widgets._ranks import DECIDES_RANKS, NOTHING, Ranks, latest_questions, moved, shown_moves, summed_moves
 from memlab.widgets._widget import Widget, arrow
+from memlab.widgets.ranks import DECIDES_RANKS, NOTHING, Ranks, latest_questions, moved, shown_moves, summed_moves
 
 __all__ = ["VersionTimeline"]
 

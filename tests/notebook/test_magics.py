@@ -1,4 +1,4 @@
-"""``%load_ext memlab`` and ``%%hy`` in a real IPython shell."""
+"""``%load_ext memlab`` and its magics in a real IPython shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import polars as pl
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
@@ -96,18 +98,176 @@ def test_unloading_takes_the_magic_away(shell: InteractiveShell) -> None:
     assert "hy" in shell.magics_manager.magics["cell"]
 
 
+@pytest.fixture
+def cell(shell: InteractiveShell) -> Callable[[str], Any]:
+    """Runs a cell as a notebook does, beside one lab of three memories."""
+    shell.run_cell(
+        "import memlab\n"
+        "lab = memlab.open()\n"
+        "lab.remember('The user indents with tabs', kind='preference', at='2026-01-05')\n"
+        "lab.remember('The linter accepts tabs and spaces', at='2026-02-01')\n"
+        "lab.remember('Deploys go out on Tuesdays', kind='convention', at='2026-03-01')"
+    ).raise_error()
+
+    def run(source: str) -> Any:
+        result = shell.run_cell(source)
+        result.raise_error()
+        return result.result
+
+    return run
+
+
+def test_policy_installs_a_cell_and_shows_what_moved(cell: Callable[[str], Any]) -> None:
+    cell("%recall tabs or spaces?")
+    cell("%recall when are deploys?")
+    before = cell("lab.slates().decisions.collect().height")
+    shown = cell("%%policy recall-score --reason the older the better\n\n(fn [age-days]\n  age-days)\n")
+    version = shown.version
+    assert (version.source, version.reason) == ("(fn [age-days]\n  age-days)", "the older the better")
+    assert cell("lab.policies['recall-score'].hash") == version.hash
+    first = shown.moves.filter(pl.col("rank_after") == 1)
+    assert first["question"].to_list() == ["when are deploys?", "tabs or spaces?"]
+    assert set(first["text"]) == {"The user indents with tabs"}
+    assert "2 of 3 pairs reordered" in repr(shown) or "3 of 3 pairs reordered" in repr(shown)
+    assert "<details open><summary" in shown._repr_html_()
+    assert cell("lab.slates().decisions.collect().height") == before  # the comparison leaves no trace
+    # what was shown is what a recall shows now
+    assert cell("%recall when are deploys?")[0].text == "The user indents with tabs"
+
+
+def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str], Any]) -> None:
+    shown = cell("%%policy --lab lab recall-score\n(defn twice [x] (* 2 x))\n(fn [similarity] (twice similarity))")
+    assert "Nothing was asked yet" in repr(shown)
+    assert shown.moves.is_empty()
+    shown = cell("%%policy admit --reason 'all of it'\n(fn [] 1)")
+    assert "decides no rank" in repr(shown)
+    assert shown.version.reason == "all of it"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("%%policy\n(fn [] 1)", "takes one slot"),
+        ("%%policy recall-score fast\n(fn [] 1)", "takes one slot"),
+        ("%%policy recal-score\n(fn [] 1)", "Did you mean recall-score"),
+        ("%%policy recall-score --lap lab\n(fn [] 1)", "has no option --lap. Did you mean lab"),
+        ("%%policy recall-score --lab\n(fn [] 1)", "--lab of %%policy needs a value"),
+        ("%%policy recall-score --lab lob\n(fn [] 1)", 'no lab "lob". Did you mean lab'),
+        (
+            "%%policy recall-score\n\n(fn [similarty] similarty)",
+            r"line 3, column 6: .*Did you mean similarity.*\n.*\n +\^{9}$",
+        ),
+        ("%%policy recall-score\n(defpolicy spread [weight] weight)", "%%policy spread"),
+        ("%recall", "takes a question"),
+        ("%recall --limit few tabs", "--limit is a whole number"),
+        ("%recall --pack compinion tabs", "Did you mean companion"),
+        ("%remember --kind preference", "takes a text"),
+        ("%remember --kind preferance tabs", "Did you mean preference"),
+        ("%%memory fast\n(stats)", "below its line"),
+        ('%%memory\n(stats)\n(recal "tabs" 3)', r"line 3, column 2: .*Did you mean recall\?\n.*\n +\^{5}$"),
+    ],
+)
+def test_a_magic_says_what_is_wrong_in_a_line_and_changes_nothing(
+    cell: Callable[[str], Any], source: str, message: str
+) -> None:
+    before = cell("lab.log.height")
+    with pytest.raises(UsageError, match=message):
+        cell(source)
+    assert cell("lab.log.height") == before
+
+
+def test_no_frame_of_ours_stands_under_an_error(cell: Callable[[str], Any], capsys: Any) -> None:
+    with pytest.raises(UsageError):
+        cell("%%policy recall-score\n(fn [x] x)")
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+    assert "memlab/" not in said.out + said.err
+
+
+def test_recall_and_remember_take_their_line_as_it_stands(cell: Callable[[str], Any]) -> None:
+    assert cell("%remember --kind 'gotcha' Don't say \"never\" -- why?").text == 'Don\'t say "never" -- why?'
+    assert cell("lab[4].kind") == "gotcha"
+    cell("hits = %recall --limit 1 tabs or spaces?")
+    assert cell("len(hits)") == 1
+    assert cell("hits.decision") is not None
+    assert cell("%recall --pack companion tabs?").decision is None
+    cell("asked = 'tabs'")
+    assert cell("%recall {asked} or spaces?").slate.query == "tabs or spaces?"
+
+
+def test_memory_runs_operations(cell: Callable[[str], Any]) -> None:
+    ran = cell('%%memory\n(remember "Ines reviews on Fridays" "convention" 0.8)\n(recall "who reviews?" 2)')
+    assert [step.operation for step in ran] == ["remember", "recall"]
+    assert [step.line for step in ran] == [2, 3]
+    assert cell("lab[4].kind") == "convention"
+
+
+def test_the_lab_is_the_only_one_or_the_named_one(cell: Callable[[str], Any]) -> None:
+    cell("same = lab")
+    assert cell("%recall tabs?")
+    cell("class Life: pass\nlife = Life()\nlife.lab = lab\nother = memlab.open()")
+    with pytest.raises(UsageError, match=r"several labs here: lab, same, other. Say which: --lab lab"):
+        cell("%recall tabs?")
+    assert not cell("%recall --lab other tabs?")
+    assert cell("%recall --lab life.lab tabs?")
+    cell("other.close()")  # a closed lab cannot be meant
+    assert cell("%recall tabs?")
+    cell("lab.close()")
+    with pytest.raises(UsageError, match=r"no lab in this notebook. Open one"):
+        cell("%recall tabs?")
+
+
+def test_unloading_brings_back_what_was_there(shell: InteractiveShell) -> None:
+    shell.run_line_magic("unload_ext", "memlab")
+    magics = {kind: dict(names) for kind, names in shell.magics_manager.magics.items()}
+    matchers, transformers = list(shell.Completer.custom_matchers), list(shell.input_transformers_cleanup)
+    assert "HistoryMagics" in repr(magics["line"]["recall"])
+    for _ in range(2):
+        shell.run_line_magic("load_ext", "memlab")
+        assert "LabMagics" in repr(shell.magics_manager.magics["line"]["recall"])
+        shell.run_line_magic("reload_ext", "memlab")
+        shell.run_line_magic("unload_ext", "memlab")
+        assert shell.magics_manager.magics == magics
+        assert shell.Completer.custom_matchers == matchers
+        assert shell.input_transformers_cleanup == transformers
+    shell.run_line_magic("load_ext", "memlab")
+
+
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # the way in which a terminal asks
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [('lab.policies["recall', "recall-score"), ('lab.use("comp', "companion"), ('memlab.load_pack("act', "actr")],
+    [
+        ('lab.policies["recall', "recall-score"),
+        ('lab.use("comp', "companion"),
+        ('memlab.load_pack("act', "actr"),
+        ("%%policy rec", "recall-score"),
+        ("%%policy --lab lab rec", "recall-score"),
+        ("%recall --pack comp", "companion"),
+        ("%%policy recall-score\n(fn [simil", "similarity"),
+        ("%%policy recall-score\n(fn [similarity] (half-li", "half-life-decay"),
+        ("%%policy cut --reason shorter\n(fn [recei", "received"),
+        ("%%memory\n(reme", "remember"),
+    ],
 )
 def test_slots_and_packs_are_completed(shell: InteractiveShell, typed: str, offered: str) -> None:
     shell.run_cell("import memlab\nlab = memlab.open()").raise_error()
     shell.Completer.use_jedi = False
-    assert offered in shell.complete("", typed, len(typed))[1]
+    assert offered in _completed(shell, typed)
     shell.run_line_magic("unload_ext", "memlab")
-    assert offered not in shell.complete("", typed, len(typed))[1]
+    assert offered not in _completed(shell, typed)
     shell.run_line_magic("load_ext", "memlab")
+
+
+@pytest.mark.parametrize("typed", ["%%policy recall-score --lab l", "%recall --limit 3 --lab l", "%%memory --lab la"])
+def test_labs_are_completed(cell: Callable[[str], Any], shell: InteractiveShell, typed: str) -> None:
+    shell.Completer.use_jedi = False
+    assert _completed(shell, typed) == ["lab"]
+
+
+def _completed(shell: InteractiveShell, typed: str) -> list[str]:
+    """What is offered at the end of a cell, as a notebook asks for it."""
+    with provisionalcompleter():  # the call by which a kernel answers a notebook
+        return [one.text for one in shell.Completer.completions(typed, len(typed))]
 
 
 def test_an_error_shows_the_callers_code_and_no_frame_within(

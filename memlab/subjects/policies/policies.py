@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import AnyNumber, Within, checked
-from memlab.display import table
+from memlab.display import box, table
 from memlab.errors import InputError, LabError, UnknownName
 from memlab.language import Policy, compile_policy, slot_of
 from memlab.policies import (
@@ -359,7 +359,7 @@ class LabPolicies:
             pack, rows = versions.pack, _rows(versions)
         cells = [(r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc) for r in rows]
         heads = ("slot", "version", "hash", "pack", "", "what it says")
-        return table(f"pack {pack.name} [{pack.hash[:12]}]", heads, cells)
+        return box(table(f"pack {pack.name} [{pack.hash[:12]}]", heads, cells))
 
     # -- within -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""``memlab notebook``: copies of the tutorials, and JupyterLab on them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memlab.notebook.tutorials import tutorial_names
+
+ORIGINALS = Path(__file__).parents[2] / "notebooks"
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What was started in place of JupyterLab, which ends with status 0."""
+    calls = []
+
+    def run(words, check):
+        calls.append(words)
+        return subprocess.CompletedProcess(words, len(calls) - 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return calls
+
+
+def test_all_are_copied_and_none_is_overwritten(run, json_of, tmp_path, started):
+    names = [f"{name}.ipynb" for name in tutorial_names()]
+    assert names == sorted(path.name for path in ORIGINALS.glob("*.ipynb"))
+    assert json_of("notebook", "--no-open") == {"folder": ".", "copied": names, "kept": [], "opened": False}
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (ORIGINALS / name).read_bytes()
+    (tmp_path / names[0]).write_text("mine")
+    (tmp_path / names[1]).unlink()
+    report = json_of("notebook", "--no-open")
+    assert (report["copied"], report["kept"]) == ([names[1]], [names[0], *names[2:]])
+    assert (tmp_path / names[0]).read_text() == "mine"
+    assert f"{names[0]} is there already" in run("notebook", "--no-open").output
+    assert not started
+
+
+@pytest.mark.parametrize("name", ["03", "03-policies", "03-policies.ipynb"])
+def test_one_is_opened_where_it_was_copied(run, json_of, tmp_path, started, name):
+    report = json_of("notebook", name, "--to", "new/folder")
+    assert report == {"folder": "new/folder", "copied": ["03-policies.ipynb"], "kept": [], "opened": True}
+    assert started == [[sys.executable, "-m", "jupyterlab", "new/folder/03-policies.ipynb"]]
+    # JupyterLab's own failure is one of the command
+    assert run("notebook").exit_code == 1
+    assert started[1][-1] == "."
+
+
+def test_what_cannot_be_copied_is_said(run, tmp_path):
+    refused = run("notebook", "polices")
+    assert refused.exit_code == 1
+    assert 'There is no notebook "polices". Did you mean 03-policies?' in refused.output
+    (tmp_path / "file").touch()
+    refused = run("notebook", "--to", "file", "--no-open")
+    assert refused.exit_code == 1
+    assert "The notebooks cannot be copied to file" in refused.output
+
+
+def test_jupyterlab_is_what_is_started():
+    version = subprocess.run([sys.executable, "-m", "jupyterlab", "--version"], capture_output=True, check=False)
+    assert version.returncode == 0
