@@ -180,7 +180,12 @@ _ALL = ("memory", "query", "spread")
 def _known(slot: Slot) -> dict[str, object]:
     signature = slot.signature
     asked = "" if slot.used else "the engine does not ask it yet"
-    known: dict[str, object] = {"decides": slot.doc, "returns": signature.returns, "words": signature.words, "so far": asked}
+    known: dict[str, object] = {
+        "decides": slot.doc,
+        "returns": signature.returns,
+        "words": signature.words,
+        "so far": asked,
+    }
     return known | {"fields": signature.fields, "reads": tuple(signature.inputs)}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +34,7 @@ class Sessions:
         found = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)
         found[0] = rows
         for side, beside in enumerate(self._beside):
-            at = rows
+            at: NDArray[np.signedinteger[Any]] = rows
             for step in range(reach):
                 at = found[1 + side * reach + step] = beside[at]
         return found
