@@ -99,7 +99,7 @@ CALLS = {
     "view": [LAB, "--bundle", "page"],
 }
 AS_JSON = ("recall", "list", "show", "trace", "similar")
-BESIDE = {"demo", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}
+BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}
 """They show no lab of the caller's."""
 
 
