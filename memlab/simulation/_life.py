@@ -150,11 +150,15 @@ class Life:
         return tuple(load_pack(pack) for _, pack in self.world.packs)
 
     def _rescorable(self, pack: Pack) -> bool:
-        """Whether everything that decides the features of its recall-score is as it was in the log."""
-        needed = {name for feature in pack.policies["recall-score"].inputs for name in FEATURES[feature].depends}
+        """Whether the features of its recall-score are in the log, and what decides them is as it was."""
+        read = pack.policies["recall-score"].inputs
+        needed = {name for feature in read for name in FEATURES[feature].depends}
+        on_demand = {feature for feature in read if FEATURES[feature].on_demand}
         live = {(row[0], row[1]) for row in self.slates.decisions.select("pack", "pack_hash").collect().iter_rows()}
         logging = [other for other in (*self._logging, self.lab.pack) if (other.name, other.hash) in live]
         if len({other.hash for other in logging}) < len(live):
+            return False
+        if any(not on_demand <= set(other.policies["recall-score"].inputs) for other in logging):
             return False
         return all(_decides(pack, name) == _decides(other, name) for other in logging for name in needed)
 

@@ -103,7 +103,8 @@ def test_the_truth_of_the_pack_that_logged_is_what_its_head_was_worth(fortnight)
 
 def test_a_pack_whose_features_were_not_logged_is_recalled_again(fortnight):
     assert fortnight.truth("associative") == fortnight.truth("associative", how="recall")
-    assert fortnight.truth("companion") == fortnight.truth("companion", how="rescore")
+    assert fortnight.truth("companion") == fortnight.truth("companion", how="recall")
+    assert fortnight.truth(OTHER) == fortnight.truth(OTHER, how="rescore")
 
 
 def test_no_policy_beats_the_one_that_knows(fortnight):
@@ -150,7 +151,7 @@ def test_packs_are_live_from_their_day_on(reversal):
 
 def test_in_same_every_policy_that_shows_five_is_worth_the_same():
     with live(small("same")) as life:
-        values = [life.truth(pack) for pack in ("memlab", "companion", "workbench")]
+        values = [life.truth(pack) for pack in ("memlab", OTHER, "workbench")]
         values.append(life.truth(pl.col("age-days")))
     assert values == pytest.approx([values[0]] * 4, abs=1e-12)
 
