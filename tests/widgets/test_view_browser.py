@@ -127,7 +127,7 @@ def test_a_lab_without_memories_or_feedback_says_what_is_missing(serve, tab):
 
 def test_view_has_a_tab_for_each_widget_and_follows_an_agent(viewed, tab, axe):
     url, path = viewed()
-    page = tab(url)
+    page = tab(f"{url}#explorer")
     page.locator(".memlab .explorer").wait_for(timeout=60_000)
     assert page.get_by_role("tab").all_inner_texts() == TABS
     page.get_by_label("Question").fill("where is the harbour?")
@@ -152,7 +152,7 @@ def test_a_folder_is_read_from_a_disk_and_what_needs_python_is_disabled(viewed, 
     _, path = viewed()
     with memlab.open(path, read_only=True) as lab:
         index = write_bundle(lab, tmp_path / "out")
-    page = tab(index.as_uri())
+    page = tab(f"{index.as_uri()}#explorer")
     page.locator(".hit").first.wait_for()
     assert page.get_by_label("Question").is_disabled()
     page.get_by_text("open the lab itself: memlab view LAB").first.wait_for()

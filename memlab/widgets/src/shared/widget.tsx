@@ -221,8 +221,9 @@ export function widget(title: string, View: ComponentType, css = "") {
   return {
     render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       const style = document.createElement("style");
-      // Several widgets share a page: what one says of `.row` is not for the others.
-      style.textContent = `${theme}\n@scope (.memlab[aria-label="${title}"]) {${css}}`;
+      // Several widgets share a page: what one says of `.row` is not for the others. Within a scope a selector begins at
+      // its root, so `.memlab .row` would want one root in another.
+      style.textContent = `${theme}\n@scope (.memlab[aria-label="${title}"]) {${css.replaceAll(".memlab", ":scope")}}`;
       const root = document.createElement("section");
       root.className = "memlab";
       root.setAttribute("aria-label", title);
