@@ -232,7 +232,7 @@ async def scrub(page: Any) -> None:
 async def view(page: Any) -> None:
     """The page of a lab, on the tab of the explorer."""
     await page.get_by_role("tab", name="Recall explorer").click()
-    await page.get_by_label("Question").fill(QUESTION)
+    await page.get_by_placeholder("What would you ask this memory?").fill(QUESTION)
     await page.locator(".hit").first.wait_for()
     await page.evaluate("document.activeElement.blur()")
 

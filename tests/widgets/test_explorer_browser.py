@@ -101,8 +101,11 @@ def test_bars_are_as_long_as_scores(page_of):
     page.locator(".memlab .hit").first.wait_for()
     page.wait_for_timeout(300)
     lengths = page.evaluate(
-        """() => [...document.querySelectorAll('.memlab .hit .bar')].map(bar =>
-            [...bar.querySelectorAll('i')].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0))"""
+        """() => [...document.querySelectorAll('.memlab .hit .bar')].map(bar => {
+            const zero = bar.querySelector('.zero')?.getBoundingClientRect().left ?? 0;
+            const boxes = [...bar.querySelectorAll('i')].map(part => part.getBoundingClientRect());
+            return boxes.reduce((sum, box) => sum + (box.left < zero - 1 ? -box.width : box.width), 0);
+        })"""
     )
     scores = [hit.score for hit in explorer.hits]
     assert [one / lengths[0] for one in lengths] == pytest.approx([one / scores[0] for one in scores], abs=0.02)
