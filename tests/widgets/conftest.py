@@ -205,7 +205,8 @@ def notebook(jupyterlab, tab):
         made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(made, folder / name)
-        page = tab(f"{address}lab/tree/{name}?token={token}", scheme=scheme)
+        # a workspace of its own: the default one opens earlier notebooks again
+        page = tab(f"{address}lab/workspaces/{name[:8]}/tree/{name}?token={token}", scheme=scheme)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         deadline = time.monotonic() + 90
         while not any(

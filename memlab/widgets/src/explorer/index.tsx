@@ -1,6 +1,6 @@
 /** Recall explorer: a question, hits with stacked bars of their terms, explanations, comparisons, feedback. */
-import { useEffect, useId, useMemo, useState } from "preact/hooks";
-import { useAsk, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
+import { useId, useMemo, useState } from "preact/hooks";
+import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { num, plural, Said, visible } from "../shared/text";
 import { Explained } from "./explained";
 import { Compared } from "./compared";
@@ -28,9 +28,7 @@ function Explorer() {
   const terms = useRows<Term & { id: number }>("_terms");
   const [open, setOpen] = useState<number | null>(null);
 
-  // The form is ahead of Python while somebody types; what Python sets comes back into it.
-  const [form, setForm] = useState({ question, limit, pack, at });
-  useEffect(() => setForm({ question, limit, pack, at }), [question, limit, pack, at]);
+  const [form, setForm] = useForm({ question, limit, pack, at });
   const recall = useLatest((given: typeof form, log: boolean) => ask("recall", { ...given, log }));
   const change = (part: Partial<typeof form>, log = false) => {
     const next = { ...form, ...part };

@@ -152,6 +152,26 @@ export function useRows<Row>(name: string): Row[] {
   return useMemo(() => rows<Row>(found), [found]);
 }
 
+/**
+ * What somebody types or drags: ahead of the state, which comes back into it unless it is an echo of what was typed
+ * before. Without that a slow answer takes letters away again.
+ */
+export function useForm<Form extends object>(state: Form): [Form, (next: Form) => void] {
+  const [form, setForm] = useState(state);
+  const sent = useRef<string[]>([]);
+  const key = JSON.stringify(state);
+  useEffect(() => {
+    const place = sent.current.lastIndexOf(key);
+    if (place < 0) setForm(state);
+    sent.current = place < 0 ? [] : sent.current.slice(place + 1); // what was sent before it is answered, too
+  }, [key]);
+  const set = useCallback((next: Form) => {
+    sent.current.push(JSON.stringify(next));
+    setForm(next);
+  }, []);
+  return [form, set];
+}
+
 /** A call of which one is under way at a time and only the latest waits: for what follows each keystroke or drag. */
 export function useLatest<Given extends unknown[]>(call: (...given: Given) => Promise<unknown>): (...given: Given) => void {
   const newest = useRef(call);

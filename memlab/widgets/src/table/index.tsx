@@ -1,6 +1,6 @@
 /** Memory table: all memories in rows asked for as they are scrolled to, heads that filter one another, corrections. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
+import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { plural, Said, visible } from "../shared/text";
 import { Details, USED } from "./details";
@@ -37,9 +37,7 @@ function MemoryTable() {
   const first = useRows<Row>("_page");
   const [open, setOpen] = useState<number | null>(null);
 
-  // The form is ahead of Python while somebody types or drags; what Python sets comes back into it.
-  const [form, setForm] = useState<Asked>({ filters, search, by, sort });
-  useEffect(() => setForm({ filters, search, by, sort }), [filters, search, by, sort]);
+  const [form, setForm] = useForm<Asked>({ filters, search, by, sort });
   const show = useLatest((asked: Asked) => ask("show", asked));
   const change = (part: Partial<Asked>) => {
     const next = { ...form, ...part };
