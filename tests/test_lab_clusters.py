@@ -24,6 +24,7 @@ class TestCascade:
         (pack near :inherits cascade)
         (setting dense-candidates 1)
         (setting limit 30)
+        (defpolicy eligible [similarity hops] "One seed alone." (or (> hops 0) (> similarity 0.999)))
     """
 
     def found(self, lab):
@@ -44,7 +45,7 @@ class TestCascade:
         herd.remember("The goat on meadow 77 wants hay and salt", visibility="private", creator="ann")
         herd.use(self.PACK)
         herd.clusters.find()
-        seen = {hit.id for hit in herd.recall("goat on meadow 3 hay", log=False, viewer="bob")}
+        seen = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
         assert seen
         assert 21 not in seen
 

@@ -56,6 +56,9 @@ def checked(call: _Callable) -> _Callable:
         except OSError as error:
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error
         except Exception as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy's comparison of records makes a TypeError of it
+                free_interrupted(error)
+                raise KeyboardInterrupt from error
             if type(error).__module__ != "polars.exceptions":
                 raise
             raise InputError(f"{plan.where}: Polars refused it: {error}") from error

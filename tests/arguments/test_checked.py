@@ -192,6 +192,18 @@ def test_a_fault_of_the_call_itself_goes_through():
         wrong(1)
 
 
+def test_an_interrupt_that_a_library_made_an_error_of_is_an_interrupt():
+    @checked
+    def compare(count: int) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:  # as NumPy does where it compares records
+            raise TypeError("Cannot compare structured arrays") from error
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(1)
+
+
 def test_places_beyond_the_end_are_named():
     assert item("abc", 2, "letter") == "c"
     with pytest.raises(NoSuchItem, match='There is no letter "3"') as error:

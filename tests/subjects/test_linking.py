@@ -270,6 +270,15 @@ def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualCloc
         assert lab.store.journal.head == event.seq
 
 
+def test_what_was_merged_into_is_not_dropped_by_a_farther_neighbour(lab: memlab.Lab) -> None:
+    """The nearest is to be rewritten with the new one, which goes for the sake of the next: nothing leads to it."""
+    lab.policies.install("resolve", '(fn [pair/rank] (if (> pair/rank 1) "keep-old" "merge"))', reason="for this test")
+    lab.policies.install("link", '(fn [] "contradicts")', reason="for this test")
+    added = lab.remember_many(["goat", "goat sea", "goat not"], linking="now")
+    assert added.standing == (1, 2, 2)
+    assert lab.memories["superseded_by"].to_list() == [2, None]
+
+
 def check_chains(state: State) -> None:
     """Every chain of successors ends at a memory that has none."""
     after = state.numbers["superseded_by"].values

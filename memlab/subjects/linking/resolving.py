@@ -122,7 +122,8 @@ class _Decision:
         settled = resolution != "keep-both"
         settled &= np.array([one is not None for one in resolution.tolist()], dtype=np.bool_)
         # first whether a new one stays: what it supersedes is superseded by what stands for it
-        order = np.lexsort((met.rank, resolution == "keep-new", met.new))
+        supersedes = (resolution == "keep-new") | ((resolution == "merge") & (relation != "duplicate"))
+        order = np.lexsort((met.rank, supersedes, met.new))
         for place in order[settled[order]].tolist():
             self._settle(place, met.new, met.old, pairs, relation, resolution, weight)
         join = np.isin(relation, tuple(_EDGES)) & ~settled
