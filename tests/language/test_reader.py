@@ -62,7 +62,7 @@ def test_the_shipped_packs(path: Path) -> None:
     assert check(path.read_text(encoding="utf-8").replace("(require memlab.dialect *)", ""))
 
 
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_drawn_programs_attacks_and_what_is_near_them(every: int) -> None:
     rng = random.Random(3)
     grammar = Grammar(rng)
@@ -70,4 +70,4 @@ def test_drawn_programs_attacks_and_what_is_near_them(every: int) -> None:
     texts += [text for text in attacks()[::every] if len(text) < 200]
     for mutation in MUTATIONS:
         texts += [mutation(rng.choice(texts), rng.choice(texts), rng) for _ in range(20 // every)]
-    assert sum(map(check, texts)) > 800 // every
+    assert sum(map(check, texts)) > 700 // every
