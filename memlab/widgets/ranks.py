@@ -97,18 +97,18 @@ class Ranks:
         else:
             other = pack.with_policy(slot, policy)
             found = [self.hits(question, other) for question in questions]
-        return pl.concat(
-            pl.DataFrame(
-                {
-                    "question": [place] * len(hits.slate),
-                    "memory_id": hits.slate.ids,
-                    "score": hits.slate.scores,
-                    "rank": hits.slate.ranking,
-                },
-                schema=_SCHEMA,
-            ).with_columns(pl.when(pl.col("score").is_finite()).then("rank").alias("rank"))
-            for place, hits in enumerate(found)
+        slates = [hits.slate for hits in found]
+        counts = [len(slate) for slate in slates]
+        frame = pl.DataFrame(
+            {
+                "question": np.repeat(np.arange(len(slates), dtype=np.int32), counts),
+                "memory_id": np.concatenate([slate.ids for slate in slates]),
+                "score": np.concatenate([slate.scores for slate in slates]),
+                "rank": np.concatenate([slate.ranking for slate in slates]),
+            },
+            schema=_SCHEMA,
         )
+        return frame.with_columns(rank=pl.when(pl.col("score").is_finite()).then("rank"))
 
     def _asked(self, pack: Pack, questions: tuple[str, ...]) -> pl.DataFrame:
         if self._pools is None or self._pools[0] != questions:
@@ -144,13 +144,17 @@ def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
     """For each question the ``pairs`` that are reordered, ``of`` how many, and how many of the top five are ``new``."""
+    place = moves["question"].to_numpy()
+    before, after = (moves[name].cast(pl.Float64).to_numpy() for name in ("rank_before", "rank_after"))  # null is NaN
+    entered = (after <= TOP) & ~(before <= TOP)
     sums = []
-    for place, question in enumerate(questions):
-        own = moves.filter(pl.col("question") == place)
-        ranked = own.drop_nulls(["rank_before", "rank_after"]).sort("rank_before")["rank_after"].to_numpy()
+    for number, question in enumerate(questions):
+        own = place == number
+        both = own & ~np.isnan(before) & ~np.isnan(after)
+        ranked = after[both][np.argsort(before[both], kind="stable")]
         pairs = int(np.triu(ranked[:, None] > ranked[None, :], 1).sum())
-        new = own.filter((pl.col("rank_after") <= TOP) & (pl.col("rank_before").fill_null(TOP + 1) > TOP)).height
-        sums.append({"question": question, "pairs": pairs, "of": len(ranked) * (len(ranked) - 1) // 2, "new": new})
+        of, new = len(ranked) * (len(ranked) - 1) // 2, int(entered[own].sum())
+        sums.append({"question": question, "pairs": pairs, "of": of, "new": new})
     return sums
 
 
