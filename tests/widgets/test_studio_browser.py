@@ -79,6 +79,18 @@ def test_in_jupyterlab_a_policy_is_typed_dragged_installed_and_rolled_back(noteb
     assert run_cell(page, "list(lab.policies.history(studio.slot)['action'])") == "['use', 'install', 'rollback']"
     run_cell(page, f"studio.source = {TURNED!r}; 'set'")
     wait_for_order(page, turned)
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.get_by_role("alert").get_by_text("Run the cell again").wait_for()
+    assert order(page) == turned  # what was shown stays to be read
+    page.evaluate(
+        """async () => {
+            const { commands, shell } = window.jupyterapp;
+            shell.currentWidget.content.activeCellIndex = 0;
+            await commands.execute('notebook:run-cell');
+        }"""
+    )
+    wait_for_order(page, before)
+    assert page.get_by_role("alert").count() == 0
 
 
 @pytest.fixture

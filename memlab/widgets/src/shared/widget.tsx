@@ -31,6 +31,7 @@ export class Link {
   constructor(readonly model: Model & Still) {
     model.on("msg:custom", this.receive);
     model.on("change:fault", this.refault);
+    model.on("comm_live_update", this.lost); // Jupyter, once it knows that the kernel of a model is gone
     this.fault = model.get("fault") ?? "";
   }
 
@@ -67,6 +68,11 @@ export class Link {
   close(): void {
     this.model.off("msg:custom", this.receive);
     this.model.off("change:fault", this.refault);
+    this.model.off("comm_live_update", this.lost);
+    this.forget();
+  }
+
+  private forget(): void {
     for (const id of [...this.waiting.keys()]) this.end(id, undefined);
   }
 
@@ -80,6 +86,11 @@ export class Link {
   }
 
   private refault = (): void => this.say(this.model.get("fault") ?? "");
+
+  private lost = (): void => {
+    this.forget();
+    this.say("Python is gone: the kernel was restarted or shut down. Run the cell again.");
+  };
 
   private receive = (content: any, buffers: DataView[] = []): void => {
     if (!this.waiting.has(content?.id)) return; // another view of the same model asked
