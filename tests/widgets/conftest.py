@@ -18,7 +18,6 @@ import time
 import urllib.request
 from pathlib import Path
 
-import nbformat
 import polars as pl
 import pytest
 from texts import TEXTS
@@ -192,6 +191,8 @@ def jupyterlab(browser, tmp_path_factory):
 @pytest.fixture
 def notebook(jupyterlab, tab):
     """Runs cells in JupyterLab, and returns the page once the last one has run."""
+    import nbformat  # late: it costs 3 s of each process that collects tests
+
     address, folder, token = jupyterlab
     kernels = []
 
