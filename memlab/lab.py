@@ -44,6 +44,7 @@ from memlab.subjects.index.index import LabIndex
 from memlab.subjects.io.io import LabIO, reach_lost_mirrors
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
+from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.operations import LabOperations
 from memlab.subjects.policies.policies import LabPolicies
 from memlab.subjects.policies.watch import Watches
@@ -75,7 +76,7 @@ class Lab:
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``.
 
     ``policies``, ``facts``, ``entities``, ``graph``, ``clusters``, ``consolidation``, ``upkeep``, ``review``,
-    ``agents``, ``credits``, ``operations``, ``io`` and ``index`` hold the verbs of their subjects.
+    ``agents``, ``modules``, ``credits``, ``operations``, ``io`` and ``index`` hold the verbs of their subjects.
     """
 
     _backs_up = False
@@ -180,6 +181,11 @@ class Lab:
     def agents(self) -> LabAgents:
         """Turns, admission and relationships of agents."""
         return LabAgents(self._held, self._remembering, self._questions, self._judgements, self._turns)
+
+    @property
+    def modules(self) -> LabModules:
+        """The parts of a code base: scan, map, find, describe."""
+        return LabModules(self._held)
 
     @property
     def credits(self) -> LabCredits:

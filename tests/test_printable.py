@@ -97,6 +97,8 @@ CALLS = {
     "packs": [],
     "restore": [LAB],
     "view": [LAB, "--bundle", "page"],
+    "scan": [LAB, "code", "--project", f"code {EVIL}"],
+    "modules": [LAB],
 }
 AS_JSON = ("recall", "list", "show", "trace", "similar")
 BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}
@@ -115,6 +117,8 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     wanted = {"question": f"first {EVIL}", "wanted": [1], "category": f"kind {EVIL}"}
     (tmp_path / "wanted.jsonl").write_text(json.dumps(wanted), encoding="utf-8")
     (tmp_path / "answer.txt").write_text(f"The first one {EVIL} says so.", encoding="utf-8")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "x.py").write_text(f'"""What {EVIL} is."""', encoding="utf-8")
     (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
     said = ""
     for name, words in CALLS.items():

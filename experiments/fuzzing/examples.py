@@ -129,6 +129,15 @@ class Desk:
         return memlab.Slates.from_frames(**self.frames)
 
     @property
+    def scanned(self) -> Any:
+        """The modules of a lab that has a map of the project api."""
+        (self.folder / "core").mkdir(exist_ok=True)
+        for name in ("one", "two"):
+            (self.folder / "core" / f"{name}.py").write_text('"""The core."""')
+        self.lab.modules.scan(self.folder, project="api", progress=False)
+        return self.lab.modules
+
+    @property
     def policy(self) -> Any:
         return self.lab.policies["recall-score"]
 
@@ -356,6 +365,20 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Policy.sensitivity": lambda d: (d.rule.sensitivity, {"item": FACTS}),
     "Policy.slate_sensitivity": lambda d: (d.rule.slate_sensitivity, {"slate": d.rows}),
     # -- the index ----------------------------------------------------------------------------------------------------
+    "LabModules.scan": lambda d: (d.lab.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
+    "LabModules.map": lambda d: (d.scanned.map, {"project": "api"}),
+    "LabModules.find": lambda d: (d.scanned.find, {"task": "deploys", "project": "api", "limit": 2}),
+    "LabModules.describe": lambda d: (
+        d.scanned.describe,
+        {
+            "module": "deploys",
+            "project": "api",
+            "description": "How it goes out.",
+            **{name: ["deploys/x.py"] for name in ("files", "tests", "entry_points")},
+            "depends_on": ["core"],
+            "new": True,
+        },
+    ),
     "LabIndex.report": lambda d: (d.lab.index.report, {"progress": False}),
     "LabIndex.rebuild": lambda d: (d.lab.index.rebuild, {}),
     "LabIndex.wait": lambda d: (d.lab.index.wait, {"timeout": 0.0}),

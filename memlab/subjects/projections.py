@@ -12,6 +12,7 @@ from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
 from memlab.subjects.linking.waiting import Waiting
+from memlab.subjects.modules.module_map import ModuleMaps
 
 __all__ = ["PROJECTIONS", "new_state"]
 
@@ -22,6 +23,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Gaps,
     Judged,
     LastShown,
+    ModuleMaps,
     Recalls,
     Relationships,
     Summaries,

@@ -215,6 +215,7 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "summaries": _summaries,
     "gaps": _rows,
     "relationships": _rows,
+    "modules": _rows,
 }
 
 

@@ -177,8 +177,10 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "summaries": lambda dumped: [[id, at, by, *rest] for id, at, by, _, *rest in dumped],
     "gaps": lambda dumped: [[row[name] for name in ("gap", "decision", "at", "closed", "embedder")] for row in dumped],
     "relationships": lambda dumped: [{**row, "agent": None} for row in dumped],
+    "modules": lambda dumped: [row["version"] for row in dumped],
 }
-"""Registers without what a purge may take out of them: the names of clusters and agents, what was looked for."""
+"""Registers without what a purge may take out of them: the names of clusters and agents, what was looked for, what is
+said of modules."""
 
 
 def _differences(what: str, wrong: Flags) -> Iterator[str]:

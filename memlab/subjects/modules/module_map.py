@@ -1,0 +1,265 @@
+"""What a lab knows of a project's modules: the map that was made of its folder, and which files memories touched.
+
+Confidence says how well a module is known: *shallow* by its files alone, *partial* where a memory names one of them or
+somebody described it, *mapped* where memories of at least three sessions do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from memlab.display import clip, details, table
+from memlab.journal import Event
+from memlab.printable import printable
+from memlab.schema import RECALLABLE
+from memlab.state import Projection, State
+from memlab.subjects.modules.words import words
+
+__all__ = ["ModuleMap", "ModuleMaps", "module_map", "modules_of"]
+
+_CONFIDENCES = ("shallow", "partial", "mapped")
+_SEVERAL = 3
+"""Sessions that make a module mapped."""
+_SCHEMA: dict[str, Any] = {
+    "module": pl.String,
+    "description": pl.String,
+    "files": pl.List(pl.String),
+    "tests": pl.List(pl.String),
+    "entry_points": pl.List(pl.String),
+    "depends_on": pl.List(pl.String),
+    "related": pl.List(pl.String),
+    "confidence": pl.Enum(_CONFIDENCES),
+    "touched": pl.Int64,
+    "sessions": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class ModuleMap:
+    """The modules of a ``project`` as of its ``version``-th scan or update.
+
+    ``frame``: a row a module (module: its folder; description, files, tests, entry_points, depends_on, related: what it
+    imports or is imported by, confidence: shallow, partial or mapped, touched: files that memories name, sessions of
+    those).
+    ``commands``: what, command, file. ``conventions``: text, kind, project and files, as ``lab.remember_many`` takes
+    them: they are not remembered before somebody has looked at them. ``left_out`` counts files by why.
+    """
+
+    project: str
+    version: int
+    frame: pl.DataFrame = field(repr=False)
+    commands: pl.DataFrame = field(repr=False)
+    conventions: pl.DataFrame = field(repr=False)
+    frameworks: tuple[str, ...] = ()
+    languages: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @property
+    def coverage(self) -> float:
+        """The share of modules that are mapped; NaN where there are none."""
+        return float((self.frame["confidence"] == "mapped").mean()) if len(self) else math.nan  # type: ignore[arg-type]
+
+    @property
+    def text(self) -> str:
+        """A line a module, and how to build and test: what an agent needs to find its way."""
+        lines = [f"{name}: {description}" for name, description in self.frame.select("module", "description").rows()]
+        return "\n".join([*lines, *(f"{what}: {command}" for what, command, _ in self.commands.rows())])
+
+    def __repr__(self) -> str:
+        known = self.frame["confidence"].value_counts()
+        counts = dict(known.rows())
+        said = ", ".join(f"{counts[word]} {word}" for word in _CONFIDENCES if word in counts) or "none"
+        return printable(f"<ModuleMap {self.project}, version {self.version}: {len(self)} modules, {said}>")
+
+    def _repr_html_(self) -> str:
+        shown = self.frame.select(
+            "module",
+            pl.col("description").map_elements(lambda text: clip(text, 100), return_dtype=pl.String),
+            pl.col("files", "tests").list.len(),
+            pl.col("depends_on").list.head(4).list.join(", "),
+            "confidence",
+        )
+        rules = self.conventions.select("text", pl.col("files").list.join(", ")).rows()
+        return (
+            table(repr(self), shown.columns, shown.rows())
+            + details("commands", table("How it is built and tested.", self.commands.columns, self.commands.rows()))
+            + details("conventions", table("Not remembered before you choose.", ("text", "file"), rules))
+        )
+
+
+class ModuleMaps(Projection):
+    """The latest map of each project, with what was said of its modules since."""
+
+    name: ClassVar[str] = "modules"
+    kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module")
+
+    def __init__(self) -> None:
+        self._maps: dict[str, dict[str, Any]] = {}
+
+    def get(self, project: str) -> dict[str, Any] | None:
+        """The body of a project's map."""
+        return self._maps.get(project)
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        return tuple(sorted(self._maps))
+
+    def fold(self, event: Event) -> None:
+        body = event.body
+        known = self._maps.get(body["project"], {"version": 0, "described": {}, "modules": []})
+        made = {**known, "version": known["version"] + 1}
+        if event.kind == "scan":
+            made |= body
+        else:
+            made["described"] = {**known["described"], body["module"]: body["with"]}
+        self._maps[body["project"]] = made
+
+    def dump(self) -> Any:
+        # texts stand in values, never in keys: a purge rewrites values
+        return [
+            {**known, "described": [list(one) for one in known["described"].items()]} for known in self._maps.values()
+        ]
+
+    def load(self, dumped: Any) -> None:
+        self._maps = {known["project"]: {**known, "described": dict(known["described"])} for known in dumped}
+
+
+def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMap:
+    """A map as of this state: what memories in use name among its files joins the modules."""
+    modules = {one["name"]: _described(one, known["described"].get(one["name"])) for one in known["modules"]}
+    for name, said in known["described"].items():
+        modules.setdefault(name, _described({"name": name}, said))
+    owner = {path: name for name, one in modules.items() for path in (*one["files"], *one["tests"])}
+    touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for path, session in _touched(state, project):
+        name = owner.get(path) or _nearest(path, modules)
+        if name is None:
+            continue
+        touched[name].add(path)
+        if session is not None:
+            sessions[name].add(session)
+        if path not in owner:
+            owner[path] = name
+            modules[name]["files"] = [*modules[name]["files"], path]
+    needed_by = defaultdict[str, list[str]](list)
+    for name, one in modules.items():
+        for other in one["depends_on"]:
+            needed_by[other].append(name)
+    rows = [
+        {
+            "module": name,
+            **{part: one[part] for part in ("description", "files", "tests", "entry_points", "depends_on")},
+            "related": list(dict.fromkeys([*one["depends_on"], *needed_by[name]])),
+            "confidence": "mapped"
+            if len(sessions[name]) >= _SEVERAL
+            else "partial"
+            if touched[name] or name in known["described"]
+            else "shallow",
+            "touched": len(touched[name]),
+            "sessions": len(sessions[name]),
+        }
+        for name, one in modules.items()
+    ]
+    rules = known.get("conventions", ())
+    return ModuleMap(
+        project,
+        known["version"],
+        pl.DataFrame(rows, schema=_SCHEMA),
+        pl.DataFrame(
+            list(known.get("commands", ())), schema=dict.fromkeys(("what", "command", "file"), pl.String), orient="row"
+        ),
+        pl.DataFrame(
+            {
+                "text": [text for text, _ in rules],
+                "kind": ["convention"] * len(rules),
+                "project": [project] * len(rules),
+                "files": [[file] for _, file in rules],
+            },
+            schema={"text": pl.String, "kind": pl.String, "project": pl.String, "files": pl.List(pl.String)},
+        ),
+        tuple(known.get("frameworks", ())),
+        dict(known.get("languages", {})),
+        dict(known.get("left_out", {})),
+    )
+
+
+def modules_of(found: ModuleMap, task: str, *, limit: int) -> pl.DataFrame:
+    """The modules that a task speaks of, by its words: module, score, why (the words that met), the best first.
+
+    A word counts by how rare it is among the modules (ln(1 + N / n)): threefold in a module's name, twofold in the name
+    of a file, once in its description. A path of the task counts as all of its words.
+    """
+    asked = list(dict.fromkeys(_words(task)))
+    weights = [_weighed(row) for row in found.frame.iter_rows(named=True)]
+    held = Counter(word for mine in weights for word in mine)
+    rows = []
+    for name, mine in zip(found.frame["module"].to_list(), weights, strict=True):
+        if met := [word for word in asked if word in mine]:
+            score = sum(mine[word] * math.log1p(len(weights) / held[word]) for word in met)
+            rows.append((name, score, met))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    schema: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.List(pl.String)}
+    return pl.DataFrame(rows[:limit], schema=schema, orient="row")
+
+
+def _weighed(row: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for weight, texts in (
+        (1.0, [row["description"]]),
+        (2.0, [path.rsplit("/", 1)[-1].rsplit(".", 1)[0] for path in (*row["files"], *row["tests"])]),
+        (3.0, [row["module"]]),
+    ):
+        for text in texts:
+            found |= dict.fromkeys(_words(text), weight)
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """Words in small letters, those of names written together apart; common ones are left out."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return [stem for word in re.findall(r"[^\W_]{2,}", apart.lower()) if (stem := _stem(word)) not in words("common")]
+
+
+def _stem(word: str) -> str:
+    for end in ("ings", "ing", "ers", "er", "ed", "es", "s"):
+        if word.endswith(end) and len(word) - len(end) >= 3:
+            return word[: -len(end)]
+    return word
+
+
+def _described(module: Mapping[str, Any], said: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A module with what was said of it since: a description stands in place of what was found, lists are joined."""
+    lists = ("files", "tests", "entry_points", "depends_on")
+    made: dict[str, Any] = {"description": "", **dict.fromkeys(lists, ()), **module}
+    for name in lists:
+        made[name] = list(dict.fromkeys([*made[name], *(said or {}).get(name, ())]))
+    if said and said.get("description"):
+        made["description"] = said["description"]
+    return made
+
+
+def _touched(state: State, project: str) -> Iterable[tuple[str, str | None]]:
+    """Files that memories of the project in use name, with the session of each."""
+    names, files, status = state.names, state.lists["files"], state.names["status"]
+    code = names["project"].code(project)
+    live = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
+    for row in np.flatnonzero((names["project"].codes == code) & live).tolist():
+        for path in files.at(row):
+            yield path.replace("\\", "/").removeprefix("./"), names["session"].at(row)
+
+
+def _nearest(path: str, modules: Mapping[str, Any]) -> str | None:
+    """The module with the deepest folder around a file that the scan did not find."""
+    around: Sequence[str] = [name for name in modules if name != "." and path.startswith(name + "/")]
+    return max(around, key=len, default="." if "." in modules and "/" not in path else None)

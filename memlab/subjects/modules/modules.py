@@ -1,0 +1,138 @@
+"""``lab.modules``: scan a project's folder, look at its map, find the modules of a task, say what a module is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memlab.arguments import Count, checked
+from memlab.errors import InputError, UnknownName
+from memlab.privacy import screen, without_sensitive
+from memlab.state import checked_text, refuse_names
+from memlab.subjects.core import Core
+from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map, modules_of
+from memlab.subjects.modules.scanning import scan
+
+__all__ = ["LabModules"]
+
+
+class LabModules:
+    """``lab.modules``: the map of each project's modules.
+
+    A scan reads a folder and runs nothing. What memories say of files (``files=``) joins the map by itself: a module is
+    shallow, then partial, and mapped once memories of three sessions name its files.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @checked
+    def scan(self, path: str | Path, *, project: str | None = None, progress: bool = True) -> ModuleMap:
+        """Read a project's folder, and keep its modules, commands and conventions as one event.
+
+        ``project`` is the folder's name unless given. A second scan stands in place of the first; what was said of
+        modules stays. Links, hidden and generated folders, what .gitignore and .secretsignore leave out and sensitive
+        files are not read. Conventions (of settings of formatters, instructions for agents, CONTRIBUTING and README)
+        are shown for review, and nothing is remembered.
+
+        InputError for a path that is no folder.
+
+        >>> found = lab.modules.scan(".", project="api")                                   # doctest: +SKIP
+        >>> lab.remember_many(found.conventions)                                           # doctest: +SKIP
+        """
+        root = Path(path).expanduser()
+        if not root.is_dir():
+            raise InputError(f"{str(path)!r} is no folder.")
+        named = project if project is not None else root.resolve().name
+        _check_project(named)
+        read = scan(root, progress=progress)
+        body: dict[str, Any] = {
+            "project": named,
+            "modules": [asdict(module) for module in read.modules],
+            "commands": [list(command) for command in read.commands],
+            "frameworks": list(read.frameworks),
+            "conventions": [list(rule) for rule in read.conventions],
+            "languages": read.languages,
+            "left_out": read.left_out,
+        }
+        store = self._core.store
+        with store.writing() as tx:
+            tx.event("scan", body, at=store.clock())
+        return self.map(named)
+
+    @checked
+    def map(self, project: str) -> ModuleMap:
+        """The map of a project, with what memories have touched by now. UnknownName for one that was not scanned."""
+        with self._core.reading() as state:
+            return module_map(state, project, self._known(state.projection(ModuleMaps), project))
+
+    @checked
+    def find(self, task: str, *, project: str, limit: Count = 3) -> pl.DataFrame:
+        """The modules that a task speaks of, the best first: module, score, why (the words that met).
+
+        A word counts by how rare it is among the modules: threefold in the name of a module, twofold in that of a file,
+        once in the description. No row where no word is met.
+
+        >>> lab.modules.find("the snapshot is written twice", project="api")               # doctest: +SKIP
+        """
+        return modules_of(self.map(project), checked_text(task, where="task"), limit=limit)
+
+    @checked
+    def describe(
+        self,
+        module: str,
+        *,
+        project: str,
+        description: str = "",
+        files: Sequence[str] = (),
+        tests: Sequence[str] = (),
+        entry_points: Sequence[str] = (),
+        depends_on: Sequence[str] = (),
+        new: bool = False,
+    ) -> ModuleMap:
+        """Say what a module is for, or which files belong to it besides; it holds beyond the next scan.
+
+        UnknownName for a module that the map does not have, unless it is ``new``.
+        """
+        lists = {"files": files, "tests": tests, "entry_points": entry_points, "depends_on": depends_on}
+        for name in ("files", "tests", "entry_points"):
+            kept, held = without_sensitive(lists[name])
+            if held:
+                raise InputError(f"describe({name}=...): {held[0]!r} is a file of secrets, and no part of a map.")
+            lists[name] = kept or ()
+        store = self._core.store
+        with store.writing() as tx:
+            known = self._known(store.state.projection(ModuleMaps), project)
+            names = [*known["described"], *(one["name"] for one in known["modules"])]
+            if module not in names and not new:
+                raise UnknownName("module", module, names)
+            before = known["described"].get(module, {})
+            said = screen(checked_text(description, where="description")).text if description else ""
+            body = {
+                "description": said or before.get("description", ""),
+                **{name: list(dict.fromkeys([*before.get(name, ()), *given])) for name, given in lists.items()},
+            }
+            tx.event("describe-module", {"project": project, "module": module, "with": body}, at=store.clock())
+        return self.map(project)
+
+    def projects(self) -> tuple[str, ...]:
+        """The projects that have a map."""
+        with self._core.reading() as state:
+            return state.projection(ModuleMaps).projects
+
+    @staticmethod
+    def _known(maps: ModuleMaps, project: str) -> dict[str, Any]:
+        known = maps.get(project)
+        if known is None:
+            raise UnknownName("project with a map (see lab.modules.scan)", project, maps.projects)
+        return known
+
+
+def _check_project(project: str) -> None:
+    if not project:
+        raise InputError("scan(project=...): a folder without a name needs a project.")
+    refuse_names({"project": [checked_text(project, where="project")]})
