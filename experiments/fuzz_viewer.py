@@ -518,7 +518,7 @@ NOT_READ = {
             "attribute_transcript",
             "credits.calibrate",
         ),
-        *("operations.run", "io.load", "io.backup", "io.check", "challenge"),
+        *("operations.run", "load", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
     "speaks of no memory": ("embedder", "pack", "path", "seed", "policies", "viewed_by"),

@@ -171,7 +171,7 @@ def _reembed(stage: Stage, n: int) -> None:
 
 
 def _load(stage: Stage, n: int) -> None:
-    stage.lab.io.load(stage.folder.parent / "exports" / f"{n}.jsonl")
+    stage.lab.load(stage.folder.parent / "exports" / f"{n}.jsonl")
 
 
 def _build_index(stage: Stage, n: int) -> None:

@@ -42,6 +42,7 @@ from memlab.subjects.history.history import store_at, store_viewed_by
 from memlab.subjects.history.log import happened
 from memlab.subjects.index.index import LabIndex
 from memlab.subjects.io.io import LabIO, reach_lost_mirrors
+from memlab.subjects.io.loading import Given, load
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
 from memlab.subjects.modules.modules import LabModules
@@ -62,6 +63,7 @@ from memlab.verifiers import Verifier
 
 if TYPE_CHECKING:
     from memlab.evaluation import Verdicts
+    from memlab.moving import Loaded
 
 __all__ = ["Lab"]
 
@@ -199,8 +201,8 @@ class Lab:
 
     @property
     def io(self) -> LabIO:
-        """Export, load, mirror, back up, check."""
-        return LabIO(self._held, self.policies)
+        """Export, mirror, back up, check."""
+        return LabIO(self._held)
 
     @property
     def index(self) -> LabIndex:
@@ -252,6 +254,27 @@ class Lab:
         ``write-bytes`` or more memories of one session than ``session-writes``; nothing is stored then.
         """
         return self._remembering.many(rows, chain=chain, linking=linking)
+
+    @checked
+    def load(
+        self,
+        x: Annotated[Any, AsGiven],
+        *,
+        format: str | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        linking: str | None = None,
+        policies: bool = False,
+        strict: bool = False,
+        progress: bool = True,
+    ) -> Loaded:
+        """Add what a file, a folder, another lab, a frame or a list of messages holds; see ``memlab.load``.
+
+        >>> lab.load("chat.csv", columns={"text": "body"}).guessed                             # doctest: +SKIP
+        """
+        given = Given(columns or {}, format, project, session, linking, policies=policies, strict=strict)
+        return load(x, given, self._core, self._remembering, self._linker, self.policies, progress=progress)
 
     @checked
     def observe(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any
 
-from memlab.arguments import Seed, checked
+from memlab.arguments import AsGiven, Seed, checked
 from memlab.clock import Clock, system_clock
 from memlab.embedding import EmbedderSpec
 from memlab.lab import Lab
@@ -61,19 +63,60 @@ def open_lab(
 
 @checked
 def load_lab(
-    path: str | Path,
+    x: Annotated[Any, AsGiven],
     *,
     format: str | None = None,
+    columns: Mapping[str, str | None] | None = None,
+    project: str | None = None,
+    session: str | None = None,
+    linking: str | None = None,
+    policies: bool = True,
+    strict: bool = False,
+    progress: bool = True,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
-    policies: bool = True,
 ) -> Lab:
-    """A lab in memory with what is at ``path``: an export, another lab's folder, a file of another tool.
+    """A lab in memory with what ``x`` holds; ``lab.load(x)`` adds it to a lab that is there.
 
-    See ``lab.io.load`` for formats and errors. ``policies=False`` leaves the file's pack aside.
+    ``x`` is a path or what Python holds:
 
-    >>> lab = memlab.load("agent.jsonl")                                                   # doctest: +SKIP
+    - messages with a role and content, as OpenAI, Anthropic and LangChain write them (dicts or objects), with calls of
+      tools and their results; conversations of such; the exports of ChatGPT and Claude; transcripts of coding
+      assistants: JSON, JSON Lines or lists.
+    - rows: a frame of Polars or pandas, CSV, Parquet, JSON, JSON Lines, a list of dicts or of texts.
+    - logs in Markdown or text ("User:", "**Ida:**", "## Assistant"); Markdown without speakers, as paragraphs.
+    - a folder of all these, of BEAM's chats; a file of LoCoMo.
+    - an export of a lab ("jsonl", "parquet", "markdown", "sexp"), a lab's folder ("lab"), what mem0 or LangGraph
+      exports. Of these every memory keeps its times, counts and status; it is one transaction.
+
+    What it is, is guessed; ``loaded.guessed`` of ``lab.load`` says what was. ``format`` overrides it: one of the words
+    above, or "messages", "records", "csv", "log", "notes", "locomo", "beam". ``columns`` says from which column a field
+    of a memory is taken, or ``role`` or ``at``; None: from none. ``project`` is given to all memories, ``session`` to
+    those that name none. What is said is stored as turns (kind "turn") in its session's order; a speaker without a name
+    is called by the role. ``linking`` is that of ``remember_many``, but every row has a memory of its own: "now" links
+    them before it returns. ``policies`` also uses the pack of an export.
+
+    The same again adds nothing, and a load that was killed goes on where it was: batches are transactions, and a memory
+    is known by its project, session, speaker, text and time. Texts pass the privacy gate, and nothing is run.
+
+    Lines that are broken, longer than 16 MiB or of no known time are skipped and counted (``loaded.skipped``,
+    ``loaded.places``); ``strict=True`` raises DatasetError at the first. InputError where there is no file or it is
+    nothing that is read here; UnknownName for a format or a column; PrivacyError, NotALab, NewerLab, DamagedLab.
+
+    >>> lab = load_lab([{"role": "user", "content": "I moved to Bergen."}])
+    >>> lab.recall("where do I live?")[0].text
+    'I moved to Bergen.'
     """
     lab = Lab(embedder=embedder, clock=clock)
-    lab.io.load(path, format=format, policies=policies)
+    lab.load(
+        x,
+        format=format,
+        columns=columns,
+        project=project,
+        session=session,
+        linking=linking,
+        policies=policies,
+        strict=strict,
+        progress=progress,
+    )
     return lab

@@ -17,13 +17,13 @@ def test_out_of_one_lab_and_into_another(json_of, run):
     json_of("remember", "a.memlab", "Tabs.")
     for path in ("a.jsonl", "a.md", "a.sexp", "a.parquet"):
         assert json_of("export", "a.memlab", path) == {"path": path, "memories": 2}
-        loaded = json_of("import", f"{path}.memlab", path)
+        loaded = json_of("load", f"{path}.memlab", path)
         assert (loaded["added"], loaded["known"]) == (2, 0)
-        assert json_of("import", f"{path}.memlab", path)["known"] == 2
+        assert json_of("load", f"{path}.memlab", path)["known"] == 2
     assert json_of("export", "a.memlab", "town.jsonl", "--project", "town")["memories"] == 1
-    assert json_of("import", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
+    assert json_of("load", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
     assert {row["project"] for row in json_of("list", "b.memlab")} == {"all"}
-    assert run("import", "b.memlab", "a.memlab").stdout.startswith("0 memories and 0 edges from a.memlab; 2 were here")
+    assert run("load", "b.memlab", "a.memlab").stdout.startswith("0 memories and 0 edges from a.memlab; 2 were here")
     taken = run("export", "a.memlab", "a.md")
     assert taken.exit_code == 1
     assert "--overwrite" not in taken.stdout
@@ -35,19 +35,19 @@ def test_a_pack_goes_along_when_it_is_wanted(json_of):
     json_of("remember", "a.memlab", "x")
     json_of("use", "a.memlab", "cascade")
     json_of("export", "a.memlab", "a.jsonl")
-    json_of("import", "b.memlab", "a.jsonl", "--policies")
+    json_of("load", "b.memlab", "a.jsonl", "--policies")
     assert json_of("stats", "b.memlab")["pack"] == "cascade"
     json_of("export", "a.memlab", "bare.jsonl", "--no-policies")
-    json_of("import", "c.memlab", "bare.jsonl", "--policies")
+    json_of("load", "c.memlab", "bare.jsonl", "--policies")
     assert json_of("stats", "c.memlab")["pack"] == "memlab"
 
 
 def test_a_bad_file_says_where(run, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": 3}}\n')
-    result = run("import", "a.memlab", "bad.jsonl")
+    result = run("load", "a.memlab", "bad.jsonl")
     assert result.exit_code == 1
     assert result.stderr == "memlab: bad.jsonl, line 2, field text: A text stands here, not 3.\n"
-    assert run("import", "a.memlab", "bad.jsonl", "--format", "xml").exit_code == 2
+    assert run("load", "a.memlab", "bad.jsonl", "--format", "xml").exit_code == 2
 
 
 def test_operations_run_on_consent(run, json_of, day):

@@ -165,7 +165,7 @@ def test_what_was_exported_comes_back_with_its_clusters(herd, tmp_path, trigrams
     herd.clusters.find()
     herd.io.export(tmp_path / "all.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        other.io.load(tmp_path / "all.jsonl")
+        other.load(tmp_path / "all.jsonl")
         assert other.clusters.frame().equals(herd.clusters.frame())
         assert other.clusters.find().event is None, "and they are known again"
 

@@ -12,7 +12,7 @@ def test_a_lab_that_was_imported_goes_on_living(disk, tmp_path, trigrams, clock)
         source.feedback(source.recall("one")[0], "success")
         path = source.io.export(tmp_path / "a.jsonl")
     with disk() as lab:
-        lab.io.load(path)
+        lab.load(path)
         lab.remember("three", session="s", chain=True)
         assert lab.edges.select("source", "target", "relation").rows() == [(1, 2, "next"), (2, 3, "next")]
         before = (lab.memories, lab.edges)
@@ -35,16 +35,16 @@ def test_two_labs_of_one_instant_are_not_taken_for_one(tmp_path, trigrams):
         return lab
 
     first, second, third = fresh("one"), fresh("two"), fresh("three")
-    third.io.load(first.io.export(tmp_path / "a.jsonl"))
-    third.io.load(second.io.export(tmp_path / "b.jsonl"))
+    third.load(first.io.export(tmp_path / "a.jsonl"))
+    third.load(second.io.export(tmp_path / "b.jsonl"))
     assert third.memories["text"].to_list() == ["three", "one", "two"]
-    assert third.io.load(tmp_path / "a.jsonl").count("known") == 1
+    assert third.load(tmp_path / "a.jsonl").count("known") == 1
 
 
 def test_a_memory_keeps_its_first_origin_through_several_labs(lab, tmp_path, trigrams):
     def hop(path, name):
         other = memlab.open(embedder=trigrams, clock=memlab.ManualClock(f"2026-0{len(name)}-01"))
-        other.io.load(path)
+        other.load(path)
         return other, other.io.export(tmp_path / f"{name}.md")
 
     lab.remember("tabs")
@@ -52,20 +52,20 @@ def test_a_memory_keeps_its_first_origin_through_several_labs(lab, tmp_path, tri
     two, path = hop(path, "bb")
     assert two.memories["origin"].to_list() == one.memories["origin"].to_list()
     # It comes home, and is known.
-    assert lab.io.load(path).count("known") == 1
+    assert lab.load(path).count("known") == 1
 
 
 def test_a_project_may_be_given_to_all(lab, tmp_path, trigrams, clock):
     lab.remember("tabs", project="old")
     path = lab.io.export(tmp_path / "a.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        other.io.load(path, project="new")
+        other.load(path, project="new")
         assert other[1].project == "new"
         with pytest.raises(memlab.MemlabError):
-            other.io.load(lab.io.export(tmp_path / "b.jsonl"), project="")
+            other.load(lab.io.export(tmp_path / "b.jsonl"), project="")
         secret = "ghp_" + "a1" * 20
         with pytest.raises(PrivacyError):
-            other.io.load(tmp_path / "b.jsonl", project=secret)
+            other.load(tmp_path / "b.jsonl", project=secret)
 
 
 def test_a_lab_that_may_not_be_written_exports_and_does_not_load(disk, tmp_path):
@@ -74,7 +74,7 @@ def test_a_lab_that_may_not_be_written_exports_and_does_not_load(disk, tmp_path)
     with disk(read_only=True) as lab:
         path = lab.io.export(tmp_path / "a.jsonl")
         with pytest.raises(ReadOnlyLab):
-            lab.io.load(path)
+            lab.load(path)
         with pytest.raises(ReadOnlyLab):
             lab.operations.run('(remember "x")')
 
@@ -83,7 +83,7 @@ def test_what_is_loaded_renders(lab, tmp_path, trigrams, clock):
     lab.remember("<b>tabs</b>")
     path = lab.io.export(tmp_path / "<i>.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        loaded = other.io.load(path)
+        loaded = other.load(path)
     assert repr(loaded) == "1 memories and 0 edges from <i>.jsonl"
     assert "&lt;i&gt;" in loaded._repr_html_()
     assert loaded.frame.columns == ["theirs", "id", "what", "origin"]
@@ -110,7 +110,7 @@ def test_an_import_and_a_run_stand_in_the_log(lab, tmp_path, trigrams, clock):
     lab.remember_many(["one", "two"])
     path = lab.io.export(tmp_path / "a.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        other.io.load(path)
+        other.load(path)
         other.operations.run("(get-policy)")
         told = other.log.filter(other.log["kind"].is_in(["import", "run"]))
         assert told.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]

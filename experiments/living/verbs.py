@@ -307,13 +307,13 @@ def load(lab, dice, words, folder):
             except memlab.MemlabError:
                 continue
         other.io.export(target, overwrite=True)
-    return lab.io.load(target, project=dice.choice([None, None, words.all[0]]))
+    return lab.load(target, project=dice.choice([None, None, words.all[0]]))
 
 
 @verb(0.5)
 def load_itself(lab, dice, words, folder):
     """Its own export adds nothing, whatever was purged since."""
-    return lab.io.load(lab.io.export(folder / "own.jsonl", overwrite=True))
+    return lab.load(lab.io.export(folder / "own.jsonl", overwrite=True))
 
 
 @verb(1)

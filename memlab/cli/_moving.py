@@ -1,4 +1,4 @@
-"""Memories out of a lab and into it: export, import, run, mirror."""
+"""Memories out of a lab and into it: export, load, run, mirror."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, 
 from memlab.printable import printable
 
 _EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
-_IMPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp", "mem0", "langgraph", "lab"])
 
 
 @main.command()
@@ -35,27 +34,54 @@ def export(
     tell(report, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
 
 
-@main.command(name="import")
+@main.command()
 @LAB
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=_IMPORTS, help="Else PATH says it.")
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
+@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
 @click.option("--project", help="Give this project to all of them.")
-@click.option("--policies", is_flag=True, help="Use the pack of the file as well.")
+@click.option("--session", help="The session of what names none.")
+@click.option("--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it.")
+@click.option("--policies", is_flag=True, help="Use the pack of an export as well.")
+@click.option("--strict", is_flag=True, help="Stop at the first line that cannot be read.")
 @as_json_option
-def import_(lab: Path, path: Path, format_: str | None, project: str | None, policies: bool, as_json: bool) -> None:
-    """Add to LAB, which is made if it is new, the memories at PATH: an export, another lab, mem0's or LangGraph's."""
+def load(
+    lab: Path,
+    files: tuple[Path, ...],
+    format_: str | None,
+    columns: tuple[str, ...],
+    project: str | None,
+    session: str | None,
+    linking: str | None,
+    policies: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Add to LAB, which is made if it is new, what FILES hold: chats, transcripts, tables, exports, folders of them."""
+    taken = {field: column or None for field, _, column in (one.partition("=") for one in columns)}
     with memlab.open(lab) as opened:
-        loaded = opened.io.load(path, format=format_, project=project, policies=policies)
-    report = {
-        "added": loaded.count("added"),
-        "known": loaded.count("known"),
-        "purged": loaded.count("purged"),
-        "edges": loaded.edges,
-        "redacted": len(loaded.redacted),
-        "registers": list(loaded.registers),
-        "left_out": dict(loaded.left_out),
-    }
-    tell(report, as_json=as_json, text=lambda: repr(loaded))
+        for file in files:
+            loaded = opened.load(
+                file,
+                format=format_,
+                columns=taken,
+                project=project,
+                session=session,
+                linking=linking,
+                policies=policies,
+                strict=strict,
+            )
+            report = {
+                "source": loaded.source,
+                **{what: loaded.count(what) for what in ("added", "known", "purged", "skipped")},
+                "edges": loaded.edges,
+                "redacted": len(loaded.redacted),
+                "registers": list(loaded.registers),
+                "left_out": dict(loaded.left_out),
+                "why_skipped": dict(loaded.skipped),
+                "guessed": loaded.guessed.rows(),
+            }
+            tell(report, as_json=as_json, text=lambda loaded=loaded: repr(loaded))
 
 
 @main.command()

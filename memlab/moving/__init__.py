@@ -5,16 +5,19 @@ run: sizes, nesting and types are checked, texts pass the privacy gate, and a fi
 """
 
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
-from memlab.moving._formats import EXPORTS, IMPORTS, format_of, read_bundle, remove_export, sweep_drafts, write_bundle
+from memlab.moving._formats import EXPORTS, IMPORTS, export_at, read_bundle, remove_export, sweep_drafts, write_bundle
 from memlab.moving._lab_folder import events_of, lab_id, read_lab
-from memlab.moving._load import Loaded, load_bundle
+from memlab.moving._load import GUESSED, PLACES, Loaded, load_bundle
 from memlab.moving._mirror import Mirror, reach_mirrors
 from memlab.moving._parquet import UNREADABLE
 from memlab.moving._policies import pack_of, policies_of
+from memlab.moving._text import json_of
 
 __all__ = [
     "EXPORTS",
+    "GUESSED",
     "IMPORTS",
+    "PLACES",
     "SCHEMA",
     "UNREADABLE",
     "Bundle",
@@ -22,7 +25,8 @@ __all__ = [
     "Mirror",
     "bundle_of",
     "events_of",
-    "format_of",
+    "export_at",
+    "json_of",
     "lab_id",
     "load_bundle",
     "pack_of",

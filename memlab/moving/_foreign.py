@@ -23,7 +23,7 @@ from memlab.moving._records import time_of
 from memlab.moving._text import json_of, lines_of, text_of
 from memlab.schema import KINDS
 
-__all__ = ["FOREIGN", "foreign_shape", "read_foreign"]
+__all__ = ["FOREIGN", "entries_of", "foreign_shape", "read_foreign"]
 
 FOREIGN = ("mem0", "langgraph")
 _LISTS = ("results", "memories", "items")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +12,16 @@ from typing import BinaryIO
 
 from memlab.disk import refusal, sync
 from memlab.errors import DatasetError, InputError, UnknownName
+from memlab.journal import FILE, HEAD
 from memlab.moving._bundle import Bundle
-from memlab.moving._foreign import FOREIGN, foreign_shape, read_foreign
+from memlab.moving._foreign import FOREIGN, entries_of, foreign_shape, read_foreign
 from memlab.moving._jsonl import read_jsonl, write_jsonl
 from memlab.moving._markdown import read_markdown, write_markdown
-from memlab.moving._parquet import MANIFEST, read_parquet, write_parquet_file, write_parquet_folder
+from memlab.moving._parquet import MANIFEST, is_export, read_parquet, write_parquet_file, write_parquet_folder
 from memlab.moving._sexp import read_sexp, write_sexp
-from memlab.moving._text import json_of, lines_of
+from memlab.moving._text import json_of
 
-__all__ = ["EXPORTS", "IMPORTS", "format_of", "read_bundle", "remove_export", "sweep_drafts", "write_bundle"]
+__all__ = ["EXPORTS", "IMPORTS", "export_at", "read_bundle", "remove_export", "sweep_drafts", "write_bundle"]
 
 EXPORTS = ("jsonl", "parquet", "markdown", "sexp")
 IMPORTS = (*EXPORTS, *FOREIGN, "lab")
@@ -38,6 +40,11 @@ _WRITERS: dict[str, Callable[[Bundle, BinaryIO], None]] = {
     "markdown": write_markdown,
     "sexp": write_sexp,
 }
+_HEAD = 1 << 16
+_FENCE = re.compile(rb"^`{3,}yaml memlab\s*$", re.MULTILINE)
+_FOREIGN = re.compile(rb'"(?:memory|namespace)"\s*:')
+"""What a file of another tool says near its beginning."""
+
 _READERS: dict[str, Callable[[Path], Bundle]] = {
     "jsonl": read_jsonl,
     "parquet": read_parquet,
@@ -126,24 +133,34 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def format_of(path: Path) -> str:
-    """The format of what is at ``path``: of a folder by what it holds, of a file by its suffix and first entries."""
-    if not path.exists():
-        raise InputError(f"There is nothing at {path}.")
+def export_at(path: Path) -> str | None:
+    """The format of what is at ``path``, if a lab or a tool that is known here wrote it; None for anything else."""
     if path.is_dir():
         if (path / MANIFEST).is_file() and (path / "memories.parquet").is_file():
             return "parquet"
-        return "lab"
+        return "lab" if (path / FILE).exists() or (path / HEAD).exists() else None
     suffix = path.suffix.lower()
-    if suffix == ".json":
-        return "json"
-    if suffix not in _SUFFIXES:
-        known = ", ".join(sorted((*_SUFFIXES, ".json")))
-        raise InputError(f'"{path.name}" does not say its format. Give format=..., or a suffix of {known}.')
-    if _SUFFIXES[suffix] == "jsonl":
-        number, line = next(lines_of(path), (1, b"null"))
-        return foreign_shape([json_of(line, path.name, number)]) or "jsonl"
-    return _SUFFIXES[suffix]
+    suffix_format = "json" if suffix == ".json" else _SUFFIXES.get(suffix)
+    if suffix_format in (None, "sexp"):
+        return suffix_format
+    if suffix_format == "parquet":
+        return "parquet" if is_export(path) else None
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    if suffix_format == "markdown":
+        return "markdown" if _FENCE.search(head) else None
+    if suffix_format == "json":
+        return "json" if _FOREIGN.search(head) and foreign_shape([one for _, one in entries_of(path)]) else None
+    try:
+        first = json_of(head.lstrip(b"\xef\xbb\xbf \r\n").partition(b"\n")[0], path.name, 1)
+    except DatasetError:
+        return None
+    if isinstance(first, dict) and len(first) == 1 and isinstance(first.get("memlab"), dict):
+        return "jsonl"
+    return foreign_shape([first])
 
 
 def read_bundle(path: Path, format: str) -> Bundle:

@@ -32,7 +32,12 @@ from memlab.state import (
 )
 from memlab.storage.store import Store
 
-__all__ = ["Loaded", "load_bundle"]
+__all__ = ["GUESSED", "PLACES", "Loaded", "load_bundle"]
+
+GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
+PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
+_MOST_TOLD = 12
+"""Guesses that a line of text repeats; of a folder there are many."""
 
 _CHUNK = 10_000
 """Memories of one event: some megabytes of columns."""
@@ -40,24 +45,31 @@ _CHUNK = 10_000
 
 @dataclass(frozen=True)
 class Loaded:
-    """What an import did. ``frame`` has a row for each memory of the file, in its order.
+    """What was loaded. ``frame`` has a row for each memory of the source, in its order.
 
-    ``left_out`` counts by name what the file says and a lab has no place for. ``redacted`` lists what the privacy gate
-    replaced, by id here. ``registers`` are the tables beside memories that came along.
+    ``guessed`` says what was taken for what, ``left_out`` counts by name what the source says and a lab has no place
+    for, ``skipped`` by reason what could not be taken, and ``places`` says where. ``redacted`` lists what the privacy
+    gate replaced, by id here. ``registers`` are the tables beside memories that came along with an export.
     """
 
     source: str
     frame: pl.DataFrame = field(repr=False)
-    """``theirs`` (its id there), ``id`` (here, or null), ``what``: added, known, purged; ``origin``."""
+    """``theirs`` (of an export the id there, else the place: a line, a row, an entry), ``id`` (here; null for what a
+    source of no ids has that was here), ``what``: added, known, purged; ``origin``: of which file or lab."""
     edges: int = 0
     registers: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     redacted: tuple[tuple[int, Finding], ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    guessed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=GUESSED), repr=False)
+    """``source``, ``field`` (reader, text, role, speaker, at, session, project, ...), ``taken``: from which column."""
+    places: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PLACES), repr=False)
+    """``source``, ``place``, ``why``, of the first thousand of each file."""
 
     @checked
     def count(self, what: str) -> int:
-        """How many memories were ``added``, were ``known`` already, or had been ``purged`` here."""
-        return int((self.frame["what"] == what).sum())
+        """How many memories were ``added``, were ``known`` already, had been ``purged`` here, or were ``skipped``."""
+        return sum(self.skipped.values()) if what == "skipped" else int((self.frame["what"] == what).sum())
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -65,7 +77,8 @@ class Loaded:
         return tuple(self.frame.filter(pl.col("what") == "added")["id"].to_list())
 
     def __repr__(self) -> str:
-        parts = [f"{self.count('added'):,} memories and {self.edges:,} edges from {self.source}"]
+        edges = f" and {self.edges:,} edges" if self.guessed.is_empty() else ""
+        parts = [f"{self.count('added'):,} memories{edges} from {self.source}"]
         if known := self.count("known"):
             parts.append(f"{known:,} were here already")
         if purged := self.count("purged"):
@@ -74,8 +87,11 @@ class Loaded:
             parts.append(f"with {', '.join(self.registers)}")
         if self.redacted:
             parts.append(f"{len(self.redacted):,} secrets redacted")
-        if self.left_out:
-            parts.append("left out: " + ", ".join(f"{name} ({count:,})" for name, count in self.left_out.items()))
+        for word, counts in (("skipped", self.skipped), ("left out", self.left_out)):
+            if counts:
+                parts.append(f"{word}: " + ", ".join(f"{name} ({count:,})" for name, count in counts.items()))
+        if 0 < len(self.guessed) <= _MOST_TOLD:
+            parts.append("guessed: " + ", ".join(f"{field} {taken}" for _, field, taken in self.guessed.iter_rows()))
         return printable("; ".join(parts))
 
     def _repr_html_(self) -> str:

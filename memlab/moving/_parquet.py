@@ -19,7 +19,7 @@ from memlab.moving._records import Record, bundle_from, fields_of, records_of
 from memlab.moving._text import MOST_BYTES, json_of
 from memlab.schema import MEMORY
 
-__all__ = ["MANIFEST", "UNREADABLE", "read_parquet", "write_parquet_file", "write_parquet_folder"]
+__all__ = ["MANIFEST", "UNREADABLE", "is_export", "read_parquet", "write_parquet_file", "write_parquet_folder"]
 
 MANIFEST = "manifest.json"
 _KEY = "memlab"
@@ -61,6 +61,14 @@ def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
 def _about(bundle: Bundle) -> str:
     records = [{record.kind: record.fields} for record in records_of(bundle) if record.kind not in ("memory", "edge")]
     return msgspec.json.encode(records).decode()
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file of Parquet is a lab's, by its metadata. DatasetError for what is no Parquet."""
+    try:
+        return _KEY in pl.read_parquet_metadata(path)
+    except (*UNREADABLE, UnicodeDecodeError) as error:
+        raise DatasetError(f"{path.name} cannot be read as Parquet: {error}") from None
 
 
 def read_parquet(path: Path) -> Bundle:

@@ -47,10 +47,10 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def json_of(data: bytes, source: str, line: int) -> Any:
-    """The value of a JSON text that begins in ``line``."""
+def json_of(data: bytes, source: str, line: int, type: Any = Any) -> Any:
+    """The value of a JSON text that begins in ``line``, of a type as ``msgspec`` has it."""
     try:
-        return msgspec.json.decode(data)
+        return msgspec.json.decode(data, type=type)
     except msgspec.DecodeError as error:
         problem = str(error)
         _, _, tail = problem.rpartition("(byte ")

@@ -82,7 +82,7 @@ def test_a_bad_file_is_refused_with_its_place_and_nothing_is_added(full, tmp_pat
     path.write_text(text)
     head, before = full.store.journal.head, full.memories
     with pytest.raises(DatasetError, match=said) as refused:
-        full.io.load(path, format="jsonl")
+        full.load(path, format="jsonl")
     assert "bad.jsonl" in str(refused.value)
     assert full.store.journal.head == head
     assert full.memories.equals(before)
@@ -92,11 +92,11 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(lines(HEADER).encode() + b'{"memory": {"id": 1, "text": "\xff"}}\n')
     with pytest.raises(DatasetError, match=r"bad.jsonl, line 2"):
-        full.io.load(path)
+        full.load(path)
     path = tmp_path / "bad.md"
     path.write_bytes(b"# a\n\n\xff\n")
     with pytest.raises(DatasetError, match=r"bad.md, line 3: The file is not UTF-8"):
-        full.io.load(path)
+        full.load(path)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
     path = tmp_path / "bad.sexp"
     path.write_text(text)
     with pytest.raises(DatasetError, match=said):
-        full.io.load(path)
+        full.load(path)
     assert len(full) == 1
 
 
@@ -143,7 +143,7 @@ def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, said):
     path = tmp_path / "bad.md"
     path.write_text(text)
     with pytest.raises(DatasetError, match=said):
-        full.io.load(path)
+        full.load(path)
 
 
 def test_a_page_may_be_annotated_and_have_other_ends_of_lines(lab, tmp_path, trigrams, clock):
@@ -159,28 +159,28 @@ def test_no_table_of_a_lab(full, tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 junk PAR1")
     with pytest.raises(DatasetError, match="cannot be read as Parquet"):
-        full.io.load(path)
+        full.load(path)
     pl.DataFrame({"a": [1]}).write_parquet(path)
     with pytest.raises(DatasetError, match='a column "table"'):
-        full.io.load(path)
+        full.load(path)
     pl.DataFrame({"table": ["memory"], "memory": [1]}).write_parquet(path, metadata={"memlab": "[]"})
     with pytest.raises(DatasetError, match="field memory: A struct"):
-        full.io.load(path)
+        full.load(path)
     about = json.dumps([{"memlab": {"schema": 1, "lab": "x"}}])
     row = pl.DataFrame({"table": ["memory"], "memory": [{"id": 1, "text": 7}]})
     row.write_parquet(path, metadata={"memlab": about})
     with pytest.raises(DatasetError, match="table memories, row 1, field text: A text stands here, not 7"):
-        full.io.load(path)
+        full.load(path)
 
 
 def test_a_register_that_is_none_is_refused(full, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, {"register": {"name": "spells", "dump": []}}))
     with pytest.raises(NewerLab, match='register "spells"'):
-        full.io.load(path)
+        full.load(path)
     path.write_text(lines(HEADER, {"register": {"name": "purged", "dump": {"hashes": 7}}}))
     with pytest.raises(DatasetError, match='register "purged" cannot be read'):
-        full.io.load(path)
+        full.load(path)
 
 
 def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
@@ -188,12 +188,12 @@ def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
     lab.remember("tabs")
     path = lab.io.export(tmp_path / "a.jsonl")
     lab.purge(1)
-    told = lab.io.load(path)
+    told = lab.load(path)
     assert (told.count("purged"), told.count("known"), told.count("added")) == (1, 1, 0)
     path.write_text(
         path.read_text().replace(json.loads(path.read_text().splitlines()[0])["memlab"]["lab"], "elsewhere")
     )
-    told = lab.io.load(path)
+    told = lab.load(path)
     assert told.frame["what"].to_list() == ["purged", "added"]
     assert "diagnosis" not in str(lab.memories["text"].to_list())
 
@@ -210,19 +210,19 @@ def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, 
         assert other.store.state.projections["purged"].is_purged("zwölf")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember("zero")
-        other.io.load(path)
+        other.load(path)
         assert other.memories["text"].to_list() == ["zero", "one", "three"]
 
 
 def test_secrets_are_redacted_in_texts_and_refused_in_names(lab, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, memory(text="the password is 'hunter2!'")))
-    told = lab.io.load(path)
+    told = lab.load(path)
     assert lab[1].text == "the password is '[REDACTED: password]'"
     assert [id for id, _ in told.redacted] == [1]
     path.write_text(lines(HEADER, memory(2), memory(3, project="ghp_" + "a1" * 20)))
     with pytest.raises(PrivacyError, match=r"a.jsonl, line 3: .*field project holds .* secret"):
-        lab.io.load(path)
+        lab.load(path)
     assert len(lab) == 1
 
 
@@ -251,11 +251,11 @@ def test_paths_and_formats(lab, tmp_path):
     lab.io.export(folder, format="parquet", overwrite=True)
     assert not [item for item in tmp_path.iterdir() if item.name.startswith(".")]
     with pytest.raises(memlab.InputError, match="There is nothing at"):
-        lab.io.load(tmp_path / "nowhere.md")
+        lab.load(tmp_path / "nowhere.md")
     with pytest.raises(UnknownName, match="format of an import"):
-        lab.io.load(path, format="xml")
+        lab.load(path, format="xml")
     with pytest.raises(memlab.LabError):
-        lab.io.load(tmp_path / "things")
+        lab.load(tmp_path / "things")
     with pytest.raises(memlab.InputError, match="true or false for each memory"):
         lab.io.export(tmp_path / "x.md", where=pl.col("text"))
     with pytest.raises(memlab.InputError, match="cannot be asked"):
@@ -296,6 +296,6 @@ def test_a_parquet_file_that_was_changed_anywhere_is_read_or_refused(lab, tmp_pa
         (tmp_path / "changed.parquet").write_bytes(changed)
         before = len(lab)
         try:
-            lab.io.load(tmp_path / "changed.parquet", format="parquet")
+            lab.load(tmp_path / "changed.parquet", format="parquet")
         except memlab.MemlabError:
             assert len(lab) == before

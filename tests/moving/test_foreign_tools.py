@@ -72,7 +72,7 @@ def file(tmp_path):
 
 
 def test_mem0(lab, file):
-    loaded = lab.io.load(file(MEM0))
+    loaded = lab.load(file(MEM0))
     first, second = lab.memories.to_dicts()
     assert first["text"] == "Dev works at TechCorp as a senior engineer"
     assert first["origin"] == "mem0:0f9b3c52-1e11-4bb0-9f4c-0d2c1f6c1a01"
@@ -96,13 +96,13 @@ def test_mem0(lab, file):
 
 
 def test_mem0_as_its_platform_pages_it_and_as_a_bare_list(lab, file):
-    lab.io.load(file({"count": 2, "next": None, "previous": None, **MEM0}))
-    assert lab.io.load(file(MEM0["results"], "bare.json")).count("known") == 2
+    lab.load(file({"count": 2, "next": None, "previous": None, **MEM0}))
+    assert lab.load(file(MEM0["results"], "bare.json")).count("known") == 2
     assert len(lab) == 2
 
 
 def test_langgraph(lab, file):
-    loaded = lab.io.load(file(LANGGRAPH))
+    loaded = lab.load(file(LANGGRAPH))
     one, two, three = lab.memories.to_dicts()
     assert (one["text"], one["kind"], one["tags"], one["ref"]) == ("Likes tabs", "preference", ["style"], "m-1")
     assert (one["project"], one["origin"]) == ("memories/u1", "langgraph:memories/u1/m-1")
@@ -116,11 +116,11 @@ def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
     items = [{**item, "createdAt": item["created_at"], "updatedAt": item["updated_at"]} for item in LANGGRAPH]
     for item in items:
         del item["created_at"], item["updated_at"]
-    lab.io.load(file({"items": items}), project="mine")
+    lab.load(file({"items": items}), project="mine")
     assert lab.memories["project"].to_list() == ["mine"] * 3
     path = tmp_path / "items.jsonl"
     path.write_text("\n".join(json.dumps(item) for item in LANGGRAPH))
-    assert lab.io.load(path).count("known") == 3
+    assert lab.load(path).count("known") == 3
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
 )
 def test_a_bad_entry_of_mem0_refuses_the_file(lab, file, entry, said):
     with pytest.raises(DatasetError, match=f"export.json, {said}"):
-        lab.io.load(file({"results": [MEM0["results"][0], entry]}))
+        lab.load(file({"results": [MEM0["results"][0], entry]}))
     assert not len(lab)
 
 
@@ -151,14 +151,14 @@ def test_a_bad_entry_of_mem0_refuses_the_file(lab, file, entry, said):
 )
 def test_a_bad_item_of_langgraph_refuses_the_file(lab, file, change, said):
     with pytest.raises(DatasetError, match=said):
-        lab.io.load(file([LANGGRAPH[0] | change]))
+        lab.load(file([LANGGRAPH[0] | change]))
 
 
 def test_what_is_neither_says_so(lab, file):
     with pytest.raises(DatasetError, match="neither mem0's"):
-        lab.io.load(file([{"title": "a"}]))
+        lab.load(file([{"title": "a"}]))
     with pytest.raises(DatasetError, match="A list of memories stands here"):
-        lab.io.load(file({"a": 1}))
-    assert lab.io.load(file([])).count("added") == 0
+        lab.load(file({"a": 1}))
+    assert lab.load(file([])).count("added") == 0
     with pytest.raises(DatasetError, match="field memory"):
-        lab.io.load(file(LANGGRAPH), format="mem0")
+        lab.load(file(LANGGRAPH), format="mem0")

@@ -29,7 +29,7 @@ def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
         path = exported(lab, kind, folder)
         clock.advance(days=3)
         with memlab.open(embedder=trigrams, clock=clock) as other:
-            loaded = other.io.load(path)
+            loaded = other.load(path)
             assert loaded.count("added") == len(lab)
             assert content(other) == content(lab)
             # The embedder saw the same texts, so a recall ranks the same.
@@ -37,7 +37,7 @@ def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
             assert other.recall(query, log=False).ids == lab.recall(query, log=False).ids
             # A second import of the same adds nothing: no memory, no edge, no event.
             before = other.store.journal.head
-            again = other.io.load(path)
+            again = other.load(path)
             assert (again.count("known"), again.edges, len(other)) == (len(lab), 0, len(lab))
             assert other.store.journal.head == before
 
@@ -76,7 +76,7 @@ def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
 
         other = load_embedder(counts)
         with memlab.open(embedder=other, clock=clock) as lab:
-            lab.io.load(path)
+            lab.load(path)
             assert content(lab) == kept
 
 
@@ -89,7 +89,7 @@ def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, c
     lab.remember("tabs")
     path = exported(lab, kind, tmp_path)
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        other.io.load(path)
+        other.load(path)
         assert other.pack.name == "memlab"
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.pack.hash == lab.pack.hash
@@ -107,7 +107,7 @@ def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trig
     path = lab.io.export(tmp_path / "a.jsonl", project="a")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember("it was here before")
-        loaded = other.io.load(path)
+        loaded = other.load(path)
         assert loaded.ids == (2, 3, 4)
         joined = other.edges.filter(pl.col("to_kind") == "memory")
         assert joined.select("source", "target").rows() == [(2, 3)]
@@ -127,7 +127,7 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
     path = lab.io.export(tmp_path / "a.sexp")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.remember_many(["one", "two", "three"])
-        other.io.load(path)
+        other.load(path)
         assert other.memories["superseded_by"].to_list() == [None, None, None, 5.0, None]
         assert other[4].status == "superseded"
 
@@ -145,7 +145,7 @@ def test_many_memories_are_several_events_of_one_transaction(lab, tmp_path, trig
     lab.remember_many([{"text": f"memory {n}", "session": "s"} for n in range(25)], chain=True)
     path = lab.io.export(tmp_path / "a.parquet")
     with memlab.open(embedder=trigrams, clock=clock) as other:
-        loaded = other.io.load(path)
+        loaded = other.load(path)
         assert (len(other), loaded.edges) == (25, 24)
         kinds = [event.kind for event in other.store.journal.events() if event.kind == "import"]
         assert len(kinds) == 4  # three of memories, one of edges

@@ -133,7 +133,7 @@ def test_an_import_leaves_them_out_and_says_so(disk: Any, tmp_path: Path, trigra
     file = tmp_path / "lab.jsonl"
     file.write_text(file.read_text().replace("b.txt", ".env"))
     with disk() as lab:
-        told = lab.io.load(file)
+        told = lab.load(file)
         assert told.left_out == {"path of a file of secrets": 1}
         assert lab.memories["files"].to_list() == [["a.py"]]
 

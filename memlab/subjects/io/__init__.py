@@ -1,1 +1,1 @@
-"""``lab.io``: exports, imports, mirrors."""
+"""``lab.io``: exports and mirrors; ``lab.load``: whatever comes in."""

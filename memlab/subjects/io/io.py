@@ -1,4 +1,4 @@
-"""``lab.io``: exports, imports, mirrors, backups and checks."""
+"""``lab.io``: exports, mirrors, backups and checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 
 from memlab.arguments import Count, Within, checked
-from memlab.errors import LabError, MemlabError, UnknownName
+from memlab.errors import LabError, MemlabError
 from memlab.storage.copies import copies, forget_copy, note_copy, written
 from memlab.storage.purging import PURGE_TIMEOUT
 from memlab.storage.store import Store
@@ -18,20 +18,18 @@ from memlab.storage.views import SeenStore
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
-from memlab.subjects.policies.policies import LabPolicies
-from memlab.subjects.projections import new_state
 
 if TYPE_CHECKING:
-    from memlab.moving import Loaded, Mirror
+    from memlab.moving import Mirror
 
 __all__ = ["LabIO", "reach_lost_mirrors"]
 
 
 class LabIO:
-    """``lab.io``: files that go out of a lab and come in, backups, and checks of its own files."""
+    """``lab.io``: files that go out of a lab, backups, and checks of its own files. What comes in: ``lab.load``."""
 
-    def __init__(self, core: Core, policies: LabPolicies) -> None:
-        self._core, self._policies = core, policies
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     @checked
     def export(
@@ -44,7 +42,7 @@ class LabIO:
         policies: bool = True,
         overwrite: bool = False,
     ) -> Path:
-        """Write the lab to a file that ``load`` reads back exactly, and return its path.
+        """Write the lab to a file that ``lab.load`` reads back exactly, and return its path.
 
         ``format`` is "jsonl", "parquet" (one file, or without a suffix a folder of tables), "markdown" or "sexp"; the
         suffix of ``path`` says it too. Memories of every status are written, with their columns, uses and edges, unless
@@ -88,43 +86,6 @@ class LabIO:
                 raise
 
         return written(self._core.store, bundle, write)
-
-    @checked
-    def load(
-        self, path: str | Path, *, format: str | None = None, project: str | None = None, policies: bool = False
-    ) -> Loaded:
-        """Add the memories of a file, of another lab's folder, or of what another tool exported.
-
-        ``format`` is one of ``export``'s, "lab", "mem0" or "langgraph"; mostly the path says it. Every memory keeps its
-        times, counts and status, and where it comes from in the column ``origin``, so a second import of the same adds
-        nothing. Ids are those of the file where this lab is empty and the file holds a whole lab. ``project`` is given
-        to all of them; ``policies=True`` also uses the pack of the file. Texts pass the privacy gate, and nothing in
-        the file is run.
-
-        It is one transaction: a DatasetError names line, column or field, and nothing was added. InputError where there
-        is no file; PrivacyError for a secret that stands in a name; NotALab, NewerLab, DamagedLab.
-
-        >>> lab.io.load("agent.jsonl")                                                        # doctest: +SKIP
-        """
-        from memlab.moving import IMPORTS, format_of, lab_id, load_bundle, pack_of, read_bundle, read_lab
-
-        source = Path(path).expanduser()
-        if format is not None and format not in IMPORTS:
-            raise UnknownName("format of an import", format, IMPORTS)
-        chosen = format_of(source) if format is None else format
-        now = self._core.store.clock()
-        bundle = read_lab(source, new_state(), now=now) if chosen == "lab" else read_bundle(source, chosen)
-        pack = pack_of(bundle.policies, bundle.source) if policies and bundle.policies is not None else None
-        loaded = load_bundle(
-            self._core.store,
-            bundle,
-            own=lambda: lab_id(self._core.store.journal),
-            project=project,
-            opened=pack is not None and bool(pack.settings["open-words"]),
-        )
-        if pack is not None:
-            self._policies.use(pack, reason=f"came with {bundle.source}")
-        return loaded
 
     @checked
     def mirror(

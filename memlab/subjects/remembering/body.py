@@ -15,7 +15,7 @@ from memlab.subjects.clusters.membership import NOBODY
 from memlab.subjects.facts.fact_rows import mentioned
 from memlab.subjects.remembering.limits import is_agent
 
-__all__ = ["chained", "chosen", "remembering", "with_first", "with_visibility", "without"]
+__all__ = ["chained", "chosen", "only", "remembering", "with_first", "with_visibility", "without"]
 
 Value = TypeVar("Value")
 
@@ -34,6 +34,11 @@ def remembering(
 def chosen(values: Sequence[Value], kept: NDArray[np.bool_]) -> list[Value]:
     """Those that are kept."""
     return [value for value, keep in zip(values, kept.tolist(), strict=True) if keep]
+
+
+def only(kept: NDArray[np.bool_], columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """The rows of columns that are kept."""
+    return {name: chosen(values, kept) for name, values in columns.items()}
 
 
 def without(columns: Mapping[str, Sequence[Any]], name: str, count: int) -> list[int]:

@@ -19,8 +19,9 @@ from memlab.subjects.linking.comparing import Comparing, check_linking, linking_
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
-from memlab.subjects.remembering.body import chained, chosen, remembering, with_first, with_visibility, without
+from memlab.subjects.remembering.body import chained, chosen, only, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
+from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
 
@@ -41,9 +42,14 @@ class Remembering:
         return self._core.memory(self.many([row], chain=chain, linking=linking).standing[0])
 
     def many(
-        self, rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame, *, chain: bool, linking: str | None
+        self,
+        rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame,
+        *,
+        chain: bool,
+        linking: str | None,
+        known: Known | None = None,
     ) -> Remembered:
-        """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``."""
+        """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``. ``known`` leaves out what is here."""
         columns = columns_of(rows)
         count = len(next(iter(columns.values()), ()))
         check_linking(linking)
@@ -51,7 +57,7 @@ class Remembering:
             return self._remembered(range(0), ())
         store = self._core.store
         now = store.clock()
-        missing = {name: without(columns, name, count) for name in ("confidence", "strength", "visibility")}
+        given = columns
         columns = checked_columns(columns, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
@@ -61,16 +67,27 @@ class Remembering:
         refuse_names(columns)
         if "operations" in columns:
             checked_operations(columns["operations"])
+        if known is not None:
+            with store.reading() as state:
+                kept = known.fresh(state, columns, texts)
+            if not kept.any():
+                return self._remembered(range(0), ())
+            columns, given = only(kept, columns), only(kept, given)
+            texts, screenings, count = chosen(texts, kept), chosen(screenings, kept), int(kept.sum())
         speakers = columns.get("speaker") or [None] * count
         vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
         with store.writing() as tx:
             state, pack = store.state, store.versions.pack
+            if known is not None and not (kept := known.still(state)).all():
+                columns, given, speakers = only(kept, columns), only(kept, given), chosen(speakers, kept)
+                texts, screenings, vectors = chosen(texts, kept), chosen(screenings, kept), vectors[kept]
+                count = int(kept.sum())
             first, how = tx.next_id, linking_of(pack, linking, columns)
             for name in ("confidence", "strength"):
-                with_first(name, columns, missing[name], pack)
+                with_first(name, columns, without(given, name, count), pack)
             if "creator" in columns:
-                with_visibility(columns, missing["visibility"], pack)
+                with_visibility(columns, without(given, "visibility", count), pack)
                 check_bytes(pack, columns, texts)
             columns = named(state, pack, columns)
             if how == "now":
@@ -86,7 +103,7 @@ class Remembering:
                     said = [with_speaker(texts[row], speakers[row]) for row in changed]
                     vectors[changed] = store.embedder.encode(said)
                 if not (kept := linked.added).all():
-                    columns = {name: chosen(values, kept) for name, values in columns.items()}
+                    columns = only(kept, columns)
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
             if "creator" in columns:
                 check_sessions(state, pack, columns, count)

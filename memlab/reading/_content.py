@@ -1,0 +1,134 @@
+"""The contents of messages as the protocols write them: texts, parts, calls of tools and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from memlab.reading._notes import Notes
+
+__all__ = ["flat", "is_message", "pieces", "plain_object", "role_word"]
+
+_ROLES = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "chatbot": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+    "tool_result": "tool",
+}
+_DEEPEST = 8
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
+
+
+def role_word(value: object) -> str | None:
+    """One of ``memlab.schema.ROLES`` for what a protocol calls it; None for any other word.
+
+    >>> role_word("human"), role_word("HumanMessage"), role_word("Ida")
+    ('user', 'user', None)
+    """
+    if not isinstance(value, str):
+        return None
+    word = value.strip().lower()
+    return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"))
+
+
+def plain_object(message: object) -> Mapping[str, Any] | None:
+    """An object of a client's library as a dict: what has ``model_dump``, or a ``type`` and ``content``."""
+    dump = getattr(message, "model_dump", None)
+    if callable(dump):
+        dumped = dump()
+        return dumped if isinstance(dumped, Mapping) else None
+    if hasattr(message, "content") and (hasattr(message, "type") or hasattr(message, "role")):
+        names = ("type", "role", "content", "name", "id", "tool_calls", "additional_kwargs")
+        return {name: getattr(message, name) for name in names if getattr(message, name, None) is not None}
+    return None
+
+
+def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message without its envelope: LangChain's two forms, a transcript's line, an author with a role."""
+    kwargs, data, inner, author = entry.get("kwargs"), entry.get("data"), entry.get("message"), entry.get("author")
+    path = entry.get("id")
+    if isinstance(kwargs, Mapping) and "lc" in entry and isinstance(path, list) and path:
+        return {"type": path[-1], **kwargs}
+    if isinstance(data, Mapping) and role_word(entry.get("type")):
+        return {**data, "type": entry["type"]}
+    if isinstance(inner, Mapping) and ("role" in inner or "content" in inner or isinstance(inner.get("author"), dict)):
+        return flat({**{name: value for name, value in entry.items() if name != "message"}, **inner})
+    if isinstance(author, Mapping):
+        return {**entry, "author": author.get("role"), "name": author.get("name")}
+    return entry
+
+
+def is_message(entry: Mapping[str, Any]) -> bool:
+    """Whether somebody said this, a person or a program."""
+    if "content" not in entry and "text" not in entry and "parts" not in entry and "tool_calls" not in entry:
+        return False
+    return any(role_word(entry.get(name)) for name in ("role", "sender", "author", "type"))
+
+
+def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[tuple[bool, str]]:
+    """What a message says, part by part: whether a tool says it, and the text."""
+    yield from _content(content, notes, 0)
+    calls = message.get("tool_calls") or ()
+    extra = message.get("additional_kwargs")
+    if not calls and isinstance(extra, Mapping):
+        calls = extra.get("tool_calls") or ()
+    for call in (*(calls if isinstance(calls, list | tuple) else ()), message.get("function_call")):
+        if isinstance(call, Mapping):
+            yield True, _call(call)
+
+
+def _content(content: object, notes: Notes, depth: int) -> Iterator[tuple[bool, str]]:
+    if isinstance(content, str):
+        yield False, content
+    elif depth > _DEEPEST:
+        notes.left_out["part nested too deeply"] += 1
+    elif isinstance(content, list | tuple):
+        for part in content:
+            yield from _content(part, notes, depth + 1)
+    elif isinstance(content, Mapping):
+        yield from _part(content, notes, depth)
+
+
+def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[tuple[bool, str]]:
+    kind = part.get("type") or part.get("content_type") or "text"
+    text = part.get("text")
+    if kind in _CALLS:
+        yield True, _call(part)
+    elif isinstance(kind, str) and kind.endswith(("tool_result", "call_output")):
+        inner = part.get("content", part.get("output"))
+        said = "\n".join(text for _, text in _content(inner, notes, depth + 1) if text.strip())
+        if said:
+            yield True, said
+    elif kind in _THOUGHTS:
+        notes.left_out["thinking"] += 1
+    elif isinstance(text, str):
+        yield False, text
+    elif isinstance(text, Mapping) and isinstance(text.get("value"), str):
+        yield False, text["value"]
+    elif isinstance(part.get("parts"), list):
+        yield from _content(part["parts"], notes, depth + 1)
+    elif isinstance(part.get("result"), str):
+        yield False, part["result"]
+    else:
+        notes.left_out[f"part of type {str(kind)[:40]}"] += 1
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    """A call of a tool as a text: its name, and what it was given."""
+    function = call.get("function")
+    given = function if isinstance(function, Mapping) else call
+    arguments = next((given[name] for name in ("arguments", "input", "args") if given.get(name) is not None), "")
+    if not isinstance(arguments, str):
+        arguments = msgspec.json.encode(arguments, enc_hook=str).decode()
+    return f"{given.get('name') or 'tool'}({arguments})"

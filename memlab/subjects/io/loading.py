@@ -1,0 +1,228 @@
+"""``lab.load``: whatever it is given, read in batches, each of them a transaction; what is here already is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from memlab.errors import InputError, PrivacyError, UnknownName
+from memlab.privacy import Finding
+from memlab.progress import Step, bar
+from memlab.state import checked_columns, columns_of, refuse_names
+from memlab.subjects.core import Core
+from memlab.subjects.linking.comparing import check_linking
+from memlab.subjects.linking.linker import Linker
+from memlab.subjects.policies.policies import LabPolicies
+from memlab.subjects.projections import new_state
+from memlab.subjects.remembering.known import Known
+from memlab.subjects.remembering.remember import Remembering
+
+if TYPE_CHECKING:
+    from memlab.moving import Loaded
+    from memlab.reading import Notes, Source
+
+__all__ = ["Given", "load"]
+
+_ROWS, _BYTES = 2_000, 4 << 20
+"""Of one transaction, at most."""
+_SECONDS = 1.0
+"""Before progress is shown."""
+
+_FRAME = {"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a caller says of what is loaded; see ``Lab.load``."""
+
+    columns: Mapping[str, str | None]
+    format: str | None = None
+    project: str | None = None
+    session: str | None = None
+    linking: str | None = None
+    policies: bool = False
+    strict: bool = False
+
+
+def load(
+    x: Any,
+    given: Given,
+    core: Core,
+    remembering: Remembering,
+    linker: Linker,
+    policies: LabPolicies,
+    *,
+    progress: bool = False,
+) -> Loaded:
+    """Load ``x``: an export of a lab or of another tool as it is, anything else as rows; see ``memlab.load``."""
+    from memlab.moving import IMPORTS, export_at
+    from memlab.reading import READERS, Options, read_file, read_object, sources_of_folder
+
+    check_linking(given.linking)
+    if given.format is not None and given.format not in (*IMPORTS, *READERS):
+        raise UnknownName("format", given.format, (*IMPORTS, *READERS))
+    path = Path(x).expanduser() if isinstance(x, str | Path) else None
+    if path is not None:
+        if not path.exists():
+            raise InputError(f"There is nothing at {path}.")
+        export = (given.format if given.format in IMPORTS else None) if given.format else export_at(path)
+        if export is not None:
+            return _imported(path, export, given, core, policies)
+    elif given.format in IMPORTS:
+        raise InputError(f'format="{given.format}" is that of a file, and no path was given.')
+    options = Options(given.format, given.columns, given.session, given.project, given.strict)
+    if path is None:
+        sources: Iterator[Source] = iter((read_object(x, options),))
+    elif path.is_dir():
+        sources = sources_of_folder(path, options)
+    else:
+        sources = iter((read_file(path, options),))
+    with core.reading():
+        how = str(core.pack.settings["linking"]) if given.linking is None else given.linking
+    loading = _Loading(core, remembering, "off" if how == "off" else "later")
+    with ExitStack() as stack:
+        shown = _Shown(stack, progress)
+        for source in sources:
+            loading.add(source, shown)
+    if how == "now":
+        linker.link_all(None)
+    return loading.loaded("what was given" if path is None else path.name or str(path))
+
+
+def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
+    """An export, whole or not at all, with ids, times, counts and edges."""
+    from memlab.moving import lab_id, load_bundle, pack_of, read_bundle, read_lab
+
+    for name in ("columns", "session", "linking"):
+        if getattr(given, name):
+            raise InputError(f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it.")
+    store = core.store
+    bundle = read_lab(path, new_state(), now=store.clock()) if format == "lab" else read_bundle(path, format)
+    pack = pack_of(bundle.policies, bundle.source) if given.policies and bundle.policies is not None else None
+    loaded = load_bundle(
+        store,
+        bundle,
+        own=lambda: lab_id(store.journal),
+        project=given.project,
+        opened=pack is not None and bool(pack.settings["open-words"]),
+    )
+    if pack is not None:
+        policies.use(pack, reason=f"came with {bundle.source}")
+    return loaded
+
+
+@dataclass
+class _Shown:
+    """Progress, once a second has gone by."""
+
+    stack: ExitStack
+    wanted: bool
+    began: float = field(default_factory=monotonic)
+    step: Step | None = None
+    source: Source | None = None
+    done: int = 0
+
+    def at(self, source: Source, rows: int) -> None:
+        if not self.wanted or (self.step is None and monotonic() - self.began < _SECONDS):
+            return
+        if source is not self.source:
+            self.stack.close()
+            self.step = self.stack.enter_context(
+                bar(True, source.size, unit=source.unit if source.size else "row", desc=source.notes.source)
+            )
+            self.source, self.done = source, 0
+        done = source.done() or rows
+        if self.step is not None:
+            self.step(done - self.done)
+        self.done = done
+
+
+class _Loading:
+    """One call of ``load``: what it has read and stored so far."""
+
+    def __init__(self, core: Core, remembering: Remembering, linking: str) -> None:
+        self._core, self._remembering, self._linking = core, remembering, linking
+        self._notes: list[Notes] = []
+        self._parts: list[pl.DataFrame] = []
+        self._redacted: list[tuple[int, Finding]] = []
+        self._known = Known()
+
+    def add(self, source: Source, shown: _Shown) -> None:
+        """Every row of a source, in transactions of some megabytes."""
+        self._notes.append(source.notes)
+        places: list[int] = []
+        rows: list[dict[str, Any]] = []
+        size = count = 0
+        for place, row in source.rows:
+            places.append(place)
+            rows.append(row)
+            size += len(row["text"])
+            if len(rows) >= _ROWS or size >= _BYTES:
+                self._store(places, rows, source.notes)
+                count += len(rows)
+                shown.at(source, count)
+                places, rows, size = [], [], 0
+        self._store(places, rows, source.notes)
+
+    def _store(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
+        if not rows:
+            return
+        try:
+            self._remember(places, rows, notes)
+        except (InputError, PrivacyError):
+            # Slow, and only where something is wrong: which rows is it?
+            right = [self._is_right(*one, notes) for one in zip(places, rows, strict=True)]
+            if all(right):
+                raise
+            places = [place for place, fits in zip(places, right, strict=True) if fits]
+            rows = [row for row, fits in zip(rows, right, strict=True) if fits]
+            if rows:
+                self._remember(places, rows, notes)
+
+    def _is_right(self, place: int, row: dict[str, Any], notes: Notes) -> bool:
+        try:
+            columns = checked_columns(columns_of([row]), now=0, open_words=self._core.open_words)
+            refuse_names({name: values for name, values in columns.items() if name != "text"})
+        except (InputError, PrivacyError) as problem:
+            why = "secret in a name" if isinstance(problem, PrivacyError) else "value that a memory cannot have"
+            notes.skip(place, why, str(problem).removeprefix("Row 0: ").replace(" (row 0)", ""))
+            return False
+        return True
+
+    def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
+        known = self._known
+        known.timed = [row.get("at") is not None for row in rows]
+        stored = self._remembering.many(rows, chain=True, linking=self._linking, known=known)
+        known.stored()
+        ids = iter(stored.ids)
+        here = [next(ids) if what == "added" else None for what in known.found]
+        data = {"theirs": places, "id": here, "what": known.found, "origin": [notes.source] * len(places)}
+        self._parts.append(pl.DataFrame(data, schema=_FRAME))
+        self._redacted += stored.redacted
+
+    def loaded(self, source: str) -> Loaded:
+        """What came of it."""
+        from memlab.moving import GUESSED, PLACES, Loaded
+
+        left_out, skipped = Counter[str](), Counter[str]()
+        for notes in self._notes:
+            left_out += notes.left_out
+            skipped += notes.skipped
+        guessed = [(notes.source, *one) for notes in self._notes for one in notes.guessed.items()]
+        places = [place for notes in self._notes for place in notes.places]
+        return Loaded(
+            source,
+            pl.concat(self._parts) if self._parts else pl.DataFrame(schema=_FRAME),
+            left_out=dict(left_out),
+            redacted=tuple(self._redacted),
+            skipped=dict(skipped),
+            guessed=pl.DataFrame(guessed, schema=GUESSED, orient="row"),
+            places=pl.DataFrame(places, schema=PLACES, orient="row"),
+        )
