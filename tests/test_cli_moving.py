@@ -47,7 +47,7 @@ def test_a_bad_file_says_where(run, tmp_path):
     result = run("load", "a.memlab", "bad.jsonl")
     assert result.exit_code == 1
     assert result.stderr == "memlab: bad.jsonl, line 2, field text: A text stands here, not 3.\n"
-    assert run("load", "a.memlab", "bad.jsonl", "--format", "xml").exit_code == 2
+    assert "xml" in run("load", "a.memlab", "bad.jsonl", "--format", "xml").stderr
 
 
 def test_operations_run_on_consent(run, json_of, day):

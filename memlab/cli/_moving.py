@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import click
@@ -81,7 +82,7 @@ def load(
                 "why_skipped": dict(loaded.skipped),
                 "guessed": loaded.guessed.rows(),
             }
-            tell(report, as_json=as_json, text=lambda loaded=loaded: repr(loaded))
+            tell(report, as_json=as_json, text=partial(repr, loaded))
 
 
 @main.command()

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from memlab.errors import DatasetError, InputError
 from memlab.moving._bundle import MEMORIES, Bundle, memory_frame
 from memlab.moving._records import time_of
@@ -178,28 +176,20 @@ def entries_of(path: Path) -> list[tuple[str, Any]]:
     return [(f"entry {number}", entry) for number, entry in enumerate(value, 1)]
 
 
-def read_foreign(path: Path, format: str | None = None) -> Bundle:
-    """The memories of such a file; without a format, its shape tells."""
+def read_foreign(path: Path, format: str) -> Bundle:
+    """The memories of such a file: "mem0" or "langgraph"."""
     entries = entries_of(path)
-    shape = format or foreign_shape([entry for _, entry in entries])
-    if shape is None:
-        if not entries:
-            return Bundle(lab="", memories=pl.DataFrame(schema=MEMORIES), source=path.name)
-        raise DatasetError(
-            f"{path.name}: Its entries are neither mem0's (id, memory ...) nor a LangGraph store's (namespace, key, "
-            'value ...). Give format="mem0" or "langgraph", or turn them into JSON Lines of memlab.'
-        )
     left_out: Counter[str] = Counter()
     rows = []
     for number, (place, entry) in enumerate(entries, 1):
         if not isinstance(entry, dict):
             raise DatasetError(f"{path.name}, {place}: A memory is an object, not {type(entry).__name__}.")
         row = _Row(path.name, place, entry, left_out)
-        _READERS[shape](row)
+        _READERS[format](row)
         rows.append({**row.memory, "id": number})
     columns = {name: [row[name] for row in rows] for name in MEMORIES}
     return Bundle(
-        lab=shape,
+        lab=format,
         memories=memory_frame(columns),
         source=path.name,
         places=tuple(place for place, _ in entries),

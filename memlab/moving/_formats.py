@@ -153,7 +153,7 @@ def export_at(path: Path) -> str | None:
     if suffix_format == "markdown":
         return "markdown" if _FENCE.search(head) else None
     if suffix_format == "json":
-        return "json" if _FOREIGN.search(head) and foreign_shape([one for _, one in entries_of(path)]) else None
+        return foreign_shape([one for _, one in entries_of(path)]) if _FOREIGN.search(head) else None
     try:
         first = json_of(head.lstrip(b"\xef\xbb\xbf \r\n").partition(b"\n")[0], path.name, 1)
     except DatasetError:
@@ -167,8 +167,6 @@ def read_bundle(path: Path, format: str) -> Bundle:
     """What is at ``path``, checked as far as that needs no lab. Raises DatasetError."""
     if format in _READERS:
         return _READERS[format](path)
-    if format == "json":
-        return read_foreign(path)
     if format in FOREIGN:
         return read_foreign(path, format)
     raise DatasetError(f"{path.name} is no file of a format that is read here.")

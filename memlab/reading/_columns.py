@@ -20,21 +20,22 @@ TARGETS = ("role", "at", *FIELDS)
 """What a column may be taken for: a field of a memory, its time, or the role of who says it."""
 
 _NAMES = {
-    "role": ("role", "sender", "author", "type", "from"),
-    "speaker": ("speaker", "user", "username", "user_name", "from", "sender", "author", "who"),
-    "at": ("at", "timestamp", "created_at", "create_time", "createdAt", "time", "datetime", "date", "sent", "sent_at")
-    + ("ts", "created", "updated_at", "updated"),
-    "session": ("session", "session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "thread")
-    + ("chat_id", "channel"),
-    "project": ("project", "cwd", "repo", "repository", "workspace"),
-    "branch": ("branch", "gitBranch"),
-    "ref": ("ref", "id", "uuid", "message_id"),
-    "kind": ("kind",),
-    "tags": ("tags", "categories", "labels"),
+    field: tuple(names.split())
+    for field, names in {
+        "role": "role sender author type from",
+        "speaker": "speaker user username user_name from sender author who",
+        "at": "at timestamp created_at create_time createdAt time datetime date sent sent_at ts created updated",
+        "session": "session session_id sessionId conversation_id conversationId thread_id thread chat_id channel",
+        "project": "project cwd repo repository workspace",
+        "branch": "branch gitBranch",
+        "ref": "ref id uuid message_id",
+        "kind": "kind",
+        "tags": "tags categories labels",
+    }.items()
 }
 _TEXTS = ("text", "content", "message", "memory", "body", "utterance", "statement", "note", "value", "data")
 _NEVER_MISSED = frozenset(
-    {"content", "text", "parts", "tool_calls", "additional_kwargs", "function_call", "lc", "type", "isSidechain", "isMeta"}
+    ("content", "text", "parts", "tool_calls", "additional_kwargs", "function_call", "lc", "type", "isSidechain")
 )
 """What is read of a message wherever it stands, or only says what it is."""
 _PROSE = 20
@@ -95,7 +96,7 @@ class Rows:
             if field in ("text", "role", "speaker"):
                 continue
             value = entry.get(column)
-            if value is None or value == "" or value != value:  # noqa: PLR0124 - NaN
+            if value is None or value == "" or value != value:
                 continue
             try:
                 row[field] = _value(field, column, value)

@@ -105,7 +105,7 @@ def _turns(read: Lines, known: frozenset[str]) -> Iterator[tuple[int, dict[str, 
 
 def _begun(number: int, line: str, known: frozenset[str]) -> _Turn | None:
     match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
-    if match is None or match["name"] not in known and role_word(match["name"]) is None:
+    if match is None or (match["name"] not in known and role_word(match["name"]) is None):
         return None
     parts = match.groupdict()
     turn = _Turn(number, match["name"], parts.get("at") or parts.get("stamp") or parts.get("time"))

@@ -77,8 +77,7 @@ def frame_entries(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
             part = lazy.slice(start, _SLICE).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise DatasetError(f"The frame cannot be read: {error}") from None
-        for number, row in enumerate(part.iter_rows(named=True), start + 1):
-            yield number, row
+        yield from enumerate(part.iter_rows(named=True), start + 1)
         if len(part) < _SLICE:
             return
         start += _SLICE
@@ -95,6 +94,4 @@ def pandas_entries(frame: Any) -> Entries:
 
 
 def _known(cell: Any) -> Any:
-    return None if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell else cell  # noqa: PLR0124
-
-
+    return None if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell else cell

@@ -94,8 +94,8 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
             return Source(notes, notes_of(read, session=options.session, project=options.project), size, _done(read))
         if not known:
             raise DatasetError(
-                f'{notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". As paragraphs '
-                'it is read by format="notes".'
+                f'{notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
+                'format="notes" reads its paragraphs.'
             )
         rows = log(read, known, session=options.session, project=options.project, unnamed=unnamed)
         return Source(notes, rows, size, _done(read))
@@ -153,9 +153,7 @@ def _done(read: Lines) -> Callable[[], int]:
 def _labelled(notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str) -> Source:
     notes.unit = "turn"
     notes.guessed |= {"reader": reader, "session": "conversation and session", "project": "conversation"}
-    rows = [
-        row for one in labelled for row in one.conversation.rows(project=options.project or one.conversation.name)
-    ]
+    rows = [row for one in labelled for row in one.conversation.rows(project=options.project or one.conversation.name)]
     return Source(notes, iter(enumerate(rows, 1)), len(rows), unit="turn")
 
 
@@ -172,13 +170,20 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
         yield _labelled(Notes(folder.name, strict=options.strict), read_beam(folder), options, "beam")
         return
     rest = Notes(folder.name, "file", options.strict)
+    none = True
     for number, path in enumerate(folder_files(folder, rest), 1):
         try:
             source = read_file(path, options, path.relative_to(folder).as_posix())
         except (DatasetError, InputError) as problem:
             rest.skip(number, "file that is not read", str(problem))
             continue
+        none = False
         yield source
+    if none:
+        first = f" The first: {rest.places[0][2]}" if rest.places else ""
+        raise DatasetError(
+            f"{folder}: none of its files is an export or of a format that is read.{first}"
+        )
     yield Source(rest, iter(()), 0)
 
 
@@ -243,5 +248,3 @@ def _items(items: Iterable[Any], notes: Notes) -> Entries:
             notes.skip(number, "neither a message nor a row", shown(item))
         else:
             yield number, dict(Called(dict, "load")(entry))
-
-

@@ -155,10 +155,10 @@ def test_a_bad_item_of_langgraph_refuses_the_file(lab, file, change, said):
 
 
 def test_what_is_neither_says_so(lab, file):
-    with pytest.raises(DatasetError, match="neither mem0's"):
+    with pytest.raises(DatasetError, match="no column looks like a text"):
         lab.load(file([{"title": "a"}]))
     with pytest.raises(DatasetError, match="A list of memories stands here"):
-        lab.load(file({"a": 1}))
+        lab.load(file({"a": 1}), format="mem0")
     assert lab.load(file([])).count("added") == 0
     with pytest.raises(DatasetError, match="field memory"):
         lab.load(file(LANGGRAPH), format="mem0")

@@ -49,7 +49,10 @@ class Remembering:
         linking: str | None,
         known: Known | None = None,
     ) -> Remembered:
-        """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``. ``known`` leaves out what is here."""
+        """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``.
+
+        ``known`` leaves out what is here already.
+        """
         columns = columns_of(rows)
         count = len(next(iter(columns.values()), ()))
         check_linking(linking)
