@@ -247,7 +247,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- opening ------------------------------------------------------------------------------------------------------
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
     "Lab": lambda d: (memlab.Lab, {"embedder": EMBEDDER}),
-    "load": lambda d: (memlab.load, {"path": d.exported, "embedder": EMBEDDER}),
+    "load": lambda d: (memlab.load, {"x": d.exported, "embedder": EMBEDDER, "progress": False}),
     "load_pack": lambda d: (memlab.load_pack, {"spec": "memlab"}),
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
@@ -255,6 +255,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- remembering --------------------------------------------------------------------------------------------------
     "Lab.remember": lambda d: (d.lab.remember, {"text": "new", "kind": "fact"}),
     "Lab.remember_many": lambda d: (d.lab.remember_many, {"rows": ["new", "newer"]}),
+    "Lab.load": lambda d: (d.lab.load, {"x": [{"role": "user", "content": "hello"}], "progress": False}),
     "LabAgents.admit": lambda d: (d.lab.agents.admit, {"text": "I prefer tabs"}),
     "Lab.observe": lambda d: (d.lab.observe, {"text": "How are you?"}),
     "LabFacts.add": lambda d: (d.lab.facts.add, {"subject": "Ada", "predicate": "likes", "value": "tea"}),
@@ -327,7 +328,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "restore": lambda d: (memlab.restore, {"path": d.on_disk}),
     "LabIO.backup": lambda d: (d.lab.io.backup, {"folder": d.folder / "copies"}),
     "LabIO.export": lambda d: (d.lab.io.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
-    "LabIO.load": lambda d: (d.lab.load, {"path": d.exported}),
     "LabIO.mirror": lambda d: (d.lab.io.mirror, {"folder": d.folder / "mirror"}),
     "Mirror.wait": lambda d: (d.lab.io.mirror(d.folder / "mirror").wait, {"seconds": 0.0}),
     "Loaded.count": lambda d: (d.lab.load(d.exported).count, {"what": "added"}),

@@ -33,11 +33,13 @@ _NAMES = {
         "tags": "tags categories labels",
     }.items()
 }
+_ROLES = ("role", "sender", "author", "type")
 _TEXTS = ("text", "content", "message", "memory", "body", "utterance", "statement", "note", "value", "data")
 _NEVER_MISSED = frozenset(
     ("content", "text", "parts", "tool_calls", "additional_kwargs", "function_call", "lc", "type", "isSidechain")
 )
 """What is read of a message wherever it stands, or only says what it is."""
+_CALLED = frozenset(("tool_calls", "additional_kwargs", "function_call"))
 _PROSE = 20
 """Characters that texts have on average, at least, where nothing but their length speaks for a column."""
 
@@ -84,28 +86,31 @@ class Rows:
             )
         self._tell(values)
         self._used = _NEVER_MISSED.union(self.taken.values()) if self.messages else frozenset(self.taken.values())
+        self._role, self._text_column = self.taken.get("role", ""), self.taken.get("text", "content")
+        self._fields = [one for one in self.taken.items() if one[0] not in ("text", "role", "speaker")]
 
     def of(self, place: int, entry: Mapping[str, Any], session: str | None = None) -> list[dict[str, Any]]:
         """The rows of one entry; none for one without words, or where something in it cannot be taken."""
-        taken, notes = self.taken, self.notes
+        notes = self.notes
         if self.messages and entry.get("isMeta") is True:
             notes.left_out["message that the program wrote to itself"] += 1
             return []
         row: dict[str, Any] = {}
-        for field, column in taken.items():
-            if field in ("text", "role", "speaker"):
-                continue
+        for field, column in self._fields:
             value = entry.get(column)
-            if value is None or value == "" or value != value:
+            if value is None or value == "" or value != value:  # NaN is nothing
                 continue
             try:
-                row[field] = _value(field, column, value)
+                row[field] = instant(value)[0] if field == "at" else _value(field, column, value)
             except InputError as problem:
                 notes.skip(place, f"{field} not understood", f"{column}: {problem}")
                 return []
-        role = role_word(entry.get(taken["role"])) if "role" in taken else None
-        speaker = self._speaker(entry, role)
-        if row.get("session") is None and (session or self.session):
+        given = entry.get(self._role)
+        role = role_word(given)
+        if role is None and self.messages:
+            role = next((word for name in _ROLES if (word := role_word(entry.get(name)))), None)
+        speaker = self._speaker(entry, role, given)
+        if "session" not in row and (session or self.session):
             row["session"] = session or self.session
         if entry.get("isSidechain") is True and "session" in row:
             row["session"] += "/sidechain"
@@ -115,18 +120,25 @@ class Rows:
             notes.left_out[f"kind {str(row.pop('kind'))[:40]}"] += 1
         if "kind" not in row and (role or speaker):
             row["kind"] = "turn"
-        for name, value in entry.items():
-            if name not in self._used and value is not None and value != "" and value != []:
-                notes.left_out[f"column {name}" if not self.messages else f"field {name}"] += 1
-        return self._said(entry, row, role, speaker)
+        for name in entry.keys() - self._used:
+            value = entry[name]
+            if value is not None and value != "" and value != []:
+                notes.left_out[f"field {name}" if self.messages else f"column {name}"] += 1
+        if speaker or role:
+            row["speaker"] = speaker or role
+        return self._said(entry, row)
 
-    def _said(
-        self, entry: Mapping[str, Any], row: dict[str, Any], role: str | None, speaker: str | None
-    ) -> list[dict[str, Any]]:
-        content = entry.get(self.taken.get("text", "content"))
+    def _said(self, entry: Mapping[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+        content = entry.get(self._text_column)
         if self.messages and not content:
             content = entry.get("text") or entry.get("parts")
-        if not self.messages and not isinstance(content, str | list | tuple | Mapping) and content is not None:
+        if isinstance(content, str) and (not self.messages or _CALLED.isdisjoint(entry)):
+            if content and not content.isspace():
+                row["text"] = content
+                return [row]
+            self.notes.left_out["entry without words"] += 1
+            return []
+        if not self.messages and not isinstance(content, list | tuple | Mapping) and content is not None:
             content = str(content)
         rows: list[dict[str, Any]] = []
         own: list[str] = []
@@ -138,23 +150,23 @@ class Rows:
             else:
                 own.append(text)
         if own:
-            named = {"speaker": speaker or role} if speaker or role else {}
-            rows.insert(0, {**row, **named, "text": "\n\n".join(own)})
+            row["text"] = "\n\n".join(own)
+            rows.insert(0, row)
         if not rows:
             self.notes.left_out["entry without words"] += 1
         return rows
 
-    def _speaker(self, entry: Mapping[str, Any], role: str | None) -> str | None:
+    def _speaker(self, entry: Mapping[str, Any], role: str | None, given: object) -> str | None:
+        """A name beside the role; without a role what stands in its place."""
         column = self.taken.get("speaker")
         name = entry.get(column) if column is not None else None
-        if isinstance(name, str) and name.strip() and role_word(name) is None:
-            if role is not None:
+        if role is not None:
+            named = isinstance(name, str) and bool(name.strip()) and role_word(name) is None
+            if named:
                 self.notes.left_out["role of a speaker who has a name"] += 1
-            return name.strip()
-        if role is None and "role" in self.taken:
-            other = entry.get(self.taken["role"])
-            return other.strip() or None if isinstance(other, str) else None
-        return role_word(name) if role is None else None
+            return str(name).strip() if named else None
+        called = name if isinstance(name, str) and name.strip() else given
+        return role_word(called) or called.strip() or None if isinstance(called, str) else None
 
     # -- guesses ----------------------------------------------------------------------------------------------
 
@@ -212,9 +224,11 @@ class Rows:
 
 def _value(field: str, column: str, value: Any) -> Any:
     """What a cell is as a field of a memory. InputError for what cannot be one."""
-    if field == "at" or MEMORY[field].storage == "time":
-        return instant(value)[0]
     storage = MEMORY[field].storage
+    if storage == "time":
+        return instant(value)[0]
+    if storage in ("name", "text") and type(value) is str and column != "cwd":
+        return value
     if storage == "list":
         parts: Iterable[Any] = value.replace(";", ",").split(",") if isinstance(value, str) else value
         if not isinstance(parts, Iterable):

@@ -25,6 +25,8 @@ _ROLES = {
     "function": "tool",
     "tool_result": "tool",
 }
+_OTHER_ROLES = ("sender", "author", "type")
+_ENVELOPES = frozenset(("kwargs", "data", "message", "author"))
 _DEEPEST = 8
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
@@ -38,6 +40,8 @@ def role_word(value: object) -> str | None:
     """
     if not isinstance(value, str):
         return None
+    if value in _ROLES:
+        return _ROLES[value]
     word = value.strip().lower()
     return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"))
 
@@ -56,6 +60,8 @@ def plain_object(message: object) -> Mapping[str, Any] | None:
 
 def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message without its envelope: LangChain's two forms, a transcript's line, an author with a role."""
+    if _ENVELOPES.isdisjoint(entry):
+        return entry
     kwargs, data, inner, author = entry.get("kwargs"), entry.get("data"), entry.get("message"), entry.get("author")
     path = entry.get("id")
     if isinstance(kwargs, Mapping) and "lc" in entry and isinstance(path, list) and path:
@@ -71,9 +77,9 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether somebody said this, a person or a program."""
-    if "content" not in entry and "text" not in entry and "parts" not in entry and "tool_calls" not in entry:
+    if role_word(entry.get("role")) is None and not any(role_word(entry.get(name)) for name in _OTHER_ROLES):
         return False
-    return any(role_word(entry.get(name)) for name in ("role", "sender", "author", "type"))
+    return "content" in entry or "text" in entry or "parts" in entry or "tool_calls" in entry
 
 
 def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[tuple[bool, str]]:

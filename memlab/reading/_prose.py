@@ -22,8 +22,8 @@ _LONGEST = 1_000_000
 
 _HEADING = re.compile(r"#{1,6}\s+(?P<name>[^\n(\[]{1,40}?)\s*:?\s*(?:[(\[](?P<at>[^)\]]{4,40})[)\]])?\s*#*\s*\Z")
 _BOLD = re.compile(
-    r"(?P<mark>\*\*|__)(?P<name>[^*_:\n(]{1,40}?)\s*(?:\((?P<at>[^)]{4,40})\))?\s*(?::(?P=mark)|(?P=mark)\s*:)"
-    r"\s*(?P<text>.*)\Z"
+    r"(?P<mark>\*\*|__)(?P<name>[^*_:\n(]{1,40}?)\s*(?:\((?P<at>[^)]{4,40})\))?\s*(?::(?P=mark)|(?P=mark)\s*"
+    r"(?:\((?P<time>[^)]{4,40})\))?\s*:)\s*(?P<text>.*)\Z"
 )
 _PLAIN = re.compile(
     r"(?:\[(?P<at>[^\]]{4,40})\]\s*|(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*)\s+)?"

@@ -1,0 +1,151 @@
+"""How quickly files are read as rows, format by format, and how loading compares with ``remember_many``: one command.
+
+    python experiments/loading.py [--megabytes 20] [--words 100] [--seed 0]
+
+Each format's file is made from a seed, with messages of 100 words on average. Reading is timed alone: rows are made and
+dropped. Seconds are those of the processor. Loading is timed against ``remember_many`` of the same rows, which are read beforehand, in one process and in
+turns, with the shipped embedder; the ratio is their rates' (1: reading costs nothing).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from time import process_time
+
+import memlab
+from memlab.reading import Options, read_file
+
+WORDS = [f"{a}{b}" for a in ("re", "con", "pro", "dis", "in", "sub") for b in ("mit", "tain", "form", "sist", "pose")]
+START = 1_767_225_600
+
+
+def texts(seed: int, mean: int) -> Iterator[str]:
+    """Endless messages."""
+    dice = random.Random(seed)
+    while True:
+        yield " ".join(dice.choices(WORDS, k=dice.randint(1, 2 * mean - 1)))
+
+
+def messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
+    """About ``size`` bytes of messages with a role, a session and a time."""
+    number = 0
+    for text in texts(seed, mean):
+        yield {
+            "role": ("user", "assistant")[number % 2],
+            "content": text,
+            "created_at": START + 60 * number,
+            "session_id": f"s{number // 40}",
+        }
+        number += 1
+        size -= len(text) + 90
+        if size <= 0:
+            return
+
+
+def made(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, Path]]:
+    """A file of each format."""
+    rows = list(messages(seed, size, mean))
+    path = folder / "messages.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    yield "JSON Lines, messages", path
+    path = folder / "transcript.jsonl"
+    path.write_text("".join(json.dumps(transcript(row, number)) + "\n" for number, row in enumerate(rows)))
+    yield "JSON Lines, transcript with calls of tools", path
+    path = folder / "conversations.json"
+    path.write_text(json.dumps([conversation(rows[at : at + 40], at) for at in range(0, len(rows), 40)]))
+    yield "JSON, tree of an export", path
+    path = folder / "messages.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    yield "CSV", path
+    path = folder / "log.md"
+    path.write_text("".join(f"**{str(row['role']).title()}:** {row['content']}\n\n" for row in rows))
+    yield "Markdown log", path
+
+
+def transcript(row: dict[str, object], number: int) -> dict[str, object]:
+    """A line of a coding assistant's session."""
+    parts: list[dict[str, object]] = [{"type": "text", "text": row["content"]}]
+    if number % 4 == 1:
+        parts.append({"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"path": f"src/{number}.py"}})
+    return {
+        "type": row["role"],
+        "message": {"role": row["role"], "content": parts},
+        "timestamp": f"2026-01-{1 + number % 28:02}T10:00:00Z",
+        "sessionId": row["session_id"],
+        "cwd": "/work/project",
+        "uuid": f"u{number}",
+        "isSidechain": False,
+    }
+
+
+def conversation(rows: list[dict[str, object]], at: int) -> dict[str, object]:
+    """A conversation as a tree of messages."""
+    tree: dict[str, object] = {}
+    for number, row in enumerate(rows):
+        message = {
+            "author": {"role": row["role"]},
+            "content": {"content_type": "text", "parts": [row["content"]]},
+            "create_time": row["created_at"],
+        }
+        tree[f"n{number}"] = {"id": f"n{number}", "message": message, "parent": f"n{number - 1}" if number else None}
+    return {"id": f"c{at}", "title": "talk", "mapping": tree, "current_node": f"n{len(rows) - 1}"}
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--words", type=int, default=100, help="of a message, on average")
+    parser.add_argument("--rows", type=int, default=4_000, help="rows of the second table")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        print(
+            f"reading alone, {given.megabytes:g} MB each, messages of {given.words} words, best of 3, seed {given.seed}"
+        )
+        for format, path in made(Path(name), given.seed, int(given.megabytes * 1e6), given.words):
+            seconds, count = [], 0
+            for _ in range(3):
+                began = process_time()
+                count = sum(1 for _ in read_file(path, Options()).rows)
+                seconds.append(process_time() - began)
+            size = path.stat().st_size / 1e6
+            print(f"  {format:<44} {size / min(seconds):7.1f} MB/s  {count:,} rows")
+        compared(Path(name) / "some.jsonl", given.seed, given.rows, given.words)
+
+
+def compared(path: Path, seed: int, most: int, mean: int) -> None:
+    """Loading against ``remember_many``, in turns."""
+    rows = [row for row, _ in zip(messages(seed, 10**9, mean), range(most), strict=False)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    wanted = [row for _, row in read_file(path, Options()).rows]
+    loads, writes = [], []
+    for _ in range(3):
+        with memlab.open() as lab:
+            began = process_time()
+            lab.remember_many(wanted, chain=True)
+            writes.append(process_time() - began)
+        with memlab.open() as lab:
+            began = process_time()
+            lab.load(path)
+            loads.append(process_time() - began)
+            began = process_time()
+            assert lab.load(path).count("known") == len(wanted)
+            again = process_time() - began
+    print(f"loading {len(wanted):,} messages ({path.stat().st_size / 1e6:.1f} MB), best of 3")
+    print(f"  remember_many {len(wanted) / min(writes):8,.0f} rows/s")
+    print(f"  load          {len(wanted) / min(loads):8,.0f} rows/s, ratio {min(writes) / min(loads):.2f}")
+    print(f"  load again    {len(wanted) / again:8,.0f} rows/s, nothing added")
+
+
+if __name__ == "__main__":
+    main()

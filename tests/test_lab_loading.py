@@ -1,0 +1,217 @@
+"""``lab.load``: nothing twice, nothing half, nothing lost, whatever the source."""
+
+import json
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import memlab
+from memlab.errors import DatasetError, InputError, UnknownName
+from memlab.subjects.io import loading
+
+SECRET = "ghp_" + "a1" * 20
+
+
+@pytest.fixture
+def chat(tmp_path):
+    """A file of so many messages, some of which say the same."""
+
+    def written(count, name="chat.jsonl", timed=True):
+        rows = [
+            {"role": ("user", "assistant")[n % 2], "content": f"message {n // 3}", "session_id": f"s{n % 2}"}
+            | ({"created_at": 1_767_225_600 + n // 4} if timed else {})
+            for n in range(count)
+        ]
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return written
+
+
+def content(lab):
+    return lab.memories, lab.edges
+
+
+def test_the_same_twice_adds_nothing(lab, chat):
+    first = lab.load(chat(40))
+    assert (first.count("added"), first.count("known")) == (40, 0)
+    head, before = lab.store.journal.head, lab.memories
+    again = lab.load(chat(40))
+    assert (again.count("added"), again.count("known")) == (0, 40)
+    assert lab.store.journal.head == head
+    assert lab.memories.equals(before)
+    assert lab.load(chat(50)).count("added") == 10
+    assert len(lab) == 50
+
+
+@given(timed=st.booleans(), rows=st.integers(1, 40), size=st.integers(1, 15), cut=st.integers(0, 40))
+def test_any_split_into_batches_and_any_cut_gives_the_same_lab(trigrams, tmp_path_factory, timed, rows, size, cut):
+    folder = tmp_path_factory.mktemp("split")
+    every = [
+        {"role": ("user", "assistant")[n % 2], "content": f"message {n // 3}", "session_id": f"s{n % 2}"}
+        | ({"created_at": 1_767_225_600 + n // 4} if timed and n % 5 else {})
+        for n in range(rows)
+    ]
+    path = folder / "chat.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in every))
+    part = folder / "part"
+    part.mkdir()
+    (part / "chat.jsonl").write_text("".join(json.dumps(row) + "\n" for row in every[:cut]))
+    clock = memlab.ManualClock("2026-03-01")
+    with memlab.open(embedder=trigrams, clock=clock) as whole, memlab.open(embedder=trigrams, clock=clock) as split:
+        whole.load(path)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loading, "_ROWS", size)
+            split.load(part / "chat.jsonl")
+            loaded = split.load(path)
+        assert loaded.count("known") == min(cut, rows)
+        assert split.memories.equals(whole.memories)
+        assert split.edges.drop("created").equals(whole.edges.drop("created"))
+
+
+def test_what_was_cut_off_goes_on(tmp_path, trigrams, clock, chat, monkeypatch):
+    path = chat(30)
+    monkeypatch.setattr(loading, "_ROWS", 7)
+    with memlab.open(tmp_path / "whole", embedder=trigrams, clock=clock) as whole:
+        whole.load(path)
+        wanted = whole.memories
+    remember, calls = loading._Loading._remember, []
+
+    def killed(self, *given):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        remember(self, *given)
+
+    with memlab.open(tmp_path / "cut", embedder=trigrams, clock=clock) as lab:
+        monkeypatch.setattr(loading._Loading, "_remember", killed)
+        with pytest.raises(KeyboardInterrupt):
+            lab.load(path)
+        assert len(lab) == 14
+    with memlab.open(tmp_path / "cut", embedder=trigrams, clock=clock) as lab:
+        loaded = lab.load(path)
+        assert (loaded.count("known"), loaded.count("added")) == (14, 16)
+        assert lab.memories.equals(wanted)
+
+
+def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypatch):
+    """What another process stores between the first look and the lock is seen under the lock."""
+    path = chat(12)
+    with memlab.open(tmp_path / "a", embedder=trigrams, clock=clock) as lab:
+        with memlab.open(tmp_path / "a", embedder=trigrams, clock=clock) as other:
+            encode = lab.embedder.encode
+
+            def meanwhile(texts):
+                monkeypatch.undo()
+                other.load(path, linking="off")
+                return encode(texts)
+
+            monkeypatch.setattr(lab.store, "embedder", type("E", (), {"encode": staticmethod(meanwhile)})())
+            loaded = lab.load(path)
+        assert (loaded.count("known"), loaded.count("added")) == (12, 0)
+        assert len(lab) == 12
+
+
+def test_a_purge_forgets_what_was_loaded_and_it_stays_away(tmp_path, trigrams, clock):
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"role": "user", "content": "my diagnosis is private", "session_id": "s"}\n' * 2)
+    with memlab.open(tmp_path / "lab", embedder=trigrams, clock=clock) as lab:
+        lab.load(path)
+        lab.purge(session="s")
+        loaded = lab.load(path)
+        assert (loaded.count("purged"), loaded.count("added")) == (2, 0)
+    held = b"".join(file.read_bytes() for file in (tmp_path / "lab").rglob("*") if file.is_file())
+    assert b"diagnosis" not in held
+
+
+def test_turns_are_in_the_order_of_their_session(lab, chat):
+    lab.load(chat(9))
+    edges = lab.edges.filter(pl.col("relation") == "next")
+    assert edges.select("source", "target").rows() == [(1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8), (7, 9)]
+    assert set(lab.memories["kind"]) == {"turn"}
+
+
+def test_two_conversations_that_begin_alike_are_two(lab):
+    hello = {"role": "user", "content": "hello"}
+    lab.load([{"role": "system", "content": "be brief"}, hello])
+    lab.load([hello, {"role": "assistant", "content": "hi"}])
+    lab.load([hello, {"role": "assistant", "content": "hi"}, hello])
+    assert lab.memories["text"].to_list() == ["be brief", "hello", "hello", "hi", "hello"]
+    assert lab.memories["session"].n_unique() == 2
+
+
+def test_rows_that_a_memory_cannot_be_are_skipped_and_the_others_are_not(lab):
+    rows = [
+        {"role": "user", "content": "alpha", "session": "s"},
+        {"role": "user", "content": "beta", "session": SECRET},
+        {"role": "user", "content": "gamma" * 300_000, "session": "s"},
+        {"role": "user", "content": "delta", "session": "x" * 2000},
+        {"role": "user", "content": f"the token is {SECRET}", "session": "s"},
+    ]
+    loaded = lab.load(rows)
+    assert lab.memories["text"].to_list()[0] == "alpha"
+    assert SECRET not in lab.memories["text"].to_list()[1]
+    assert [id for id, _ in loaded.redacted] == [2]
+    assert loaded.count("skipped") == 3
+    assert loaded.places["place"].to_list() == [2, 3, 4]
+    assert SECRET not in str(loaded.places.to_dicts())
+    with pytest.raises(DatasetError, match="what was given, message 2: secret in a name"):
+        lab.load(rows, strict=True)
+
+
+def test_records_are_linked_when_the_caller_says_so(lab):
+    rows = [{"text": "The user likes coffee."}, {"text": "The user likes coffee!"}]
+    lab.load(rows, linking="now")
+    assert lab.memories["status"].to_list() == ["active", "superseded"]
+    assert lab.graph.waiting() == 0
+    assert lab.load(rows, linking="now").count("known") == 2
+    with pytest.raises(InputError, match="linking"):
+        lab.load(rows, linking="soon")
+
+
+def test_what_was_guessed_is_said(lab, tmp_path):
+    (tmp_path / "a.csv").write_text("sender,message,score\nAnn,hello,3\n")
+    loaded = lab.load(tmp_path / "a.csv")
+    assert ("a.csv", "text", "message") in loaded.guessed.rows()
+    assert loaded.left_out == {"column score": 1}
+    assert repr(loaded) == (
+        "1 memories from a.csv; left out: column score (1); "
+        "guessed: reader records, separator ,, text message, speaker sender"
+    )
+    assert loaded.frame.rows() == [(2, 1, "added", "a.csv")]
+    assert loaded._repr_html_().startswith("<")
+
+
+def test_bad_arguments(lab, tmp_path):
+    with pytest.raises(InputError, match="There is nothing at"):
+        lab.load(tmp_path / "nowhere")
+    with pytest.raises(UnknownName, match='no format "xml"'):
+        lab.load(tmp_path, format="xml")
+    with pytest.raises(InputError, match="is that of a file"):
+        lab.load([], format="mem0")
+    path = lab.io.export(tmp_path / "a.jsonl")
+    with pytest.raises(InputError, match="columns= is for rows"):
+        lab.load(path, columns={"text": "a"})
+    assert lab.load([]).count("added") == 0
+
+
+def test_a_generator_that_raises_is_an_error_of_ours(lab):
+    def rows():
+        yield {"text": "alpha"}
+        raise RuntimeError("no")
+
+    with pytest.raises(InputError, match="RuntimeError: no"):
+        lab.load(rows())
+
+
+def test_a_long_load_shows_that_it_goes_on(lab, chat, monkeypatch, capsys):
+    monkeypatch.setattr(loading, "_SECONDS", 0.0)
+    monkeypatch.setattr(loading, "_ROWS", 10)
+    monkeypatch.setattr("memlab.progress._SECONDS_PER_LINE", 0.0)
+    lab.load(chat(40))
+    assert "chat.jsonl: " in capsys.readouterr().err
+    lab.load(chat(40), progress=False)
+    assert capsys.readouterr().err == ""
