@@ -2,9 +2,9 @@
 
     python experiments/loading.py [--megabytes 20] [--words 100] [--seed 0]
 
-Each format's file is made from a seed, with messages of 100 words on average. Reading is timed alone: rows are made and
-dropped. Seconds are those of the processor. Loading is timed against ``remember_many`` of the same rows, which are read beforehand, in one process and in
-turns, with the shipped embedder; the ratio is their rates' (1: reading costs nothing).
+Each format's file is made from a seed. Reading is timed alone: rows are made and dropped. Loading is timed against
+``remember_many`` of the same rows, which are read beforehand, in one process and in turns, with the shipped embedder;
+the ratio is their rates' (1: reading costs nothing). Seconds are those of the processor.
 """
 
 from __future__ import annotations
@@ -34,15 +34,13 @@ def texts(seed: int, mean: int) -> Iterator[str]:
 
 def messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
     """About ``size`` bytes of messages with a role, a session and a time."""
-    number = 0
-    for text in texts(seed, mean):
+    for number, text in enumerate(texts(seed, mean)):
         yield {
             "role": ("user", "assistant")[number % 2],
             "content": text,
             "created_at": START + 60 * number,
             "session_id": f"s{number // 40}",
         }
-        number += 1
         size -= len(text) + 90
         if size <= 0:
             return

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
     from memlab import widgets as widgets
+    from memlab.auditing import audit as audit
     from memlab.bench import bench_conversations as bench_conversations
     from memlab.bench import bench_lab as bench_lab
     from memlab.clock import ManualClock as ManualClock
@@ -79,6 +80,7 @@ _WHERE = {
     "Pack": "policies",
     "PolicyError": "errors",
     "Slates": "slates",
+    "audit": "auditing",
     "bench_conversations": "bench",
     "bench_lab": "bench",
     "check": "subjects.backups.checking",

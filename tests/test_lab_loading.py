@@ -165,7 +165,7 @@ def test_rows_that_a_memory_cannot_be_are_skipped_and_the_others_are_not(lab):
 def test_records_are_linked_when_the_caller_says_so(lab):
     rows = [{"text": "The user likes coffee."}, {"text": "The user likes coffee!"}]
     lab.load(rows, linking="now")
-    assert lab.memories["status"].to_list() == ["active", "superseded"]
+    assert lab.edges["relation"].to_list() == ["similar-to"]
     assert lab.graph.waiting() == 0
     assert lab.load(rows, linking="now").count("known") == 2
     with pytest.raises(InputError, match="linking"):

@@ -1,4 +1,4 @@
-"""Memories out of a lab and into it: export, load, run, mirror."""
+"""Memories out of a lab and into it: export, load, audit, run, mirror."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def export(
     tell(report, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
 
 
+def _columns(given: tuple[str, ...]) -> dict[str, str | None]:
+    return {field: column or None for field, _, column in (one.partition("=") for one in given)}
+
+
 @main.command()
 @LAB
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
@@ -59,13 +63,12 @@ def load(
     as_json: bool,
 ) -> None:
     """Add to LAB, which is made if it is new, what FILES hold: chats, transcripts, tables, exports, folders of them."""
-    taken = {field: column or None for field, _, column in (one.partition("=") for one in columns)}
     with memlab.open(lab) as opened:
         for file in files:
             loaded = opened.load(
                 file,
                 format=format_,
-                columns=taken,
+                columns=_columns(columns),
                 project=project,
                 session=session,
                 linking=linking,
@@ -83,6 +86,30 @@ def load(
                 "guessed": loaded.guessed.rows(),
             }
             tell(report, as_json=as_json, text=partial(repr, loaded))
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
+@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
+@click.option("--pack", default="cascade", show_default=True, help="Decides which pairs conflict.")
+@click.option("--stale-days", type=click.FloatRange(0, 1_000_000), default=365.0, show_default=True)
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page to this path.")
+@as_json_option
+def audit(
+    file: Path,
+    format_: str | None,
+    columns: tuple[str, ...],
+    pack: str,
+    stale_days: float,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Look through a store of memories, of any tool: what is double, contradictory, outdated, stale, secret, unused."""
+    found = memlab.audit(file, format=format_, columns=_columns(columns), pack=pack, stale_days=stale_days)
+    if html is not None:
+        found.to_html(html)
+    tell(json.loads(found.json), as_json=as_json, text=found.text)
 
 
 @main.command()

@@ -181,9 +181,7 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
         yield source
     if none:
         first = f" The first: {rest.places[0][2]}" if rest.places else ""
-        raise DatasetError(
-            f"{folder}: none of its files is an export or of a format that is read.{first}"
-        )
+        raise DatasetError(f"{folder}: none of its files is an export or of a format that is read.{first}")
     yield Source(rest, iter(()), 0)
 
 

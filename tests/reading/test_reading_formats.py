@@ -251,7 +251,7 @@ def test_lines_that_are_broken_are_counted_with_their_numbers(file, monkeypatch)
     assert source.notes.skipped["line of more than 400 bytes"] == 1
     assert "5,0" in source.notes.places[2][2]
     assert source.done() == source.size
-    with pytest.raises(DatasetError, match="a.jsonl, line 2: line is not JSON"):
+    with pytest.raises(DatasetError, match=r"a.jsonl, line 2: line is not JSON"):
         rows_of(read_file(path, Options(strict=True)))
 
 
@@ -278,11 +278,11 @@ def test_columns_are_as_the_caller_says(file):
     assert rows_of(read_file(path, options)) == [
         {"text": "short", "context": "The river is high this year", "project": "p"}
     ]
-    with pytest.raises(UnknownName, match="no column of notes.csv"):
+    with pytest.raises(UnknownName, match=r"no column of notes.csv"):
         rows_of(read_file(path, Options(columns={"text": "c"})))
     with pytest.raises(UnknownName, match="field of columns"):
         Options(columns={"txt": "a"})
-    with pytest.raises(DatasetError, match="no column looks like a text. It has a"):
+    with pytest.raises(DatasetError, match=r"no column looks like a text. It has a"):
         rows_of(read_file(file("short.csv", "a\nb\n"), Options()))
 
 
@@ -351,7 +351,8 @@ def test_names_speak_where_they_do_so_again_and_again(file):
 
 
 def test_notes_are_paragraphs_under_headings(file):
-    text = "---\ntags: [style, go]\nupdated: 2026-05-02\nowner: me\n---\n# Style\n\n- tabs\n- [x] gofmt\n\n## Names\nShort\nones.\n"
+    text = "---\ntags: [style, go]\nupdated: 2026-05-02\nowner: me\n---\n"
+    text += "# Style\n\n- tabs\n- [x] gofmt\n\n## Names\nShort\nones.\n"
     source = read_file(file("AGENTS.md", text), Options())
     rows = rows_of(source)
     assert [(row["text"], row.get("context")) for row in rows] == [
@@ -414,7 +415,7 @@ def test_records_of_json(file):
     ]
     assert rows_of(read_file(file("b.json", ["alpha", "beta"]), Options())) == [{"text": "alpha"}, {"text": "beta"}]
     assert rows_of(read_object(["alpha"], Options())) == [{"text": "alpha"}]
-    with pytest.raises(DatasetError, match="c.json, line 2, column 4"):
+    with pytest.raises(DatasetError, match=r"c.json, line 2, column 4"):
         read_file(file("c.json", '[{"text": "alpha"},\n  {oops}]'), Options())
 
 

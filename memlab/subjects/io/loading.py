@@ -100,8 +100,9 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
     """An export, whole or not at all, with ids, times, counts and edges."""
     from memlab.moving import lab_id, load_bundle, pack_of, read_bundle, read_lab
 
-    for name in ("columns", "session", "linking"):
-        if getattr(given, name):
+    rows_only = {"columns": given.columns, "session": given.session, "linking": given.linking not in (None, "off")}
+    for name, said in rows_only.items():
+        if said:
             raise InputError(f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it.")
     store = core.store
     bundle = read_lab(path, new_state(), now=store.clock()) if format == "lab" else read_bundle(path, format)
