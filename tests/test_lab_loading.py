@@ -215,3 +215,26 @@ def test_a_long_load_shows_that_it_goes_on(lab, chat, monkeypatch, capsys):
     assert "chat.jsonl: " in capsys.readouterr().err
     lab.load(chat(40), progress=False)
     assert capsys.readouterr().err == ""
+
+
+@given(
+    name=st.sampled_from(["a.jsonl", "a.json", "a.csv", "a.md", "a.txt"]),
+    content=st.binary(max_size=200)
+    | st.lists(
+        st.sampled_from(
+            ['{"role":', '"user"', ',"content":', '"x"', "[", "]", "}", "\n", "User: ", "**B:** ", "a,b", "- "]
+        ),
+        max_size=20,
+    ).map(lambda parts: "".join(parts).encode()),
+)
+def test_any_file_is_loaded_or_refused_and_again_adds_nothing(trigrams, tmp_path_factory, name, content):
+    path = tmp_path_factory.mktemp("any") / name
+    path.write_bytes(content)
+    with memlab.open(embedder=trigrams, clock=memlab.ManualClock("2026-03-01")) as lab:
+        try:
+            loaded = lab.load(path)
+        except memlab.MemlabError:
+            assert len(lab) == 0
+        else:
+            assert len(lab) == loaded.count("added")
+            assert lab.load(path).count("added") == 0

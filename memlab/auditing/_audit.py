@@ -20,6 +20,7 @@ from memlab.lab import Lab
 from memlab.moving import Loaded
 from memlab.policies import Pack, load_pack
 from memlab.printable import printable
+from memlab.progress import bar
 from memlab.schema import KINDS, RECALLABLE
 from memlab.version import __version__
 
@@ -41,6 +42,8 @@ _FOUND = {"finding": pl.String, "id": pl.Int64, "other": pl.Int64, "why": pl.Str
 _RELATIONS = {"contradicts": "contradiction", "updates": "outdated", "supersedes": "duplicate", "similar-to": "similar"}
 _TAKEN = ("text", "project", "session", "speaker", "subject", "predicate", "object", "value")
 _TOLD = ("id", "text", "kind", "status", "project", "session", "speaker", "created")
+_SLOW = 100
+"""Memories whose comparing may take more than a second."""
 _MOST_SHOWN = 200
 _TEMPLATE = Path(__file__).parent / "audit.html"
 
@@ -177,7 +180,7 @@ def audit(
         memories = store.memories.filter(pl.col("text").is_not_null())
         statements = memories.filter(pl.col("status").is_in(RECALLABLE) & (pl.col("kind") != "turn"))
         rows: list[Found] = [("secret", id, None, finding.type) for id, finding in loaded.redacted]
-        rows += _paired(statements, decided, model, clock)
+        rows += _paired(statements, decided, model, clock, progress=progress)
         rows += _aged(statements, now, stale_days)
         if memories["access"].sum() > 0:
             rows += [("never recalled", id, None, "0 uses") for id in statements.filter(access=0)["id"]]
@@ -194,7 +197,9 @@ def audit(
     return Audit(loaded, told, findings, len(statements), decided.name, now)
 
 
-def _paired(statements: pl.DataFrame, pack: Pack, embedder: Embedder, clock: ManualClock) -> list[Found]:
+def _paired(
+    statements: pl.DataFrame, pack: Pack, embedder: Embedder, clock: ManualClock, *, progress: bool
+) -> list[Found]:
     """What the linking of a lab says of pairs, each of them once: the newer, the older, and why."""
     ordered = statements.sort("created", "id")
     ids = ordered["id"].to_list()
@@ -204,7 +209,12 @@ def _paired(statements: pl.DataFrame, pack: Pack, embedder: Embedder, clock: Man
         return []
     with Lab(pack=pack, embedder=embedder, clock=clock) as lab:
         lab.remember_many(taken, linking="later")
-        lab.graph.link_waiting()
+        with bar(progress and len(ids) > _SLOW, len(ids), unit="memory", desc="comparing") as step:
+            left = len(ids)
+            while not lab.graph.link_waiting(1.0):
+                waiting = lab.graph.waiting()
+                step(left - waiting)
+                left = waiting
         edges = lab.edges.filter(pl.col("relation").is_in(list(_RELATIONS)) & pl.col("target").is_not_null())
     pairs: dict[tuple[int, int], Found] = {}
     for source, target, relation, weight in edges.select("source", "target", "relation", "weight").iter_rows():

@@ -33,7 +33,7 @@ _NAMES = {
         "tags": "tags categories labels",
     }.items()
 }
-_ROLES = ("role", "sender", "author", "type")
+_ROLES = ("role", "sender", "author", "type", "from")
 _TEXTS = ("text", "content", "message", "memory", "body", "utterance", "statement", "note", "value", "data")
 _NEVER_MISSED = frozenset(
     ("content", "text", "parts", "tool_calls", "additional_kwargs", "function_call", "lc", "type", "isSidechain")

@@ -17,6 +17,7 @@ _ROLES = {
     "assistant": "assistant",
     "ai": "assistant",
     "model": "assistant",
+    "gpt": "assistant",
     "bot": "assistant",
     "chatbot": "assistant",
     "system": "system",
@@ -25,7 +26,8 @@ _ROLES = {
     "function": "tool",
     "tool_result": "tool",
 }
-_OTHER_ROLES = ("sender", "author", "type")
+_OTHER_ROLES = ("sender", "author", "type", "from")
+_SAID = frozenset(("content", "text", "parts", "value", "tool_calls"))
 _ENVELOPES = frozenset(("kwargs", "data", "message", "author"))
 _DEEPEST = 8
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
@@ -79,7 +81,7 @@ def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether somebody said this, a person or a program."""
     if role_word(entry.get("role")) is None and not any(role_word(entry.get(name)) for name in _OTHER_ROLES):
         return False
-    return "content" in entry or "text" in entry or "parts" in entry or "tool_calls" in entry
+    return not _SAID.isdisjoint(entry)
 
 
 def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[tuple[bool, str]]:

@@ -101,6 +101,9 @@ def conversation_of(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str,
         listed = entry.get(name)
         if isinstance(listed, list):
             return [one for one in listed if isinstance(one, Mapping)]
+    listed = entry.get("conversations")
+    if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) and is_message(listed[0]):
+        return [one for one in listed if isinstance(one, Mapping)]
     listed = entry.get("data")
     if entry.get("object") == "list" and isinstance(listed, list):
         found = [one for one in listed if isinstance(one, Mapping)]

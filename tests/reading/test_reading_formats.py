@@ -179,6 +179,25 @@ def test_the_export_of_claude(file):
     assert {row["session"] for row in rows} == {"u-1"}
 
 
+@pytest.mark.parametrize(
+    "talk",
+    [
+        {"conversations": [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Hi"}]},
+        {"messages": [{"role": "user", "parts": [{"text": "Hello"}]}, {"role": "model", "parts": [{"text": "Hi"}]}]},
+        {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi", "refusal": None}]},
+    ],
+)
+def test_conversations_of_other_names(file, talk):
+    assert (
+        said(rows_of(read_file(file("talks.jsonl", lines([talk, talk])), Options())))
+        == [
+            ("user", "Hello"),
+            ("assistant", "Hi"),
+        ]
+        * 2
+    )
+
+
 def test_a_thread_is_listed_newest_first():
     def one(number, role):
         text = {"type": "text", "text": {"value": f"message {number}", "annotations": []}}
