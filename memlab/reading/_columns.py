@@ -9,7 +9,7 @@ from typing import Any
 
 from memlab.arguments import shown
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.reading._content import pieces, role_word
+from memlab.reading._content import ROLES, pieces, role_word
 from memlab.reading._notes import Notes
 from memlab.reading._times import instant
 from memlab.schema import FIELDS, KINDS, MEMORY
@@ -33,13 +33,13 @@ _NAMES = {
         "tags": "tags categories labels",
     }.items()
 }
-_ROLES = ("role", "sender", "author", "type", "from")
 _TEXTS = ("text", "content", "message", "memory", "body", "utterance", "statement", "note", "value", "data")
 _NEVER_MISSED = frozenset(
     ("content", "text", "parts", "tool_calls", "additional_kwargs", "function_call", "lc", "type", "isSidechain")
 )
 """What is read of a message wherever it stands, or only says what it is."""
 _CALLED = frozenset(("tool_calls", "additional_kwargs", "function_call"))
+_NOTHING: tuple[object, ...] = ("", [], {})
 _PROSE = 20
 """Characters that texts have on average, at least, where nothing but their length speaks for a column."""
 
@@ -108,7 +108,7 @@ class Rows:
         given = entry.get(self._role)
         role = role_word(given)
         if role is None and self.messages:
-            role = next((word for name in _ROLES if (word := role_word(entry.get(name)))), None)
+            role = next((word for name in ROLES if (word := role_word(entry.get(name)))), None)
         speaker = self._speaker(entry, role, given)
         if "session" not in row and (session or self.session):
             row["session"] = session or self.session
@@ -121,8 +121,7 @@ class Rows:
         if "kind" not in row and (role or speaker):
             row["kind"] = "turn"
         for name in entry.keys() - self._used:
-            value = entry[name]
-            if value is not None and value != "" and value != []:
+            if entry[name] is not None and entry[name] not in _NOTHING:
                 notes.left_out[f"field {name}" if self.messages else f"column {name}"] += 1
         if speaker or role:
             row["speaker"] = speaker or role

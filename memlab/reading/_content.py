@@ -9,7 +9,7 @@ import msgspec
 
 from memlab.reading._notes import Notes
 
-__all__ = ["flat", "is_message", "pieces", "plain_object", "role_word"]
+__all__ = ["ROLES", "flat", "is_message", "pieces", "plain_object", "role_word"]
 
 _ROLES = {
     "user": "user",
@@ -26,7 +26,8 @@ _ROLES = {
     "function": "tool",
     "tool_result": "tool",
 }
-_OTHER_ROLES = ("sender", "author", "type", "from")
+ROLES = ("role", "sender", "author", "type", "from")
+"""Where a message says who speaks."""
 _SAID = frozenset(("content", "text", "parts", "value", "tool_calls"))
 _ENVELOPES = frozenset(("kwargs", "data", "message", "author"))
 _DEEPEST = 8
@@ -79,7 +80,7 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether somebody said this, a person or a program."""
-    if role_word(entry.get("role")) is None and not any(role_word(entry.get(name)) for name in _OTHER_ROLES):
+    if role_word(entry.get("role")) is None and not any(role_word(entry.get(name)) for name in ROLES):
         return False
     return not _SAID.isdisjoint(entry)
 

@@ -13,7 +13,7 @@ import msgspec
 from memlab.errors import DatasetError
 from memlab.moving import json_of
 from memlab.reading._columns import Rows
-from memlab.reading._content import flat, is_message, role_word
+from memlab.reading._content import ROLES, flat, is_message, role_word
 from memlab.reading._lines import Lines, whole
 from memlab.reading._notes import Notes
 
@@ -23,6 +23,7 @@ Entries = Iterator[tuple[int, Mapping[str, Any]]]
 
 _SAMPLE = 64
 _SAMPLE_BYTES = 4 << 20
+_CONTENTS = ("content", "text", "parts", "value")
 _LISTS = ("messages", "conversations", "data", "items", "records", "rows", "memories", "results")
 
 
@@ -143,8 +144,10 @@ def _opening(messages: Iterable[Mapping[str, Any]], unnamed: str) -> str:
     """A name that a conversation keeps as it grows, and that no other has: by what comes before its first answer."""
     made = hashlib.blake2b(digest_size=4)
     for message in messages:
-        made.update(msgspec.msgpack.encode(message, enc_hook=str))
-        if "user" in (role_word(message.get("role")), role_word(message.get("sender")), role_word(message.get("type"))):
+        role = next((word for name in ROLES if (word := role_word(message.get(name)))), "")
+        content = next((message[name] for name in _CONTENTS if message.get(name)), "")
+        made.update(msgspec.msgpack.encode((role, content), enc_hook=str))
+        if role == "user":
             break
     return f"{unnamed}-{made.hexdigest()}"
 
