@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from memlab.arguments import shown
@@ -87,7 +86,11 @@ class Rows:
         self._tell(values)
         self._used = _NEVER_MISSED.union(self.taken.values()) if self.messages else frozenset(self.taken.values())
         self._role, self._text_column = self.taken.get("role", ""), self.taken.get("text", "content")
-        self._fields = [one for one in self.taken.items() if one[0] not in ("text", "role", "speaker")]
+        self._fields = [
+            (field, column, column != "cwd" and field != "at" and MEMORY[field].storage in ("name", "text"))
+            for field, column in self.taken.items()
+            if field not in ("text", "role", "speaker")
+        ]
 
     def of(self, place: int, entry: Mapping[str, Any], session: str | None = None) -> list[dict[str, Any]]:
         """The rows of one entry; none for one without words, or where something in it cannot be taken."""
@@ -96,9 +99,12 @@ class Rows:
             notes.left_out["message that the program wrote to itself"] += 1
             return []
         row: dict[str, Any] = {}
-        for field, column in self._fields:
+        for field, column, plain in self._fields:
             value = entry.get(column)
             if value is None or value == "" or value != value:  # NaN is nothing
+                continue
+            if plain and type(value) is str:
+                row[field] = value
                 continue
             try:
                 row[field] = instant(value)[0] if field == "at" else _value(field, column, value)
@@ -226,8 +232,6 @@ def _value(field: str, column: str, value: Any) -> Any:
     storage = MEMORY[field].storage
     if storage == "time":
         return instant(value)[0]
-    if storage in ("name", "text") and type(value) is str and column != "cwd":
-        return value
     if storage == "list":
         parts: Iterable[Any] = value.replace(";", ",").split(",") if isinstance(value, str) else value
         if not isinstance(parts, Iterable):
@@ -246,9 +250,8 @@ def _value(field: str, column: str, value: Any) -> Any:
     if not isinstance(value, str | int | float):
         raise InputError(f"a text stands here, not {type(value).__name__}")
     name = str(value)
-    if column == "cwd" and name:
-        path = PureWindowsPath(name) if "\\" in name else PurePosixPath(name)
-        return path.name or name
+    if column == "cwd":
+        return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
     return name
 
 

@@ -30,6 +30,8 @@ ROLES = ("role", "sender", "author", "type", "from")
 """Where a message says who speaks."""
 _SAID = frozenset(("content", "text", "parts", "value", "tool_calls"))
 _ENVELOPES = frozenset(("kwargs", "data", "message", "author"))
+OBJECT = (dict, Mapping)
+"""What has names: dicts first, as they are asked for often and known sooner."""
 _DEEPEST = 8
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
@@ -54,7 +56,7 @@ def plain_object(message: object) -> Mapping[str, Any] | None:
     dump = getattr(message, "model_dump", None)
     if callable(dump):
         dumped = dump()
-        return dumped if isinstance(dumped, Mapping) else None
+        return dumped if isinstance(dumped, OBJECT) else None
     if hasattr(message, "content") and (hasattr(message, "type") or hasattr(message, "role")):
         names = ("type", "role", "content", "name", "id", "tool_calls", "additional_kwargs")
         return {name: getattr(message, name) for name in names if getattr(message, name, None) is not None}
@@ -67,13 +69,16 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         return entry
     kwargs, data, inner, author = entry.get("kwargs"), entry.get("data"), entry.get("message"), entry.get("author")
     path = entry.get("id")
-    if isinstance(kwargs, Mapping) and "lc" in entry and isinstance(path, list) and path:
+    if isinstance(kwargs, OBJECT) and "lc" in entry and isinstance(path, list) and path:
         return {"type": path[-1], **kwargs}
-    if isinstance(data, Mapping) and role_word(entry.get("type")):
+    if isinstance(data, OBJECT) and role_word(entry.get("type")):
         return {**data, "type": entry["type"]}
-    if isinstance(inner, Mapping) and ("role" in inner or "content" in inner or isinstance(inner.get("author"), dict)):
-        return flat({**{name: value for name, value in entry.items() if name != "message"}, **inner})
-    if isinstance(author, Mapping):
+    if isinstance(inner, OBJECT) and ("role" in inner or "content" in inner or isinstance(inner.get("author"), dict)):
+        opened = {**entry, **inner}
+        if "message" not in inner:
+            del opened["message"]
+        return flat(opened)
+    if isinstance(author, OBJECT):
         return {**entry, "author": author.get("role"), "name": author.get("name")}
     return entry
 
@@ -90,10 +95,10 @@ def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterato
     yield from _content(content, notes, 0)
     calls = message.get("tool_calls") or ()
     extra = message.get("additional_kwargs")
-    if not calls and isinstance(extra, Mapping):
+    if not calls and isinstance(extra, OBJECT):
         calls = extra.get("tool_calls") or ()
-    for call in (*(calls if isinstance(calls, list | tuple) else ()), message.get("function_call")):
-        if isinstance(call, Mapping):
+    for call in (*(calls if isinstance(calls, (list, tuple)) else ()), message.get("function_call")):
+        if isinstance(call, OBJECT):
             yield True, _call(call)
 
 
@@ -102,10 +107,10 @@ def _content(content: object, notes: Notes, depth: int) -> Iterator[tuple[bool, 
         yield False, content
     elif depth > _DEEPEST:
         notes.left_out["part nested too deeply"] += 1
-    elif isinstance(content, list | tuple):
+    elif isinstance(content, (list, tuple)):
         for part in content:
             yield from _content(part, notes, depth + 1)
-    elif isinstance(content, Mapping):
+    elif isinstance(content, OBJECT):
         yield from _part(content, notes, depth)
 
 
@@ -123,7 +128,7 @@ def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[tuple[b
         notes.left_out["thinking"] += 1
     elif isinstance(text, str):
         yield False, text
-    elif isinstance(text, Mapping) and isinstance(text.get("value"), str):
+    elif isinstance(text, OBJECT) and isinstance(text.get("value"), str):
         yield False, text["value"]
     elif isinstance(part.get("parts"), list):
         yield from _content(part["parts"], notes, depth + 1)
@@ -136,7 +141,7 @@ def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[tuple[b
 def _call(call: Mapping[str, Any]) -> str:
     """A call of a tool as a text: its name, and what it was given."""
     function = call.get("function")
-    given = function if isinstance(function, Mapping) else call
+    given = function if isinstance(function, OBJECT) else call
     arguments = next((given[name] for name in ("arguments", "input", "args") if given.get(name) is not None), "")
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(arguments, enc_hook=str).decode()
