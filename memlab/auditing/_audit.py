@@ -1,4 +1,4 @@
-"""A store is loaded into a lab in memory, compared by that lab's own linking, and what was found is told."""
+"""A store is loaded into a lab in memory, compared by that lab's own linking, and what it found is reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Found = tuple[str, int, int | None, str]
 _FOUND = {"finding": pl.String, "id": pl.Int64, "other": pl.Int64, "why": pl.String}
 _RELATIONS = {"contradicts": "contradiction", "updates": "outdated", "supersedes": "duplicate", "similar-to": "similar"}
 _TAKEN = ("text", "project", "session", "speaker", "subject", "predicate", "object", "value")
-_TOLD = ("id", "text", "kind", "status", "project", "session", "speaker", "created")
+_SHOWN = ("id", "text", "kind", "status", "project", "session", "speaker", "created")
 _SLOW = 100
 """Memories whose comparing may take more than a second."""
 _MOST_SHOWN = 200
@@ -185,8 +185,10 @@ def audit(
         if memories["access"].sum() > 0:
             rows += [("never recalled", id, None, "0 uses") for id in statements.filter(access=0)["id"]]
     places = loaded.frame.filter(pl.col("id").is_not_null()).select("id", source="origin", place="theirs")
-    told = memories.select(_TOLD).join(places.unique("id", keep="first"), on="id", how="left", maintain_order="left")
-    texts = told.select("id", "text")
+    looked_at = memories.select(_SHOWN).join(
+        places.unique("id", keep="first"), on="id", how="left", maintain_order="left"
+    )
+    texts = looked_at.select("id", "text")
     order = {name: place for place, name in enumerate(FINDINGS)}
     findings = (
         pl.DataFrame(rows, schema=_FOUND, orient="row")
@@ -194,7 +196,7 @@ def audit(
         .join(texts.rename({"id": "other", "text": "other_text"}), on="other", how="left")
         .sort(pl.col("finding").replace_strict(order, return_dtype=pl.Int64), "id", "other", nulls_last=True)
     )
-    return Audit(loaded, told, findings, len(statements), decided.name, now)
+    return Audit(loaded, looked_at, findings, len(statements), decided.name, now)
 
 
 def _paired(

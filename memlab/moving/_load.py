@@ -36,7 +36,7 @@ __all__ = ["GUESSED", "PLACES", "Loaded", "load_bundle"]
 
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
-_MOST_TOLD = 12
+_MOST_SAID = 12
 """Guesses that a line of text repeats; of a folder there are many."""
 
 _CHUNK = 10_000
@@ -90,7 +90,7 @@ class Loaded:
         for word, counts in (("skipped", self.skipped), ("left out", self.left_out)):
             if counts:
                 parts.append(f"{word}: " + ", ".join(f"{name} ({count:,})" for name, count in counts.items()))
-        if 0 < len(self.guessed) <= _MOST_TOLD:
+        if 0 < len(self.guessed) <= _MOST_SAID:
             parts.append("guessed: " + ", ".join(f"{field} {taken}" for _, field, taken in self.guessed.iter_rows()))
         return printable("; ".join(parts))
 

@@ -215,11 +215,11 @@ class Rows:
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
         for field, column in self.taken.items():
-            told = column
+            taken = column
             if field == "at":
                 form = next((form for value in values.get(column, ()) if (form := _is_time(value))), "")
-                told = f"{column} ({form})" if form else column
-            self.notes.guessed[field] = told
+                taken = f"{column} ({form})" if form else column
+            self.notes.guessed[field] = taken
         for field in self.given:
             if self.given[field] is None:
                 self.notes.guessed[field] = "nothing, as was said"

@@ -85,7 +85,7 @@ def test_a_folder_of_memory_files(tmp_path):
     assert audit.loaded.left_out["field description"] == 1
 
 
-def test_what_the_store_says_of_recalls_is_told(tmp_path):
+def test_what_the_store_says_of_recalls_counts(tmp_path):
     with memlab.open(tmp_path / "lab") as lab:
         lab.remember_many([{"text": "Deploys go out on Tuesdays"}, {"text": "Unrelated walrus paperwork"}])
         lab.recall("when do deploys go out?", limit=1)
@@ -110,8 +110,8 @@ def test_bad_arguments(tmp_path):
 
 
 def test_the_commands(run, json_of, mem0, tmp_path):
-    told = json_of("audit", mem0, "--html", "page.html")
-    assert told["counts"]["secret"] == 1
+    printed = json_of("audit", mem0, "--html", "page.html")
+    assert printed["counts"]["secret"] == 1
     assert (tmp_path / "page.html").is_file()
     assert "contradiction: It excludes" in run("audit", mem0).stdout
     (tmp_path / "chat.csv").write_text("who,body\nAnn,hello there\n")
