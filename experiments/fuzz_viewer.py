@@ -160,7 +160,11 @@ class _Writer:
         known = [*self.shared, *self.own["bob"]]
         verbs = ["remember"] * 4 + ["batch"] * 2 + ["fact"] * 3
         if len(known) > 3:
-            verbs += ["recall"] * 5 + ["link", "edit", "deprecate", "forget", "restore", "delete", "maintain"]
+            verbs += (
+                ["recall"] * 5
+                + ["context"] * 2
+                + ["link", "edit", "deprecate", "forget", "restore", "delete", "maintain"]
+            )
             verbs += ["cluster", "refine", "consolidate", "conversation", "turn", "entity", "link"]
             verbs += ["purge", "strength"] * self._odds(0.3)
         if len(self.facts) > 2:
@@ -185,6 +189,9 @@ class _Writer:
             self._add("fact", at, False, key=key, **told)
         elif verb == "recall":
             self._recall(at, "bob", private=False)
+        elif verb == "context":
+            told = {"task": self._text(), "viewer": "bob", "session": self._of(("s1", "s2", None))}
+            self._add("context", at, False, budget=self._of((90, 300, 1800)), **told)
         elif verb == "link":
             ends = self._two(known)
             relation = self._of(("relates-to", "supersedes", "depends-on", "next"))
@@ -309,6 +316,13 @@ def _recall(life: Lived, step: Step) -> Any:
     return hits.frame
 
 
+def _context(life: Lived, step: Step) -> Any:
+    found = life.lab.context(**step.told)
+    if len(found):
+        life.lab.feedback(found.hits[0], "success", agent=step.told["viewer"])
+    return [found.frame, found.left_out, found.tokens]
+
+
 def _edit(life: Lived, step: Step) -> Any:
     memory = life.lab.edit(life.ids[step.told["key"]], **step.told["change"])
     return memory.text
@@ -346,6 +360,7 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     "fact": _fact,
     "link": _link,
     "recall": _recall,
+    "context": _context,
     "edit": _edit,
     **{verb: _by_key(verb) for verb in ("deprecate", "forget", "restore", "delete", "retract", "purge")},
     "merge": _merge,
@@ -435,6 +450,14 @@ def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
     return lambda lab, names: [ask(lab, id) for id in names.some(6)]
 
 
+def _contexts(lab: memlab.Lab) -> Any:
+    found = [
+        lab.context("Ada says the goat eats hay in the barn", budget=900, session=session, project="north")
+        for session in ("s1", None)
+    ]
+    return [[one.frame, one.left_out, _UNMARKED.sub("", one.text), one.hits.frame] for one in found]
+
+
 def _content(lab: memlab.Lab, names: Names) -> Any:
     hits = lab.recall("Ada says the goat eats hay", limit=4)
     explained = [hit.explain().frame for hit in hits]
@@ -477,6 +500,8 @@ READERS: dict[str, Asked] = {
     "graph.trace": _each(lambda lab, id: [lab.graph.trace(id).frame, lab.graph.trace(id, 3).tree]),
     "graph.activate": lambda lab, names: lab.graph.activate(names.some(3)),
     "recall": _content,
+    "context": lambda lab, names: _contexts(lab),
+    "agents.metrics": lambda lab, names: [(m := lab.agents.metrics()).frame, m.contexts, m.memories, repr(m)],
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),
@@ -582,6 +607,7 @@ _MARKS = [
     re.compile(r"( \[)(\d+)(?=\]\()"),
     re.compile(r"(\]\()(\d{7})(?=-)"),
 ]
+_UNMARKED = re.compile(r"(?<=<memory )[0-9a-f]{8}|(?<=</memory )[0-9a-f]{8}")
 _GIVEN = re.compile(r"\b[0-9a-f]{16}\b|purged \d+-")
 """What names a lab or the event of a purge."""
 

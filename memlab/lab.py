@@ -6,7 +6,7 @@ Each verb is a few lines that call the module of its subject, in ``memlab.subjec
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +32,7 @@ from memlab.subjects.attribution.attribution import Attributed, Attributions, La
 from memlab.subjects.backups.backups import back_up_if_due
 from memlab.subjects.clusters.clusters import LabClusters
 from memlab.subjects.consolidation.consolidation import LabConsolidation
+from memlab.subjects.context.context import Context, Contexts
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.entities.entities import LabEntities
@@ -132,7 +133,7 @@ class Lab:
         for worker in (self._watches, self._scheduler, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
-        self._attributions = Attributions(core)
+        self._attributions, self._contexts = Attributions(core), Contexts(core, self._questions)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
         self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
         self._linker.wake()
@@ -376,6 +377,30 @@ class Lab:
         with self._core.reading():
             row = self._core.row(memory)
         return self._questions.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
+
+    @checked
+    def context(
+        self,
+        task: str,
+        *,
+        budget: Count = 1800,
+        session: str | None = None,
+        project: str | None = None,
+        files: str | Sequence[str] = (),
+        viewer: str | None = None,
+        at: When | None = None,
+        log: bool = True,
+    ) -> Context:
+        """What an agent is to know for ``task``, in at most ``budget`` tokens: text, Markdown or messages for a prompt.
+
+        What a prompt always holds, what a trigger, a file (``files`` are at hand) or an entity calls up, and the best
+        of a recall, by the pack's ``inject``, in its tiers; in a ``session`` nothing twice. Logged as a ``recall`` is.
+
+        >>> lab.context("fix the token refresh", project="api", files=["src/auth.py"]).text  # doctest: +SKIP
+        """
+        return self._contexts.make(
+            task, budget=budget, session=session, project=project, files=files, viewer=viewer, at=at, log=log
+        )
 
     # -- judging ----------------------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@
   "One half-life for all."
   base-half-days)
 
-; Between two recalls, and around them. memlab.SETTINGS says which of these the engine asks for.
+; Between two recalls, and around them.
 (setting triggers false)
 (setting fact-status "active")
 (setting mmr-weight 1)

@@ -50,6 +50,8 @@ LAB = "evil.memlab"
 CALLS = {
     "remember": [LAB, f"again {EVIL}"],
     "recall": [LAB, f"first {EVIL}", "--explain"],
+    "context": [LAB, f"first {EVIL}", "--session", f"now {EVIL}", "--file", EVIL],
+    "metrics": [LAB],
     "feedback": [LAB, 1, "success"],
     "challenge": [LAB, "cascade", "--reason", EVIL],
     "verdict": [LAB],
@@ -100,7 +102,7 @@ CALLS = {
     "scan": [LAB, "code", "--project", f"code {EVIL}"],
     "modules": [LAB],
 }
-AS_JSON = ("recall", "list", "show", "trace", "similar")
+AS_JSON = ("recall", "context", "metrics", "list", "show", "trace", "similar")
 BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}
 """They show no lab of the caller's."""
 
@@ -185,6 +187,8 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
             hits.slate,
             lab.facts.narrative(about),
             lab.facts.profile(),
+            lab.context(about),
+            lab.agents.metrics(),
         ),
         *(
             lab.graph.trace(1),

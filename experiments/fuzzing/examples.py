@@ -269,6 +269,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Remembered.__getitem__": lambda d: (d.lab.remember_many(["new"]).__getitem__, {"index": 0}),
     # -- asking -------------------------------------------------------------------------------------------------------
     "Lab.recall": lambda d: (d.lab.recall, {"query": "tabs"}),
+    "Lab.context": lambda d: (d.lab.context, {"task": "tabs in api.py", "files": ["api.py"]}),
+    "LabAgents.metrics": lambda d: (d.lab.agents.metrics, {}),
+    "Metrics.__getitem__": lambda d: (d.lab.agents.metrics().__getitem__, {"metric": "coverage"}),
+    "Metrics.report": lambda d: (d.lab.agents.metrics().report, {"path": d.folder / "metrics.html"}),
     "Lab.similar": lambda d: (d.lab.similar, {"memory": 1}),
     "Lab.recall_again": lambda d: (d.lab.recall_again, {"decision": {"decision": d.hits.decision}, "pack": d.lab.pack}),
     "LabAgents.turns": lambda d: (d.lab.agents.turns, {}),

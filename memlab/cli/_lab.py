@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import memlab
-from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, tell
 
 
 @main.command()
@@ -53,6 +53,66 @@ def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool
     report = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "hits": rows}
     place = "" if hits.decision is None else f"recall {hits.decision}: "
     tell(report, as_json=as_json, text=lambda: "\n".join([f"{place}{hits!r}", *map(repr, explanations)]))
+
+
+@main.command()
+@LAB
+@click.argument("task")
+@click.option("--budget", type=click.IntRange(1), default=1800, show_default=True, help="Most tokens.")
+@click.option("--session", help="In a session nothing is given twice.")
+@click.option("--project")
+@click.option("--file", "files", multiple=True, help="A file at hand; may be given several times.")
+@click.option("--viewer", help="Who asks, such as agent:coder: what others keep private is left out.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "messages", "json"]),
+    default="text",
+    show_default=True,
+    help="json has all of it, and what was left out.",
+)
+@as_json_option
+def context(lab: Path, task: str, form: str, as_json: bool, files: tuple[str, ...], **asked: Any) -> None:
+    """What an agent is to know for TASK, from LAB, as text for a prompt."""
+    with keeping(lab) as opened:
+        found = opened.context(task, files=files, **asked)
+    if as_json or form == "json":
+        report = {
+            "text": found.text,
+            "tokens": found.tokens,
+            "budget": found.budget,
+            "decision": found.decision,
+            "memories": found.frame.to_dicts(),
+            "left_out": found.left_out.to_dicts(),
+            "pack": found.pack,
+            "hash": found.pack_hash,
+            "seed": found.seed,
+            "settings": dict(found.settings),
+        }
+        tell(report, as_json=True)
+    elif form == "messages":
+        tell(found.messages(), as_json=True)
+    elif len(found):
+        say(found.markdown if form == "markdown" else found.text)
+
+
+@main.command()
+@LAB
+@click.option("--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write a page to this file as well.")
+@as_json_option
+def metrics(lab: Path, since: str | None, report: Path | None, as_json: bool) -> None:
+    """What the contexts given from LAB were worth: tokens injected, referenced, saved."""
+    with existing(lab, read_only=True) as opened:
+        found = opened.agents.metrics(since=since)
+    if report is not None:
+        found.report(report)
+    whole = {
+        "metrics": dict(found.frame.select("metric", "value").iter_rows()),
+        "gotchas": found.gotchas.to_dicts(),
+        "contexts": found.contexts.to_dicts(),
+    }
+    tell(whole, as_json=as_json, text=lambda: repr(found))
 
 
 def _under(lab: Path, pack: str) -> memlab.Lab:

@@ -209,6 +209,17 @@ class _Player:
             filters = Filters.read(slate.filters)
         except InputError:
             return "filtered by an expression that the log does not hold"
+        if "budget" in event.body:
+            given = self._new.context(
+                slate.query,
+                budget=event.body["budget"],
+                project=slate.project,
+                session=slate.session,
+                viewer=filters.viewer,
+                at=event.at,
+            )
+            self._hits[event.seq] = given.hits
+            return None
         self._hits[event.seq] = self._new.recall(
             slate.query,
             limit=slate.limit,

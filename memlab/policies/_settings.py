@@ -22,7 +22,7 @@ _LONGEST = 2_000
 
 @dataclass(frozen=True)
 class SettingDeclaration:
-    """One setting. ``used`` is whether the engine reads it yet; the others are declared, checked and hashed.
+    """One setting.
 
     ``default`` is its value in a pack that does not give it; the hash of such a pack is as before the setting existed.
     """
@@ -33,7 +33,6 @@ class SettingDeclaration:
     low: float = 0
     high: float = inf
     words: tuple[str, ...] = ()
-    used: bool = True
     default: SettingValue | None = None
 
 
@@ -178,7 +177,15 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         ),
         SettingDeclaration("tier-1-tokens", "count", "token budget of what a prompt always holds"),
         SettingDeclaration("tier-2-tokens", "count", "token budget of what a task brings up"),
-        SettingDeclaration("tier-3-tokens", "count", "token budget of one result on request", used=False),
+        SettingDeclaration(
+            "tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"
+        ),
+        SettingDeclaration(
+            "always-kinds",
+            "text",
+            "kinds of which a prompt always holds some, beside what is pinned, with spaces between",
+            default="codebase-map convention decision",
+        ),
         SettingDeclaration(
             "forgotten-as",
             "word",

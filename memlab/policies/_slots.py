@@ -22,16 +22,14 @@ _FIELDS_OF_USE = ("strength", "confidence", "importance", "energy", "stability",
 class Slot:
     """One decision. ``adapter`` maps the unit in which an older spelling returns to ours, by one of its inputs.
 
-    ``used`` is whether the engine runs this policy yet. The others are declared, checked, hashed and versioned, and
-    may be run by hand; recall does not depend on them. A pack that does not name a slot with a ``default`` has the
-    policy of that file in ``defaults/``, and its hash is what it was before the slot was declared.
+    A pack that does not name a slot with a ``default`` has the policy of that file in ``defaults/``, and its hash is
+    what it was before the slot was declared.
     """
 
     name: str
     doc: str
     signature: Signature
     adapters: tuple[Adapter, ...] = field(default=())
-    used: bool = True
     default: bool = False
 
     def __repr__(self) -> str:
@@ -73,11 +71,10 @@ def _slot(
     aggregates: bool = False,
     lists: dict[str, str] | None = None,
     adapters: tuple[Adapter, ...] = (),
-    used: bool = True,
     default: bool = False,
 ) -> Slot:
     signature = Signature(name, inputs, returns, words=words, fields=fields, aggregates=aggregates, lists=lists or {})
-    return Slot(name, doc, signature, adapters, used, default)
+    return Slot(name, doc, signature, adapters, default)
 
 
 def _pair() -> dict[str, Input]:
@@ -179,13 +176,7 @@ _ALL = ("memory", "query", "spread")
 
 def _known(slot: Slot) -> dict[str, object]:
     signature = slot.signature
-    asked = "" if slot.used else "the engine does not ask it yet"
-    known: dict[str, object] = {
-        "decides": slot.doc,
-        "returns": signature.returns,
-        "words": signature.words,
-        "so far": asked,
-    }
+    known: dict[str, object] = {"decides": slot.doc, "returns": signature.returns, "words": signature.words}
     return known | {"fields": signature.fields, "reads": tuple(signature.inputs)}
 
 
@@ -365,20 +356,24 @@ SLOTS: Declared[Slot] = Declared(
         ),
         _slot(
             "inject",
-            "The priority of a hit within the token budget of one tier; what has none above 0 stays out.",
+            "The priority of a memory within the token budget of one tier; what has none above 0 stays out of it. "
+            "lab.context asks it last, of all that was scored.",
             _inputs(
                 Input("tier", "num", "1: always there, 2: for the task at hand, 3: asked for"),
-                Input("role", "str", "the role of the agent that the prompt is for"),
-                Input("in-task", "bool", "one of its files belongs to a module that the task names"),
-                Input("injected", "bool", "it was injected before in this session"),
-                Input("tokens", "num", "how many it takes"),
+                Input("role", "str", "the role of the agent that the prompt is for: coder, where agent:coder asks"),
+                Input("in-task", "bool", "the task names one of its files, or the folder of one"),
+                Input(
+                    "injected",
+                    "bool",
+                    "it was injected before in this session, where nothing is injected twice, whatever its priority",
+                ),
+                Input("tokens", "num", "how many it takes, if it is not cut"),
                 Input("budget", "num", "how many the tier has"),
-                Input("rank", "num", "its rank, from 1"),
+                Input("rank", "num", "its rank among all that was scored, from 1"),
                 Input("score", "num", "its recall-score"),
                 stages=_ALL,
             ),
             "num",
-            used=False,
         ),
     ),
     about="doc",

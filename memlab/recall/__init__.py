@@ -2,27 +2,33 @@
 
 from memlab.recall._challenge import draw_challenge, inclusion
 from memlab.recall._dates import named_dates
-from memlab.recall._diversity import diversifies
-from memlab.recall._features import Moment, columns
+from memlab.recall._diversity import Ranking, diversifies
+from memlab.recall._features import Candidates, Column, Moment, columns
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
-from memlab.recall._pipeline import Recaller
+from memlab.recall._pipeline import Chosen, Recaller, Selection
 from memlab.recall._population import Population
-from memlab.recall._question import Question
+from memlab.recall._question import Question, QuestionFeatures
 from memlab.recall._similar import similar
 from memlab.recall._standing import coded, in_recall, promoted, status_of
 from memlab.recall._triggers import occurs
 from memlab.recall._where import Where
 
 __all__ = [
+    "Candidates",
+    "Chosen",
+    "Column",
     "Filters",
     "Hit",
     "Hits",
     "Moment",
     "Population",
     "Question",
+    "QuestionFeatures",
+    "Ranking",
     "Recaller",
     "ScoreExplanation",
+    "Selection",
     "Where",
     "WordOrWords",
     "coded",

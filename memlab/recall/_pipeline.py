@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +38,7 @@ from memlab.recall._triggers import Triggers
 from memlab.slates import Slate
 from memlab.state import Seen, State
 
-__all__ = ["Recaller"]
+__all__ = ["Chosen", "Recaller", "Selection"]
 
 _NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
 _FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
@@ -55,6 +55,29 @@ _OF_EDGES: dict[str, Callable[[EdgeBatch, float], NDArray[Any]]] = {
     "outgoing": lambda batch, damping: batch.outgoing,
 }
 """What a policy of spreading reads of the edges crossed, and of the pack's damping."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a selection makes of a pool, by places in it.
+
+    ``first`` are shown with certainty, before all others; of ``ranked``, best first, the ``limit`` best. The rest is
+    never shown.
+    """
+
+    first: Rows
+    ranked: Rows
+    limit: int
+
+
+class Selection(Protocol):
+    """Who decides what is shown of a pool where that is more than its best."""
+
+    def named(self, asked: QuestionFeatures) -> Rows:
+        """The rows, ascending, that take part whatever their nearness: they count as one hop from the question."""
+
+    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
+        """What may be shown; at most ``beside`` more are shown to learn of them."""
 
 
 class Recaller:
@@ -78,25 +101,37 @@ class Recaller:
         limit: int,
         seed: int | None = None,
         challenges: Sequence[Challenge] = (),
+        selection: Selection | None = None,
     ) -> Slate:
         """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too, or what its
-        challengers would show in their place.
+        challengers would show in their place. With a ``selection``, that says what is shown, and how many.
         """
         asked, pool = self._asked_and_pool(state, pack, question)
+        if selection is not None:
+            pool = _with_named(state, pack, asked, pool, selection.named(asked))
         scores = _scores(pack, "recall-score", pool)
         # what others do in private moves no probe
         happened = len(state.visible) if isinstance(state, Seen) else state.seq
         chance = None if seed is None else generator(seed, happened)
         ranking = self._ranked(state, pack, pool, scores, limit)
-        challenge = None
-        if chance is not None and (against := [one for one in challenges if one.pack.hash != pack.hash]):
+        against = [] if chance is None else [one for one in challenges if one.pack.hash != pack.hash]
+        opposed: list[Opposed] = []
+        if against:
             opposed = self._oppose(state, pack, question, pool, against, limit)
-            live = pool.rows[ranking.order[: ranking.showable][:limit]]
             pool, scores, ranking = _with_heads(state, pack, asked, pool, scores, ranking, opposed)
-            shown, draws = _challenged(pool, ranking, opposed, limit, chance)
+        shows = limit
+        if selection is not None:
+            by_chance = 0 if chance is None else _most_by_chance(pack, against)
+            chosen = selection.choose(pool, scores, ranking, beside=by_chance)
+            limit, shows = max(chosen.limit, 1), len(chosen.first) + chosen.limit
+            ranking, opposed = _selected(chosen, pool, ranking, opposed)
+        challenge = None
+        if against and chance is not None:
+            live = pool.rows[ranking.order[: ranking.showable][:shows]]
+            shown, draws = _challenged(pool, ranking, opposed, shows, chance)
             challenge = logged_challenge(opposed, against[0].design, draws, live)
         else:
-            shown = choose(pack, pool, scores, limit=limit, chance=chance, ranking=ranking)
+            shown = choose(pack, pool, scores, limit=shows, chance=chance, ranking=ranking)
         ids = pool.rows + 1
         declared = self._declared(pack)
         branches = question.filters.branch or ()
@@ -289,6 +324,52 @@ def _with_heads(
         {int(place[one]): place[others].tolist() for one, others in ranking.duplicates.items()},
     )
     return found, np.concatenate([scores, np.full(len(rows), -np.inf)])[order], ranked
+
+
+def _with_named(state: State, pack: Pack, asked: QuestionFeatures, pool: Candidates, named: Rows) -> Candidates:
+    """The pool and those of the ``named`` rows that are not in it, as far as they may be shown."""
+    rows = named[~_among(named, pool.rows)]
+    beside = Candidates(state, pack, asked, rows)
+    beside.give(hops=np.ones(len(rows)))
+    if len(rows):
+        rows = rows[_eligible(pack, beside) & ~is_over(beside)]
+    if not len(rows):
+        return pool
+    found = Candidates(state, pack, asked, np.union1d(pool.rows, rows))
+    own = _scores(pack, "seed-score", found)  # of all: a policy may put each on a scale from the least to the greatest
+    fresh = _among(found.rows, rows)
+    alone = np.where(fresh & np.isfinite(own), own, 0.0)
+    given = {"seed": alone, "received": np.zeros(len(fresh)), "activation": alone, "hops": fresh}
+    for name, values in given.items():
+        both = values.astype(np.float64)
+        both[~fresh] = pool[name]
+        found.give(**{name: both})
+    return found
+
+
+def _most_by_chance(pack: Pack, against: Sequence[Challenge]) -> int:
+    """How many may be shown beside the head to learn of them."""
+    if against:
+        return 0 if against[0].design == "lot" else max(one.extra for one in against)
+    return int(pack.settings["probes"]) if pack.settings["probe-rate"] else 0
+
+
+def _selected(
+    chosen: Chosen, pool: Candidates, ranking: Ranking, opposed: Sequence[Opposed]
+) -> tuple[Ranking, list[Opposed]]:
+    """The order in which what was chosen stands first, and the heads of challengers within what may be shown."""
+    front = np.concatenate([chosen.first, chosen.ranked])
+    rest = ranking.order[~np.isin(ranking.order, front)]
+    showable = np.isin(chosen.ranked, ranking.order[: ranking.showable])
+    open_to_all = np.sort(pool.rows[chosen.ranked])
+    own, others = chosen.ranked[showable], chosen.ranked[~showable]
+    order = np.concatenate([chosen.first, own, others, rest])
+    first = pool.rows[chosen.first]
+    heads = [
+        replace(one, rows=np.concatenate([first, one.rows[_among(one.rows, open_to_all)][: chosen.limit]]))
+        for one in opposed
+    ]
+    return Ranking(order, len(chosen.first) + len(own), ranking.duplicates), heads
 
 
 def _challenged(

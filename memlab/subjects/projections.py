@@ -8,6 +8,7 @@ from memlab.subjects.attribution.known import Calibrated, Credited
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.consolidation.summaries import Summaries
+from memlab.subjects.context.injected import Injected
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
@@ -21,6 +22,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Centroids,
     Credited,
     Gaps,
+    Injected,
     Judged,
     LastShown,
     ModuleMaps,

@@ -306,8 +306,7 @@ def slots_table() -> str:
         missing = [f.name for f in FEATURES.values() if f.stage in stages and f.name not in signature.inputs]
         read = ", ".join(stages) + (f" without {', '.join(f'`{name}`' for name in missing)}" if missing else "")
         aggregates = "aggregates" + (" and lists" if signature.lists else "") if signature.aggregates else ""
-        asked = "" if slot.used else " *The engine does not ask it yet.*"
-        rows.append(f"| `{slot.name}` | {slot.doc}{asked} | {returns(signature)} | {read} | {aggregates} |")
+        rows.append(f"| `{slot.name}` | {slot.doc} | {returns(signature)} | {read} | {aggregates} |")
         for item in signature.inputs.values():
             if item.name in FEATURES and FEATURES[item.name].stage in stages:
                 continue

@@ -87,13 +87,6 @@ def test_no_policy_reads_the_feature_that_it_decides(slot, own):
         load_pack(f"(pack p) (defpolicy {slot} [{own}] {own})")
 
 
-def test_the_engine_asks_for_what_it_says():
-    """Slots and settings that wait for their passes are declared, and say so."""
-    waiting = {"inject"}
-    assert {name for name, slot in SLOTS.items() if not slot.used} == waiting
-    assert {name for name, one in SETTINGS.items() if not one.used} == {"tier-3-tokens"}
-
-
 @pytest.mark.parametrize("slot", ["link", "resolve"])
 def test_pairs_read_both_memories_and_what_lies_between(slot):
     inputs = SLOTS[slot].signature.inputs

@@ -7,7 +7,7 @@ import weakref
 import polars as pl
 
 from memlab.arguments import Count, checked
-from memlab.clock import When
+from memlab.clock import When, to_micros
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.subjects.agents.relationships import (
     Relationship,
@@ -18,6 +18,7 @@ from memlab.subjects.agents.relationships import (
     talked,
 )
 from memlab.subjects.agents.turns import Turns
+from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.core import Core
 from memlab.subjects.feedback.feedback import Judgements
 from memlab.subjects.recalling.asking import Questions
@@ -105,3 +106,13 @@ class LabAgents:
         """One row an agent: agent, trust, familiarity (both 0-100), conversations, helpful, unhelpful, since, last."""
         with self._core.reading() as state:
             return state.projection(Relationships).frame
+
+    @checked
+    def metrics(self, *, since: When | None = None) -> Metrics:
+        """What the contexts that agents were given were worth: tokens injected and saved, coverage, frequent gotchas.
+
+        ``since`` leaves out what came before. All of it is computed from the journal, which holds no latencies.
+
+        >>> lab.agents.metrics()["tokens-saved"]                                           # doctest: +SKIP
+        """
+        return metrics_of(self._core, since=None if since is None else to_micros(since))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,8 +133,6 @@ class LabPolicies:
             raise InputError(
                 f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
             )
-        if not slot_named(slot).used:
-            warnings.warn(f"The engine does not ask {slot} yet: the policy is kept and decides nothing.", stacklevel=2)
 
         def make(versions: VersionLog) -> list[_Change]:
             _check_free(versions, slot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -14,16 +14,32 @@ from memlab.clock import When, datable, to_micros
 from memlab.errors import InputError
 from memlab.policies import Pack
 from memlab.privacy import personal_kinds, refuse_strings, screen
-from memlab.recall import Filters, Hits, Question, recalled, similar
-from memlab.slates import encode
-from memlab.state import checked_text
+from memlab.recall import Filters, Hits, Question, Selection, recalled, similar
+from memlab.slates import Slate, encode
+from memlab.state import State, checked_text
 from memlab.storage.views import SeenJournal, SeenStore, seen
 from memlab.subjects.core import Core
 from memlab.subjects.feedback.coactivation import coactivated
 from memlab.subjects.feedback.reinforcing import reinforced
 from memlab.subjects.recalling.past import Past
 
-__all__ = ["Questions"]
+__all__ = ["Questions", "Use"]
+
+
+class Use(Protocol):
+    """What a recall is made for beyond being shown: what it selects, and what is logged of it."""
+
+    def selection(self, state: State, pack: Pack, question: Question) -> Selection:
+        """Who decides what is shown."""
+
+    def shown(self, slate: Slate) -> None:
+        """Take in what is shown, while the state is held."""
+
+    def body(self) -> dict[str, Any]:
+        """What the event of the recall says of it, in numbers."""
+
+    def events(self, decision: int) -> Mapping[str, dict[str, Any]]:
+        """What is logged with the recall: bodies of events by their kinds."""
 
 
 class Questions:
@@ -45,6 +61,7 @@ class Questions:
         at: When | None,
         log: bool,
         pack: Pack | None = None,
+        use: Use | None = None,
     ) -> Hits:
         """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written."""
         checked_text(query)
@@ -66,7 +83,10 @@ class Questions:
                 limit=int(asked.settings["limit"]) if limit is None else limit,
                 seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
                 challenges=() if pack else store.versions.challenges,
+                selection=None if use is None else use.selection(state, asked, question),
             )
+            if use is not None:
+                use.shown(slate)
             memories = recalled(state, slate.shown)
             decision = None
             if logs:
@@ -75,11 +95,14 @@ class Questions:
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
                     rows = np.array(slate.shown, dtype=np.int64) - 1
                     rows.sort()
-                    use = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
-                    use += coactivated(state, store.versions.pack, rows)
+                    change = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
+                    change += coactivated(state, store.versions.pack, rows)
+                    body |= {} if use is None else use.body()
                     redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
-                    decision = tx.event("recall", {**body, **use.body(), **redacted}, at=now)
+                    decision = tx.event("recall", {**body, **change.body(), **redacted}, at=now)
                     tx.slate(decision, encode(slate))
+                    for kind, said in ({} if use is None else use.events(decision)).items():
+                        tx.event(kind, said, at=now)
             return Hits(slate, asked, decision, memories, redacted=screening.findings)
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:

@@ -1,0 +1,102 @@
+"""What does a context cost beside the recall that it is made of?
+
+    python experiments/context_cost.py [--memories 10000] [--calls 100]
+
+A lab on disk under each pack, of invented memories of one project: half of them with files, some with triggers, facts
+of fifty entities; three of ten are of kinds that a prompt always holds. Contexts and recalls of the same tasks are
+asked in turns, all of them logged, contexts in sessions of ten. Printed are medians in milliseconds of processor time
+and (``wall``) of the clock, which counts who else uses the machine; the ratio of the first; tokens and memories of a
+context.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import memlab
+
+PACKS = ("memlab", "workbench", "cascade", "companion", "factgraph", "associative")
+KINDS = (
+    "fact",
+    "gotcha",
+    "convention",
+    "decision",
+    "turn",
+    "preference",
+    "negative",
+    "codebase-map",
+    "procedure",
+    "event",
+)
+
+
+def invented(dice: random.Random, count: int, words: list[str], files: list[str]) -> list[dict[str, Any]]:
+    """Rows of memories by chance."""
+    rows = []
+    for number in range(count):
+        kind = KINDS[number % len(KINDS)]
+        row: dict[str, Any] = {"text": " ".join(dice.choices(words, k=18)), "kind": kind, "project": "p"}
+        if number % 2:
+            row["files"] = [dice.choice(files)]
+        if kind in ("negative", "procedure"):
+            row["triggers"] = [" ".join(dice.choices(words, k=2))]
+        rows.append(row)
+    return rows
+
+
+def measured(pack: str, memories: int, calls: int) -> str:
+    """One line of the table."""
+    dice = random.Random(7)
+    words = [f"word{number}" for number in range(3_000)]
+    files = [f"src/module{one}/file{other}.py" for one in range(100) for other in range(20)]
+    with tempfile.TemporaryDirectory() as folder, memlab.open(Path(folder) / "lab", pack=pack) as lab:
+        lab.remember_many(invented(dice, memories, words, files), linking="off")
+        for number in range(200):
+            lab.facts.add(f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p")
+        spent: dict[str, list[tuple[float, float]]] = {"recall": [], "context": []}
+        found = []
+        for number in range(calls + 5):
+            task = f"{' '.join(dice.choices(words, k=8))} Entity{number % 50}"
+            file = dice.choice(files)
+            spent["recall"].append(_spent(lambda task=task: lab.recall(task, project="p")))
+            spent["context"].append(
+                _spent(
+                    lambda task=task, file=file, number=number: found.append(
+                        lab.context(task, project="p", session=f"s{number // 10}", files=[file])
+                    )
+                )
+            )
+        (cpu, wall), (own, own_wall) = (
+            (statistics.median(times) for times in zip(*spent[name][5:], strict=True)) for name in ("recall", "context")
+        )
+        tokens, count = (
+            statistics.mean(values) for values in zip(*((one.tokens, len(one)) for one in found), strict=True)
+        )
+    return f"{pack:<12}{cpu:9.1f}{wall:9.1f}{own:10.1f}{own_wall:10.1f}{own / cpu:8.2f}{tokens:9.0f}{count:9.1f}"
+
+
+def _spent(call: Callable[[], object]) -> tuple[float, float]:
+    began, cpu = time.perf_counter(), time.process_time()
+    call()
+    return 1000 * (time.process_time() - cpu), 1000 * (time.perf_counter() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--memories", type=int, default=10_000)
+    parser.add_argument("--calls", type=int, default=100)
+    given = parser.parse_args()
+    print(f"{'pack':<12}{'recall':>9}{'wall':>9}{'context':>10}{'wall':>10}{'ratio':>8}{'tokens':>9}{'memories':>9}")
+    for pack in PACKS:
+        print(measured(pack, given.memories, given.calls), flush=True)
+
+
+if __name__ == "__main__":
+    main()

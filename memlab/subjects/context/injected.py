@@ -1,0 +1,47 @@
+"""What was injected into the prompts of each session: nothing is injected twice."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from memlab.journal import Event
+from memlab.state import Projection
+
+__all__ = ["Injected"]
+
+_MAX_SESSIONS = 10_000
+"""Sessions that are remembered, the latest: a session ends within days."""
+
+_Session = tuple[str, str, str]
+
+
+class Injected(Projection):
+    """The memories that were injected for an agent in a session of a project."""
+
+    name: ClassVar[str] = "injected"
+    kinds: ClassVar[tuple[str, ...]] = ("inject",)
+
+    def __init__(self) -> None:
+        self._ids: dict[_Session, list[int]] = {}
+
+    def ids(self, *, agent: str | None, project: str | None, session: str | None) -> tuple[int, ...]:
+        """The ids that were injected there so far; none without a session."""
+        return () if session is None else tuple(self._ids.get((agent or "", project or "", session), ()))
+
+    def fold(self, event: Event) -> None:
+        body = event.body
+        if body.get("session") is None:
+            return
+        key = (body.get("agent") or "", body.get("project") or "", body["session"])
+        self._ids[key] = [*self._ids.pop(key, ()), *body["ids"]]  # the latest session stands last
+        if len(self._ids) > _MAX_SESSIONS:
+            del self._ids[next(iter(self._ids))]
+
+    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+        return None if body.get("agent") in (None, viewer) else False
+
+    def dump(self) -> Any:
+        return [[*key, ids] for key, ids in self._ids.items()]
+
+    def load(self, dumped: Any) -> None:
+        self._ids = {(agent, project, session): list(ids) for agent, project, session, ids in dumped}

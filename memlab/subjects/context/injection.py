@@ -1,0 +1,298 @@
+"""Which memories go into a prompt: what it always holds, what the task calls up, and the best of a recall.
+
+    tier 1   pinned memories and those of the kinds ``always-kinds``          tier-1-tokens
+    tier 2   what the task calls by name (a trigger, a file, an entity),      tier-2-tokens, of which names have half
+             and the best of the recall, whole
+    tier 3   more of the recall, cut                                          tier-3-tokens each
+
+All of them are candidates of one recall, and so of one slate. The policy ``inject`` is asked last, of each candidate in
+each tier that it could go into. How many of the recall are shown is known before they are drawn: as many as fit when
+each is cut to ``tier-3-tokens``. So whatever is shown is injected, and what the slate says was shown, was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.display import clip
+from memlab.index import best
+from memlab.policies import Pack
+from memlab.recall import Candidates, Chosen, Column, Question, QuestionFeatures, Ranking, Selection, columns
+from memlab.schema import RECALLABLE
+from memlab.slates import Slate
+from memlab.state import State
+from memlab.subjects.context.files import FileNames
+from memlab.subjects.context.injected import Injected
+from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of
+from memlab.subjects.entities.merging import entities_of
+from memlab.subjects.facts.fact_rows import facts_of, held_at, with_status
+
+__all__ = ["Injection"]
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_MOST_NAMED = 32
+"""Memories of one sort that become candidates: pinned ones first, then the nearest to the task."""
+
+_LONGEST_NAME = 4
+"""Words of the name of an entity that a task names."""
+
+_WHOLE = 4
+"""A memory that is not cut has at most so many times the tokens of one that is."""
+
+_SCHEMA: dict[str, Any] = {
+    "memory_id": pl.Int64,
+    "tier": pl.Int64,
+    "form": pl.String,
+    "tokens": pl.Int64,
+    "reason": pl.String,
+}
+_LEFT_OUT: dict[str, Any] = {"memory_id": pl.Int64, "what": pl.String, "why": pl.String}
+
+_BEFORE = "injected before in this session"
+_NO_PRIORITY = "the policy inject gives it no priority"
+_NO_ROOM = "no room: the budget holds {} results of the recall"
+_NO_ROOM_NAMED = "no room in tier {}"
+
+
+@dataclass(frozen=True)
+class _Planned:
+    entry: Entry
+    tier: int
+    reason: str
+
+
+class Injection:
+    """What one recall is made for: a prompt of at most ``budget`` tokens. A ``Use`` and a ``Selection``."""
+
+    def __init__(self, files: FileNames, budget: int) -> None:
+        self._files, self._budget = files, budget
+        self.sheet = Sheet(budget)
+        self.frame, self.left_out = pl.DataFrame(schema=_SCHEMA), pl.DataFrame(schema=_LEFT_OUT)
+        self._called: dict[int, str] = {}
+        self._planned: dict[int, _Planned] = {}
+        self._left: dict[int, str] = {}
+        self._before: frozenset[int] = frozenset()
+
+    # -- what takes part ------------------------------------------------------------------------------------------
+
+    def selection(self, state: State, pack: Pack, question: Question) -> Selection:
+        self._state, self._pack, self._question = state, pack, question
+        self._unit = max(pack.count("tier-3-tokens"), LEAST)
+        self._agent = question.filters.viewer
+        known = state.projection(Injected)
+        self._before = frozenset(known.ids(agent=self._agent, project=question.project, session=question.session))
+        return self
+
+    def named(self, asked: QuestionFeatures) -> Rows:
+        self._always = self._of_tier_1(asked)
+        triggered = self._nearest(asked, asked.triggered())
+        self._in_task = self._nearest(
+            asked,
+            asked.population.among(self._files.named(self._state, self._question.text, asked.words.stop_words)),
+        )
+        self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
+        self._called |= {id: "file" for id in (self._in_task + 1).tolist() if id not in self._called}
+        for name, rows in self._of_entities(asked):
+            self._called |= {id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called}
+        return np.unique(np.concatenate([self._always, np.array(list(self._called), dtype=np.int64) - 1]))
+
+    def _of_tier_1(self, asked: QuestionFeatures) -> Rows:
+        state, population = self._state, asked.population
+        pinned = state.numbers["pinned"].values == 1
+        wanted = pinned | state.names["kind"].among(str(self._pack.settings["always-kinds"]).split())
+        rows = population.among(np.flatnonzero(wanted))
+        return self._nearest(asked, rows, before=pinned[rows], key=("always", asked.population.key))
+
+    def _nearest(
+        self, asked: QuestionFeatures, rows: Rows, *, before: Flags | None = None, key: Hashable | None = None
+    ) -> Rows:
+        """The nearest of these rows to the task, ascending; those that stand ``before`` are nearer than others.
+
+        Under a ``key`` the vectors of the rows are kept together for the next task.
+        """
+        if len(rows) <= _MOST_NAMED:
+            return rows
+        near = self._state.vectors.similarity(asked.vector, rows, key=key)
+        return np.sort(rows[best(near if before is None else near + 3.0 * before, _MOST_NAMED)])
+
+    def _of_entities(self, asked: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
+        """The facts of each entity that the task names, that hold."""
+        entities = entities_of(self._state)
+        if not len(entities):
+            return
+        words = [word for word in self._question.text.replace("'s ", " ").split() if any(map(str.isalnum, word))]
+        words = [word.strip(".,;:!?\"'()[]{}<>") for word in words]
+        found: set[int] = set()
+        for start in range(len(words)):
+            for stop in range(start + 1, min(start + _LONGEST_NAME, len(words)) + 1):
+                name = " ".join(words[start:stop])
+                known = None if not name or name.lower() in asked.words.stop_words else entities.number(name)
+                if known is None or known in found:
+                    continue
+                found.add(known)
+                called = entities.entries[known].name
+                rows = asked.population.among(facts_of(self._state, subject=called))
+                rows = rows[with_status(self._state, rows, RECALLABLE) & held_at(self._state, rows, asked.at)]
+                if len(rows):
+                    yield called, self._nearest(asked, rows)
+
+    # -- what is chosen -------------------------------------------------------------------------------------------
+
+    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
+        self._pool, self._scores = pool, scores
+        ids = (pool.rows + 1).tolist()
+        self._ranks = np.empty(len(ids), dtype=np.int64)
+        self._ranks[ranking.order] = np.arange(1, len(ids) + 1)
+        tiers = [0, *(self._pack.count(f"tier-{tier}-tokens") for tier in (1, 2, 3))]
+        one, two, three = (self._priority(tier, tiers[tier]) for tier in (1, 2, 3))
+        fresh = np.array([id not in self._before for id in ids], dtype=np.bool_)
+        always = fresh & np.isin(pool.rows, self._always)
+        called = fresh & np.array([id in self._called for id in ids], dtype=np.bool_)
+        share = tiers[1] / max(tiers[1] + tiers[2], 1)
+        first = self._plan(always & (one > 0), one, 1, room=min(4 * tiers[1], int(self.sheet.free * share)))
+        self._room = min(4 * tiers[2], max(self.sheet.free, 0))
+        called[first] = False
+        first += self._plan(called & (two > 0), two, 2, room=self._room // 2)
+        called[first] = False
+        first += self._plan(called & (two <= 0) & (three > 0), three, 3, room=self.sheet.free // 2)
+        self._room -= sum(self._planned[ids[place]].entry.size for place in first if self._tier(ids[place]) == 2)
+        wanted = fresh & ((two > 0) | (three > 0))
+        wanted[first] = False
+        order = ranking.order[wanted[ranking.order]]
+        order = order[np.lexsort((self._ranks[order], -three[order], -two[order]))]
+        self._two, self._three = two, three
+        fits = max((self.sheet.free - 4 * LEAST * beside) // (4 * self._unit), 0)
+        limit = min(self._pack.count("limit"), fits)
+        self._leave(ranking, ids, fresh, always, (one > 0) | (two > 0) | (three > 0), order, limit)
+        return Chosen(np.array(first, dtype=np.int64), order, limit)
+
+    def _priority(self, tier: int, budget: int) -> Scores:
+        """What the policy ``inject`` gives each candidate in a tier; 0 for what it does not want there."""
+        pool, count = self._pool, len(self._pool.rows)
+        agent = self._agent or ""
+        given: dict[str, Callable[[], Column]] = {
+            "tier": lambda: np.full(count, float(tier)),
+            "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
+            "in-task": lambda: np.isin(pool.rows, self._in_task),
+            "injected": lambda: np.array([row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_),
+            "tokens": lambda: np.array([self._tokens(row) for row in pool.rows.tolist()], dtype=np.float64),
+            "budget": lambda: np.full(count, float(budget)),
+            "rank": lambda: self._ranks.astype(np.float64),
+            "score": lambda: self._scores,
+        }
+        policy = self._pack.policies["inject"]
+        values, nulls = policy.arrays(columns(pool, policy, given=given), order=pool.rows)
+        wanted = np.isfinite(values) & (values > 0)
+        return np.where(wanted if nulls is None else wanted & ~nulls, values, 0.0)
+
+    def _tokens(self, row: int) -> float:
+        return float(-(-self._whole(row).size // 4))
+
+    def _whole(self, row: int) -> Entry:
+        return entry_of(self._state, row, most=_WHOLE * self._unit)
+
+    def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
+        """The places, best first, of those that fit: whole, or else cut."""
+        places = np.flatnonzero(wanted)
+        places = places[np.lexsort((self._ranks[places], -priority[places]))]
+        taken = []
+        for place in places.tolist():
+            row = int(self._pool.rows[place])
+            left = min(room, self.sheet.free)
+            if left < 4 * self._unit:
+                self._left[row + 1] = _NO_ROOM_NAMED.format(tier)
+                continue
+            entry = entry_of(self._state, row, most=self._unit * (_WHOLE if tier < 3 else 1))
+            if self.sheet.cost(entry) > left:
+                entry = entry_of(self._state, row, most=self._unit)
+            room -= self._write(row, entry, tier, self._why(row, tier))
+            taken.append(place)
+        return taken
+
+    def _tier(self, id: int) -> int:
+        return self._planned[id].tier
+
+    def _why(self, row: int, tier: int) -> str:
+        if tier > 1:
+            return self._called[row + 1]
+        pinned = self._state.numbers["pinned"].values[row] == 1
+        return "pinned" if pinned else f"always: {self._state.names['kind'].at(row)}"
+
+    def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
+        self._planned[row + 1] = _Planned(entry, tier, reason)
+        return self.sheet.add(entry)
+
+    def _leave(
+        self,
+        ranking: Ranking,
+        ids: Sequence[int],
+        fresh: Flags,
+        always: Flags,
+        wanted: Flags,
+        order: Rows,
+        limit: int,
+    ) -> None:
+        """Say why what could have been expected is not there."""
+        most = self._pack.count("limit")
+        head = ranking.order[: ranking.showable][:most]
+        expected = dict.fromkeys([*np.flatnonzero(always).tolist(), *head.tolist()])
+        expected |= dict.fromkeys(place for place, id in enumerate(ids) if id in self._called)
+        for place in expected:
+            if not fresh[place]:
+                self._left[ids[place]] = _BEFORE
+            elif not wanted[place]:
+                self._left[ids[place]] = _NO_PRIORITY
+        for place in order[limit:most].tolist():
+            self._left.setdefault(ids[place], _NO_ROOM.format(limit))
+
+    # -- what is written ------------------------------------------------------------------------------------------
+
+    def shown(self, slate: Slate) -> None:
+        """Write what is shown: first as was planned, the rest whole where there is room."""
+        place_of = {id: place for place, id in enumerate(slate.ids.tolist())}
+        rest = [id for id in slate.shown if id not in self._planned]
+        kept = sum(4 * (LEAST if id in slate.probes else self._unit) for id in rest)
+        for id in rest:
+            place, by_chance = place_of[id], id in slate.probes
+            kept -= 4 * (LEAST if by_chance else self._unit)
+            left = self.sheet.free - kept
+            entry = entry_of(self._state, id - 1, most=_WHOLE * self._unit)
+            reason = "to learn" if by_chance else f"rank {int(self._ranks[place])}"
+            if self._two[place] > 0 and self.sheet.cost(entry) <= min(left, self._room):
+                self._room -= self._write(id - 1, entry, 2, reason)
+            else:
+                entry = entry_of(self._state, id - 1, most=min(self._unit, left // 4))
+                self._write(id - 1, entry, 3 if self._three[place] > 0 else 2, reason)
+        self.sheet = Sheet(self._budget)
+        rows = []
+        for id in slate.shown:  # in the order that the slate says
+            one = self._planned[id]
+            used = self.sheet.add(one.entry)
+            rows.append((id, one.tier, one.entry.form, -(-used // 4), one.reason))
+        self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        left_out = {id: why for id, why in self._left.items() if id not in self._planned}
+        texts = self._state.texts.take(np.array(list(left_out), dtype=np.int64) - 1)
+        self.left_out = pl.DataFrame(
+            {"memory_id": list(left_out), "what": list(map(clip, texts)), "why": list(left_out.values())},
+            schema=_LEFT_OUT,
+        )
+
+    def body(self) -> dict[str, Any]:
+        return {"budget": self._budget}
+
+    def events(self, decision: int) -> dict[str, dict[str, Any]]:
+        if not len(self.frame):
+            return {}
+        question = self._question
+        where = {"agent": self._agent, "project": question.project, "session": question.session}
+        said = {"ids": self.frame["memory_id"].to_list(), "tokens": self.sheet.tokens, "budget": self._budget}
+        return {"inject": {"decision": decision, **said, **{name: one for name, one in where.items() if one}}}
