@@ -55,6 +55,23 @@ def test_tier_2_is_what_belongs_to_the_modules_that_the_task_names(project):
     assert (other[5], other.get(4, 3)) == (2, 3)
 
 
+def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_tests_in_tier_2(project, tmp_path):
+    for name in ("auth/refresh.py", "auth/login.py", "billing/sum.py", "billing/vat.py", "tests/test_login.py"):
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text("from billing import sum" if name.startswith("auth") else "")
+    project.modules.scan(tmp_path / "src", project="api")
+    found = project.context("who may log in?", project="api", log=False)
+    assert "- Modules of api: auth, billing" in found.text.splitlines()
+    project.modules.describe("auth", project="api", description="Who somebody is.")
+    project.remember("Keys turn over at noon", kind="gotcha", files=["auth/login.py"], **API)
+    found = project.context("a login fails", project="api")
+    assert found.modules == ("auth",)
+    about = "- auth: Who somebody is.; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
+    assert about in found.text.splitlines()
+    assert tiers(found)[7] == 2
+    assert tokens(project.context("a login fails", project="api", budget=60).text) <= 60
+
+
 def test_a_gotcha_has_its_file_above_and_its_summary_below(project):
     lines = project.context("mend src/auth/refresh.py", project="api").text.splitlines()
     at = lines.index("[GOTCHA] src/auth/refresh.py")
@@ -139,7 +156,7 @@ def test_it_says_what_it_left_out_and_why(project):
 def test_a_context_file_for_a_terminal_agent(project, run, tmp_path):
     path = project.io.export(tmp_path / "kept.jsonl")
     with memlab.open(tmp_path / "a", pack="workbench") as lab:
-        lab.io.load(path)
+        lab.load(path)
     shown = run("context", tmp_path / "a", "mend the auth module", "--project", "api", "--budget", "300")
     assert shown.exit_code == 0
     assert "[GOTCHA] src/auth/refresh.py\n! Token refresh races" in shown.stdout

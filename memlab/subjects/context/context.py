@@ -35,6 +35,8 @@ class Context:
     the longer of the two texts) and ``reason``. ``left_out`` says of what could have been expected ``what`` it is and
     ``why`` it is not there.
 
+    ``modules`` are those of the project's map (``lab.modules``) that the task speaks of and the text describes.
+
     ``hits`` are those of the recall, exactly what was injected: ``lab.feedback(context.hits[0], ...)`` and
     ``lab.attribute(answer, context.hits)`` judge them. ``pack_hash``, ``seed`` and ``settings`` say what decided.
     """
@@ -51,6 +53,7 @@ class Context:
     pack_hash: str
     seed: int
     settings: Mapping[str, float | bool | str] = field(repr=False)
+    modules: tuple[str, ...] = ()
 
     @property
     def decision(self) -> int | None:
@@ -161,4 +164,5 @@ class Contexts:
             pack_hash=pack.hash,
             seed=self._core.seed,
             settings={name: pack.settings[name] for name in _SETTINGS},
+            modules=injection.modules,
         )

@@ -1,8 +1,10 @@
 """Which memories go into a prompt: what it always holds, what the task calls up, and the best of a recall.
 
-    tier 1   pinned memories and those of the kinds ``always-kinds``          tier-1-tokens
-    tier 2   what the task calls by name (a trigger, a file, an entity),      tier-2-tokens, of which names have half
-             and the best of the recall, whole
+    tier 1   the names of the project's modules, pinned memories and          tier-1-tokens
+             those of the kinds ``always-kinds``
+    tier 2   the modules that the task speaks of; what it calls by name       tier-2-tokens, of which names have half
+             (a trigger, a file, a module, an entity), and the best of the
+             recall, whole
     tier 3   more of the recall, cut                                          tier-3-tokens each
 
 All of them are candidates of one recall, and so of one slate. The policy ``inject`` is asked last, of each candidate in
@@ -29,9 +31,10 @@ from memlab.slates import Slate
 from memlab.state import State
 from memlab.subjects.context.files import FileNames
 from memlab.subjects.context.injected import Injected
-from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of
+from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, quoted
 from memlab.subjects.entities.merging import entities_of
 from memlab.subjects.facts.fact_rows import facts_of, held_at, with_status
+from memlab.subjects.modules.module_map import ModuleMaps
 
 __all__ = ["Injection"]
 
@@ -41,6 +44,10 @@ Flags = NDArray[np.bool_]
 
 _MOST_NAMED = 32
 """Memories of one sort that become candidates: pinned ones first, then the nearest to the task."""
+
+_MOST_MODULES = 2
+"""Modules of which a context says what is known."""
+_MOST_FILES = 8
 
 _LONGEST_NAME = 4
 """Words of the name of an entity that a task names."""
@@ -81,12 +88,16 @@ class Injection:
         self._planned: dict[int, _Planned] = {}
         self._left: dict[int, str] = {}
         self._before: frozenset[int] = frozenset()
+        self.modules: tuple[str, ...] = ()
+        self._map: list[Entry] = []
 
     # -- what takes part ------------------------------------------------------------------------------------------
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
         self._state, self._pack, self._question = state, pack, question
         self._unit = max(pack.count("tier-3-tokens"), LEAST)
+        self._words = None if question.project is None else state.projection(ModuleMaps).words(question.project)
+        self._spoken_of = [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
         self._agent = question.filters.viewer
         known = state.projection(Injected)
         self._before = frozenset(known.ids(agent=self._agent, project=question.project, session=question.session))
@@ -95,10 +106,11 @@ class Injection:
     def named(self, asked: QuestionFeatures) -> Rows:
         self._always = self._of_tier_1(asked)
         triggered = self._nearest(asked, asked.triggered())
-        self._in_task = self._nearest(
-            asked,
-            asked.population.among(self._files.named(self._state, self._question.text, asked.words.stop_words)),
-        )
+        named = self._files.named(self._state, self._question.text, asked.words.stop_words)
+        if self._words is not None and self._question.project is not None:
+            spoken_of = [one.module for one in self._spoken_of]
+            named = np.union1d(named, self._words.rows(self._state, self._question.project, spoken_of))
+        self._in_task = self._nearest(asked, asked.population.among(named))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {id: "file" for id in (self._in_task + 1).tolist() if id not in self._called}
         for name, rows in self._of_entities(asked):
@@ -158,8 +170,9 @@ class Injection:
         always = fresh & np.isin(pool.rows, self._always)
         called = fresh & np.array([id in self._called for id in ids], dtype=np.bool_)
         share = tiers[1] / max(tiers[1] + tiers[2], 1)
-        first = self._plan(always & (one > 0), one, 1, room=min(4 * tiers[1], int(self.sheet.free * share)))
-        self._room = min(4 * tiers[2], max(self.sheet.free, 0))
+        mapped, described = self._write_map(tiers)
+        first = self._plan(always & (one > 0), one, 1, room=min(4 * tiers[1] - mapped, int(self.sheet.free * share)))
+        self._room = min(4 * tiers[2] - described, max(self.sheet.free, 0))
         called[first] = False
         first += self._plan(called & (two > 0), two, 2, room=self._room // 2)
         called[first] = False
@@ -218,6 +231,36 @@ class Injection:
             taken.append(place)
         return taken
 
+    def _write_map(self, tiers: Sequence[int]) -> tuple[int, int]:
+        """The modules of the project in a line, and what is known of each that the task speaks of: the bytes of both.
+
+        They have at most a quarter of tier 1, and of tier 2, and of what is free.
+        """
+        if self._words is None:
+            return 0, 0
+        names = ", ".join(quoted(name) for name in self._words.modules)
+        mapped = self._fit(f"Modules of {quoted(self._question.project or '')}: {names}", tiers[1] // 4)
+        described = 0
+        for one in self._spoken_of:
+            parts = [f"{quoted(one.module)}: {quoted(one.known['description'])}".rstrip(": ")]
+            parts += [
+                f"{name} {', '.join(map(quoted, one.known[kept][:_MOST_FILES]))}"
+                for name, kept in (("files", "files"), ("tests", "tests"), ("imports", "depends_on"))
+                if one.known[kept]
+            ]
+            if size := self._fit("; ".join(parts), tiers[2] // (4 * len(self._spoken_of))):
+                described += size
+                self.modules += (one.module,)
+        return mapped, described
+
+    def _fit(self, words: str, most: int) -> int:
+        """Write a line that is no memory in at most so many tokens; the bytes that it took, 0 where it has no room."""
+        most = min(most, self.sheet.free // 16)
+        if most < LEAST:
+            return 0
+        self._map.append(fitted(Entry(0, "map", words), most))
+        return self.sheet.add(self._map[-1])
+
     def _tier(self, id: int) -> int:
         return self._planned[id].tier
 
@@ -273,6 +316,8 @@ class Injection:
                 entry = entry_of(self._state, id - 1, most=min(self._unit, left // 4))
                 self._write(id - 1, entry, 3 if self._three[place] > 0 else 2, reason)
         self.sheet = Sheet(self._budget)
+        for entry in self._map:
+            self.sheet.add(entry)
         rows = []
         for id in slate.shown:  # in the order that the slate says
             one = self._planned[id]

@@ -7,13 +7,11 @@ somebody described it, *mapped* where memories of at least three sessions do.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 
 from memlab.display import clip, details, table
@@ -21,9 +19,9 @@ from memlab.journal import Event
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.state import Projection, State
-from memlab.subjects.modules.words import words
+from memlab.subjects.modules.in_task import ModuleWords, described, nearest
 
-__all__ = ["ModuleMap", "ModuleMaps", "module_map", "modules_of"]
+__all__ = ["ModuleMap", "ModuleMaps", "module_map"]
 
 _CONFIDENCES = ("shallow", "partial", "mapped")
 _SEVERAL = 3
@@ -106,6 +104,14 @@ class ModuleMaps(Projection):
 
     def __init__(self) -> None:
         self._maps: dict[str, dict[str, Any]] = {}
+        self._words: dict[str, ModuleWords] = {}
+
+    def words(self, project: str) -> ModuleWords | None:
+        """By which words a task speaks of a project's modules; None without a map. It is kept as long as the map is."""
+        known = self._maps.get(project)
+        if known is not None and project not in self._words:
+            self._words[project] = ModuleWords(described(known))
+        return self._words.get(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
         """The body of a project's map."""
@@ -124,6 +130,7 @@ class ModuleMaps(Projection):
         else:
             made["described"] = {**known["described"], body["module"]: body["with"]}
         self._maps[body["project"]] = made
+        self._words.pop(body["project"], None)
 
     def dump(self) -> Any:
         # texts stand in values, never in keys: a purge rewrites values
@@ -132,18 +139,17 @@ class ModuleMaps(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
+        self._words = {}
         self._maps = {known["project"]: {**known, "described": dict(known["described"])} for known in dumped}
 
 
 def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMap:
     """A map as of this state: what memories in use name among its files joins the modules."""
-    modules = {one["name"]: _described(one, known["described"].get(one["name"])) for one in known["modules"]}
-    for name, said in known["described"].items():
-        modules.setdefault(name, _described({"name": name}, said))
+    modules = described(known)
     owner = {path: name for name, one in modules.items() for path in (*one["files"], *one["tests"])}
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path, session in _touched(state, project):
-        name = owner.get(path) or _nearest(path, modules)
+        name = owner.get(path) or nearest(path, modules)
         if name is None:
             continue
         touched[name].add(path)
@@ -194,72 +200,11 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
     )
 
 
-def modules_of(found: ModuleMap, task: str, *, limit: int) -> pl.DataFrame:
-    """The modules that a task speaks of, by its words: module, score, why (the words that met), the best first.
-
-    A word counts by how rare it is among the modules (ln(1 + N / n)): threefold in a module's name, twofold in the name
-    of a file, once in its description. A path of the task counts as all of its words.
-    """
-    asked = list(dict.fromkeys(_words(task)))
-    weights = [_weighed(row) for row in found.frame.iter_rows(named=True)]
-    held = Counter(word for mine in weights for word in mine)
-    rows = []
-    for name, mine in zip(found.frame["module"].to_list(), weights, strict=True):
-        if met := [word for word in asked if word in mine]:
-            score = sum(mine[word] * math.log1p(len(weights) / held[word]) for word in met)
-            rows.append((name, score, met))
-    rows.sort(key=lambda row: (-row[1], row[0]))
-    schema: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.List(pl.String)}
-    return pl.DataFrame(rows[:limit], schema=schema, orient="row")
-
-
-def _weighed(row: Mapping[str, Any]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for weight, texts in (
-        (1.0, [row["description"]]),
-        (2.0, [path.rsplit("/", 1)[-1].rsplit(".", 1)[0] for path in (*row["files"], *row["tests"])]),
-        (3.0, [row["module"]]),
-    ):
-        for text in texts:
-            found |= dict.fromkeys(_words(text), weight)
-    return found
-
-
-def _words(text: str) -> list[str]:
-    """Words in small letters, those of names written together apart; common ones are left out."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    return [stem for word in re.findall(r"[^\W_]{2,}", apart.lower()) if (stem := _stem(word)) not in words("common")]
-
-
-def _stem(word: str) -> str:
-    for end in ("ings", "ing", "ers", "er", "ed", "es", "s"):
-        if word.endswith(end) and len(word) - len(end) >= 3:
-            return word[: -len(end)]
-    return word
-
-
-def _described(module: Mapping[str, Any], said: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A module with what was said of it since: a description stands in place of what was found, lists are joined."""
-    lists = ("files", "tests", "entry_points", "depends_on")
-    made: dict[str, Any] = {"description": "", **dict.fromkeys(lists, ()), **module}
-    for name in lists:
-        made[name] = list(dict.fromkeys([*made[name], *(said or {}).get(name, ())]))
-    if said and said.get("description"):
-        made["description"] = said["description"]
-    return made
-
-
-def _touched(state: State, project: str) -> Iterable[tuple[str, str | None]]:
+def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
     """Files that memories of the project in use name, with the session of each."""
-    names, files, status = state.names, state.lists["files"], state.names["status"]
-    code = names["project"].code(project)
-    live = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
-    for row in np.flatnonzero((names["project"].codes == code) & live).tolist():
-        for path in files.at(row):
-            yield path.replace("\\", "/").removeprefix("./"), names["session"].at(row)
-
-
-def _nearest(path: str, modules: Mapping[str, Any]) -> str | None:
-    """The module with the deepest folder around a file that the scan did not find."""
-    around: Sequence[str] = [name for name in modules if name != "." and path.startswith(name + "/")]
-    return max(around, key=len, default="." if "." in modules and "/" not in path else None)
+    names, status = state.names, state.names["status"]
+    code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
+    for row, paths in state.lists["files"].filled():
+        if paths and names["project"].codes[row] == code and int(status.codes[row]) in live:
+            for path in paths:
+                yield path.replace("\\", "/").removeprefix("./"), names["session"].at(row)

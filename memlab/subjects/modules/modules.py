@@ -14,10 +14,12 @@ from memlab.errors import InputError, UnknownName
 from memlab.privacy import screen, without_sensitive
 from memlab.state import checked_text, refuse_names
 from memlab.subjects.core import Core
-from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map, modules_of
+from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map
 from memlab.subjects.modules.scanning import scan
 
 __all__ = ["LabModules"]
+
+_FOUND: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.List(pl.String)}
 
 
 class LabModules:
@@ -79,7 +81,14 @@ class LabModules:
 
         >>> lab.modules.find("the snapshot is written twice", project="api")               # doctest: +SKIP
         """
-        return modules_of(self.map(project), checked_text(task, where="task"), limit=limit)
+        checked_text(task, where="task")
+        with self._core.reading() as state:
+            maps = state.projection(ModuleMaps)
+            words = maps.words(project)
+            if words is None:
+                raise _unknown(maps, project)
+            found = words.find(task, limit=limit)
+        return pl.DataFrame([one[:3] for one in found], schema=_FOUND, orient="row")
 
     @checked
     def describe(
@@ -128,8 +137,12 @@ class LabModules:
     def _known(maps: ModuleMaps, project: str) -> dict[str, Any]:
         known = maps.get(project)
         if known is None:
-            raise UnknownName("project with a map (see lab.modules.scan)", project, maps.projects)
+            raise _unknown(maps, project)
         return known
+
+
+def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
+    return UnknownName("project with a map (see lab.modules.scan)", project, maps.projects)
 
 
 def _check_project(project: str) -> None:
