@@ -47,15 +47,12 @@ def fits(value: Any, wanted: Any, operators: tuple[str, ...], sign: str = "") ->
     True
     """
     if isinstance(wanted, Mapping):
-        named = [name for name in wanted if _is_operator(name, operators, sign)]
-        if named:
+        if any(_is_operator(name, operators, sign) for name in wanted):
             for name in wanted:
-                if name not in named:
-                    known = [sign + operator for operator in operators]
-                    raise InputError(
-                        f"There is no operator {shown(name)} in a filter. {did_you_mean(str(name), known)}"
-                    )
-            return all(_OPERATORS[name.removeprefix(sign)](value, wanted[name]) for name in named)
+                if not _is_operator(name, operators, sign) or name.removeprefix(sign) not in operators:
+                    near = did_you_mean(str(name), [sign + operator for operator in operators])
+                    raise InputError(f"There is no operator {shown(name)} in a filter. {near}")
+            return all(_OPERATORS[name.removeprefix(sign)](value, given) for name, given in wanted.items())
         return isinstance(value, Mapping) and all(
             fits(value.get(name), part, operators, sign) for name, part in wanted.items()
         )

@@ -69,16 +69,16 @@ def written(path: Iterable[str], text: str, value: str | None = None, *, searche
 
 
 class Records:
-    """The records of one ``root`` in a lab. ``fields`` are those of each new memory: project, creator, ...
+    """The records of one ``name`` in a lab, which is the first in each path there.
 
-    ``project`` narrows recalls too. A change is made under a lock of these records; of two processes that write the
-    same new path at once both memories stay, and the newer one counts.
+    ``project`` and ``creator`` are those of each new memory, and ``project`` narrows recalls. A change is made under
+    ``lock``; of two processes that write the same new path at once both memories stay, and the newer one counts.
     """
 
-    def __init__(
-        self, lab: Lab, root: Sequence[str], *, project: str | None = None, creator: str | None = None
-    ) -> None:
-        self.lab, self.root = lab, tuple(root)
+    def __init__(self, lab: Lab, name: str, *, project: str | None = None, creator: str | None = None) -> None:
+        if not name or name.isspace():
+            raise InputError("name is blank: it sets apart what is kept here.")
+        self.lab, self.root = lab, (name,)
         self.project = project
         self.fields = {name: value for name, value in (("project", project), ("creator", creator)) if value is not None}
         self.lock = threading.RLock()

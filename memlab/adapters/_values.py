@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,12 +18,14 @@ MOST_SEARCHED = 20_000
 """Characters of a value that are searched."""
 _DEEPEST = 100
 _LONGEST_NUMBER = 10_000
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""JSON makes one character of them."""
 
 
 def encoded(value: Any, what: str) -> str:
     """``value`` as ASCII JSON, which ``decoded`` gives back equal; a tuple comes back as a list.
 
-    InputError for what JSON cannot say: other types, keys that are no strings, NaN, infinities.
+    InputError for what JSON cannot say: other types, keys that are no strings, NaN, infinities, torn characters.
 
     >>> encoded({"a": [1, 2.5, None, "é"]}, "value")
     '{"a":[1,2.5,null,"\\\\u00e9"]}'
@@ -32,7 +35,7 @@ def encoded(value: Any, what: str) -> str:
 
 
 def decoded(text: str) -> Any:
-    """What ``encoded`` was given; UTF-16 halves too."""
+    """What ``encoded`` was given."""
     return json.loads(text)
 
 
@@ -40,6 +43,8 @@ def _check(value: Any, where: str, depth: int) -> None:
     if depth > _DEEPEST:
         raise InputError(f"{where} is nested deeper than {_DEEPEST} levels.")
     if value is None or isinstance(value, str | int):
+        if isinstance(value, str) and _HALVES.search(value):
+            raise InputError(f"{where} holds two halves of UTF-16 side by side: decode it as UTF-16 first.")
         if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
             raise InputError(f"{where} has more than {_LONGEST_NUMBER:,} bits.")
         return
@@ -51,6 +56,7 @@ def _check(value: Any, where: str, depth: int) -> None:
         for key, part in value.items():
             if not isinstance(key, str):
                 raise InputError(f"{where}: a key is a string, not {shown(key)}.")
+            _check(key, f"a key of {where}", depth + 1)
             _check(part, f"{where}.{key[:40]}", depth + 1)
         return
     if isinstance(value, list | tuple):

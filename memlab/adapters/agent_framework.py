@@ -5,7 +5,7 @@
 
 | agent-framework | the lab |
 |---|---|
-| ``before_run`` | ``recall`` for what the user says, of what was said elsewhere than in this session: it leaves a slate |
+| ``before_run`` | ``recall`` for what the user says, of what is not of this session: it leaves a slate |
 | ``after_run`` | ``attribute``: what of the answer comes from which memory; then ``remember`` of both turns |
 
 The memories go in as one message that says that they are data. What the session itself said is its history's.

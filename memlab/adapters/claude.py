@@ -50,15 +50,15 @@ _LONGEST_NAME, _DEEPEST = 255, 32
 class MemoryFiles:
     """The files of one agent in a lab. ``name`` sets them apart; ``project`` and ``creator`` are given to each memory.
 
-    Every command returns the sentence that the model reads. Raised for the model to read as well: UnknownName for a path
-    that is not there, InputError for one that leads elsewhere or a command that cannot be done; nothing is changed then.
+    Every command returns the sentence that the model reads. Errors are for the model to read as well: UnknownName for a
+    path that is not there, InputError for one that leads elsewhere or for what cannot be done. Nothing is changed then.
     """
 
     @checked
     def __init__(
         self, lab: Lab, *, name: str = "claude", project: str | None = None, creator: str | None = None
     ) -> None:
-        self._records = Records(lab, (name,), project=project, creator=creator)
+        self._records = Records(lab, name, project=project, creator=creator)
 
     @property
     def hits(self) -> Hits | None:
@@ -92,7 +92,6 @@ class MemoryFiles:
         record = self._records.at(parts) if parts else None
         if record is None:
             return self._listing(path, parts)
-        self._records.ask(f"view {path}", (), 1, among=[record])
         lines = _content(record).split("\n")
         if len(lines) > _MOST_LINES:
             raise InputError(f"{path} has more than {_MOST_LINES:,} lines.")
@@ -103,6 +102,7 @@ class MemoryFiles:
             first, last = view_range[0], last if view_range[1] == -1 else view_range[1]
             if not 1 <= first <= len(lines) or last < first:
                 raise InputError(f"view_range lies in 1 to {len(lines)}, not {shown(view_range)}.")
+        self._records.ask(f"view {path}", (), 1, among=[record])
         return f"Here's the content of {path} with line numbers:\n{_numbered(lines, first, last)}"
 
     @checked
@@ -226,7 +226,7 @@ class MemoryFiles:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """The names in a path under ``/memories``; InputError for one that is not, or could be read as leading elsewhere."""
+    """The names in a path under ``/memories``; InputError for another one, or one that could be read as leading out."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InputError(f"A path starts with {ROOT}, not {shown(path)}.")
     parts = tuple(part for part in path[len(ROOT) :].split("/") if part)

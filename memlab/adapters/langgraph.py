@@ -5,7 +5,7 @@
 
 | LangGraph | the lab |
 |---|---|
-| ``put`` of a new key | ``remember``: the value is kept as JSON, exactly; the texts at ``fields`` (or ``index``) are searched |
+| ``put`` of a new key | ``remember``: the value is kept as JSON, its texts at ``fields`` or ``index`` are searched |
 | ``put`` of a key that is there | ``edit``: the versions before stay in the history |
 | ``delete`` | ``delete``: out of use, ``lab.restore`` brings it back, ``lab.purge(overdue=True)`` removes it |
 | ``search`` with a query | ``recall``: it leaves a slate and counts as a use; ``store.hits`` has it for feedback |
@@ -76,7 +76,7 @@ class LabStore(BaseStore):
         project: str | None = None,
         creator: str | None = None,
     ) -> None:
-        self._records = Records(lab, (name,), project=project, creator=creator)
+        self._records = Records(lab, name, project=project, creator=creator)
         self._fields = list(fields)
 
     @property
@@ -121,10 +121,10 @@ class LabStore(BaseStore):
         if not isinstance(op.value, dict):
             raise InputError(f"The value of {where} is a dict, not {type(op.value).__name__}.")
         value = encoded(op.value, f"the value of {where}")
-        texts = [text_of(op.value)] if op.index is False or op.index is None and self._fields == ["$"] else []
-        for field in self._fields if op.index is None else op.index or ():
+        texts: list[str] = []
+        for field in self._fields if op.index is None else op.index or ["$"]:
             texts += [text_of(op.value)] if field == "$" else get_text_at_path(op.value, tokenize_path(field))
-        text = clean_text("\n".join(dict.fromkeys(texts)), op.key if op.key.strip() else where)
+        text = clean_text("\n".join(texts), where)
         searched = op.index is not False and any(texts)
         return written(path, text, value, searched=searched, provenance="inferred")
 

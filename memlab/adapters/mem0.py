@@ -6,14 +6,14 @@
 
 | mem0 | the lab |
 |---|---|
-| ``add`` | ``remember``: one memory a message, in one transaction; with ``infer`` what the pack's ``admit`` finds worth it |
+| ``add`` | ``remember``: a memory for each message, with ``infer`` for each that the pack's ``admit`` finds worth it |
 | ``search`` | ``recall`` among what the filters admit: it leaves a slate; ``memory.hits`` has it for feedback |
 | ``get``, ``get_all``, ``history`` | a look at the state; nothing is logged |
 | ``update`` | ``edit``: the id stays, the versions before stay in the history |
 | ``delete``, ``delete_all`` | ``delete``: out of use, ``lab.restore`` brings it back |
 
-Where it differs: ``infer=True`` rewrites nothing and merges nothing, it leaves out what is not worth it; scores are those
-of the live pack and not of a cosine, so ``threshold`` has no default; an id is made of what is added and when.
+Where it differs: ``infer=True`` rewrites nothing and merges nothing, it leaves out what is not worth it; scores are
+those of the live pack and not of a cosine, so ``threshold`` has no default; an id is made of what is added and when.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Mem0Memory:
 
     @checked
     def __init__(self, lab: Lab, *, name: str = "mem0", project: str | None = None) -> None:
-        self._records = Records(lab, (name,), project=project)
+        self._records = Records(lab, name, project=project)
 
     @property
     def hits(self) -> Hits | None:
@@ -78,26 +78,26 @@ class Mem0Memory:
         scope = _scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         own = dict(metadata or {})
         encoded(own, "metadata")
-        for name in _KEPT:
-            own.pop(name, None)  # who a memory belongs to is said by the arguments alone
+        for kept in _KEPT:
+            own.pop(kept, None)  # who a memory belongs to is said by the arguments alone
         if expiration_date is not None:
             scope["expiration_date"] = _day(expiration_date)
         lab = self._records.lab
         with self._records.lock:
-            head, writes, results = lab.store.journal.head, [], []
-            for place, (role, name, text) in enumerate(_messages(messages)):
+            head, writes = lab.store.journal.head, []
+            for place, (role, actor, text) in enumerate(_messages(messages)):
                 if role == "system" or (infer and not lab.agents.admit(text, role=_role(role)).admitted):
                     continue
-                about = {**scope, "role": role, **({"actor_id": name} if name else {}), "metadata": own}
+                about = {**scope, "role": role, **({"actor_id": actor} if actor else {}), "metadata": own}
                 key = hashlib.sha256(json.dumps([head, place, text, about]).encode()).digest()
-                id = str(uuid.UUID(bytes=key[:16], version=4))
-                writes.append(_written(id, text, about))
-                results.append({"id": id, "memory": text, "event": "ADD", "role": role, "actor_id": name})
-            self._records.append(writes)
-            for result in results:
-                record = self._records.at((result["id"],))
-                assert record is not None
-                result["memory"] = record.text  # as it is kept: a secret is redacted
+                writes.append(_written(str(uuid.UUID(bytes=key[:16], version=4)), text, about))
+            added = self._records.append(writes)
+        results = []
+        for write, memory in zip(writes, added or (), strict=True):
+            about = decoded(write.value or "{}")
+            # the text as it is kept: a secret is redacted
+            result = {"id": write.path[0], "memory": memory.text, "event": "ADD"}
+            results.append({**result, "role": about["role"], "actor_id": about.get("actor_id")})
         return {"results": results}
 
     @checked

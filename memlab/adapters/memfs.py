@@ -71,7 +71,7 @@ def read_memfs(
     root = Path(folder).expanduser()
     if not root.is_dir() or root.is_symlink():
         raise InputError(f"{root} is no folder.")
-    records = Records(lab, (name,), project=project)
+    records = Records(lab, name, project=project)
     with records.lock:
         before = {record.path: record for record in records.under()}
         writes: list[Write] = []
@@ -112,7 +112,7 @@ def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", where: pl.
     root = Path(folder).expanduser()
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is no folder.")
-    records = Records(lab, (name,))
+    records = Records(lab, name)
     own = records.under()
     wanted = {record.path: _page(record) for record in own}
     if where is not None:

@@ -5,11 +5,11 @@
 
 | Session | the lab |
 |---|---|
-| ``add_items`` | ``remember``, all in one transaction: each item is a memory of kind "turn", of the session, by its role |
+| ``add_items`` | ``remember``, in one transaction: each item is a memory of kind "turn", of the session, by its role |
 | ``get_items`` | a look at the state in the order of writing: history, not recall, so nothing is logged |
 | ``pop_item``, ``clear_session`` | ``delete``: out of use, ``lab.restore`` brings it back |
 
-What is said is searched by ``lab.recall`` like any turn, in this session or from another one; calls and results of tools
+What is said is found by ``lab.recall`` like any turn, in this session or from another one; calls and results of tools
 are too, reasoning is not. Items come back as they were given, but for secrets in their texts, which are replaced before
 they reach the disk. The package is not needed: a session has the methods that its protocol asks for.
 """
@@ -53,7 +53,7 @@ class LabSession:
         if not session_id or session_id.isspace():
             raise InputError("session_id is blank: a session needs a name.")
         self.session_id, self.session_settings = session_id, session_settings
-        self._records = Records(lab, ("openai-agents",), project=project, creator=creator)
+        self._records = Records(lab, "openai-agents", project=project, creator=creator)
 
     @checked
     async def get_items(self, limit: int | None = None) -> list[Any]:
