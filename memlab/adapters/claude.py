@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from memlab.adapters._records import Record, Records, Write, written
 from memlab.adapters._values import decoded, encoded
-from memlab.arguments import AsGiven, checked, shown
+from memlab.arguments import checked, shown
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.lab import Lab
 from memlab.recall import Hits
@@ -66,7 +66,7 @@ class MemoryFiles:
         return self._records.hits
 
     @checked
-    def run(self, command: Annotated[Mapping[str, Any], AsGiven]) -> str:
+    def run(self, command: Mapping[str, Any]) -> str:
         """Carry out a command as the model gave it: a dict of ``command`` and its arguments."""
         given = {name: value for name, value in dict(command).items() if value is not None}
         name = given.pop("command", None)

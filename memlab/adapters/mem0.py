@@ -28,7 +28,7 @@ from typing import Annotated, Any
 from memlab.adapters._filters import fits
 from memlab.adapters._records import Record, Records, Write, written
 from memlab.adapters._values import decoded, encoded
-from memlab.arguments import AnyNumber, AsGiven, Count, checked, shown
+from memlab.arguments import AnyNumber, Count, checked, shown
 from memlab.clock import from_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.lab import Lab
@@ -40,7 +40,7 @@ _SCOPES = ("user_id", "agent_id", "run_id")
 _KEPT = (*_SCOPES, "actor_id", "role", "expiration_date")
 """What mem0 shows beside a memory; the rest of what is given is in ``metadata``."""
 _OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "icontains")
-_UNCHANGED: Any = object()
+_UNCHANGED = "unchanged"
 
 
 class Mem0Memory:
@@ -62,12 +62,12 @@ class Mem0Memory:
     @checked
     def add(
         self,
-        messages: Annotated[str | Mapping[str, Any] | Sequence[Mapping[str, Any]], AsGiven],
+        messages: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        metadata: Annotated[dict[str, Any] | None, AsGiven] = None,
+        metadata: dict[str, Any] | None = None,
         expiration_date: str | date | None = None,
         infer: bool = True,
     ) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Mem0Memory:
         query: str,
         *,
         top_k: Count = 20,
-        filters: Annotated[dict[str, Any] | None, AsGiven] = None,
+        filters: dict[str, Any] | None = None,
         threshold: Annotated[float, AnyNumber] | None = None,
         show_expired: bool = False,
     ) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Mem0Memory:
     def get_all(
         self,
         *,
-        filters: Annotated[dict[str, Any] | None, AsGiven] = None,
+        filters: dict[str, Any] | None = None,
         top_k: Count = 20,
         show_expired: bool = False,
     ) -> dict[str, Any]:
@@ -142,8 +142,8 @@ class Mem0Memory:
         self,
         memory_id: str,
         text: str | None = None,
-        metadata: Annotated[dict[str, Any] | None, AsGiven] = None,
-        expiration_date: Annotated[str | date | None, AsGiven] = _UNCHANGED,
+        metadata: dict[str, Any] | None = None,
+        expiration_date: str | date | None = _UNCHANGED,
     ) -> dict[str, str]:
         """Give a memory another text, other metadata (those that are named) or another day to expire (None: none)."""
         with self._records.lock:
@@ -153,7 +153,7 @@ class Mem0Memory:
                 encoded(metadata, "metadata")
                 own = {name: value for name, value in metadata.items() if name not in _KEPT}
                 about["metadata"] = {**about["metadata"], **own}
-            if expiration_date is not _UNCHANGED:
+            if expiration_date != _UNCHANGED:
                 about["expiration_date"] = None if expiration_date is None else _day(expiration_date)
             self._records.put([_written(memory_id, record.text if text is None else text, about)])
         return {"message": "Memory updated successfully!"}
@@ -198,6 +198,7 @@ class Mem0Memory:
 
     def _among(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
         given = dict(filters or {})
+        encoded(given, "filters")
         if not any(name in _SCOPES for name in _names(given)):
             raise InputError(f"filters needs at least one of {', '.join(_SCOPES)}.")
         today = from_micros(self._records.lab.store.clock()).date().isoformat()

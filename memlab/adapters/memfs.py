@@ -19,8 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from memlab.adapters._records import Record, Records, Write, written
 from memlab.adapters._values import decoded, encoded
 from memlab.arguments import checked
@@ -29,7 +27,11 @@ from memlab.errors import DatasetError, InputError
 from memlab.lab import Lab
 from memlab.moving import file_name
 from memlab.printable import printable
+from memlab.recall import Hit
+from memlab.schema import RECALLABLE
 from memlab.state import MAX_TEXT_BYTES
+from memlab.subjects.core import Memories
+from memlab.subjects.results import Memory
 
 __all__ = ["Synced", "read_memfs", "write_memfs"]
 
@@ -101,10 +103,10 @@ def read_memfs(
 
 
 @checked
-def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", where: pl.Expr | None = None) -> Synced:
-    """Write what ``read_memfs`` has read to ``folder``, and the memories that ``where`` admits beside it.
+def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", memories: Memories = ()) -> Synced:
+    """Write what ``read_memfs`` has read to ``folder``, and these ``memories`` beside it.
 
-    Those are one file each, pinned ones below ``system/``, others below ``reference/`` by their kind, with a
+    Of those, each in use is one file: pinned ones below ``system/``, others below ``reference/`` by their kind, with a
     ``description`` and a line ``memlab`` by which ``read_memfs`` knows a copy that nobody changed. A file that says the
     same is left, another one at its path is replaced, and nothing else in the folder is touched. These are copies:
     ``lab.purge`` does not know of them, so they are yours to remove. LabError for what the disk refuses.
@@ -115,13 +117,16 @@ def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", where: pl.
     records = Records(lab, name)
     own = records.under()
     wanted = {record.path: _page(record) for record in own}
-    if where is not None:
-        taken = [record.id for record in own]
-        in_use = pl.col("status").is_in(["active", "staged", "confirmed"]) & ~pl.col("id").is_in(taken)
-        columns = ("id", "text", "kind", "summary", "pinned")
-        for id, text, kind, summary, pinned in lab.memories.filter(in_use & where).select(columns).iter_rows():
-            place = ("system",) if pinned else ("reference", kind)
-            wanted[(*place, file_name(id, text))] = _copy(id, text, summary)
+    given = [memories] if isinstance(memories, Memory | Hit | int) else memories
+    chosen = [memory for memory in map(lab.__getitem__, given) if memory.status in RECALLABLE]
+    taken = {record.id for record in own}
+    with lab.store.reading() as state:
+        pinned = {memory.id: bool(state.numbers["pinned"].values[memory.id - 1]) for memory in chosen}
+        summaries = {memory.id: state.notes["summary"].at(memory.id - 1) for memory in chosen}
+    for memory in chosen:
+        if memory.id not in taken:
+            place = ("system",) if pinned[memory.id] else ("reference", memory.kind)
+            wanted[(*place, file_name(memory.id, memory.text))] = _copy(memory, summaries[memory.id])
     paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
     skipped = []
     for path, content in wanted.items():
@@ -228,10 +233,11 @@ def _page(record: Record) -> str:
     return f"{front}{record.text}"
 
 
-def _copy(id: int, text: str, summary: str | None) -> str:
-    description = " ".join((summary or text).split())[:_MOST_DESCRIBED]
+def _copy(memory: Memory, summary: str | None) -> str:
+    description = " ".join((summary or memory.text).split())[:_MOST_DESCRIBED]
     # JSON scalars are YAML
-    return f'---\ndescription: {json.dumps(description)}\nmemlab: "{id} {_sum(text)}"\n---\n{text}'
+    front = f'description: {json.dumps(description)}\nmemlab: "{memory.id} {_sum(memory.text)}"'
+    return f"---\n{front}\n---\n{memory.text}"
 
 
 def _sum(text: str) -> str:

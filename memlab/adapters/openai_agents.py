@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from memlab.adapters._records import Records, Write, written
 from memlab.adapters._values import clean_text, decoded, encoded, redacted, text_of
-from memlab.arguments import AsGiven, checked, shown
+from memlab.arguments import checked, shown
 from memlab.errors import InputError
 from memlab.lab import Lab
 from memlab.privacy import personal_kinds
@@ -35,7 +35,7 @@ _PROVENANCE = {"user": "user-stated", "system": "user-stated", "developer": "use
 class LabSession:
     """The history of one conversation. ``project`` and ``creator`` are given to each memory.
 
-    ``session_settings`` is the SDK's: its ``limit`` counts where ``get_items`` is given none.
+    The attribute ``session_settings`` may be set to the SDK's: its ``limit`` counts where ``get_items`` is given none.
     """
 
     session_settings: Any = None
@@ -48,11 +48,10 @@ class LabSession:
         *,
         project: str | None = None,
         creator: str | None = None,
-        session_settings: Annotated[Any, AsGiven] = None,
     ) -> None:
         if not session_id or session_id.isspace():
             raise InputError("session_id is blank: a session needs a name.")
-        self.session_id, self.session_settings = session_id, session_settings
+        self.session_id = session_id
         self._records = Records(lab, "openai-agents", project=project, creator=creator)
 
     @checked
@@ -65,7 +64,7 @@ class LabSession:
         return [decoded(record.value or "null") for record in chosen]
 
     @checked
-    async def add_items(self, items: Annotated[Iterable[Mapping[str, Any]], AsGiven]) -> None:
+    async def add_items(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Add items, all or none; durable when it returns. InputError for what JSON cannot say."""
         personal = personal_kinds(self._records.lab.pack.settings)
         writes = [self._written(item, place, personal) for place, item in enumerate(items)]

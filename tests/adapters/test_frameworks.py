@@ -95,7 +95,8 @@ def test_openai_agents_session_does_what_the_sqlite_session_does(agents, lab):
 
     settings = SessionSettings(limit=3)
     assert asyncio.run(live(LabSession("s", lab))) == asyncio.run(live(SQLiteSession("s")))
-    ours, theirs = LabSession("t", lab, session_settings=settings), SQLiteSession("t", session_settings=settings)
+    ours, theirs = LabSession("t", lab), SQLiteSession("t", session_settings=settings)
+    ours.session_settings = settings
     assert asyncio.run(live(ours)) == asyncio.run(live(theirs))
 
 
