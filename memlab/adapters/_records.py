@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memlab.recall import Hits
     from memlab.subjects.results import Remembered
 
-__all__ = ["Path", "Record", "Records", "written"]
+__all__ = ["Path", "Record", "Records", "Write", "these", "written"]
 
 Path = tuple[str, ...]
 
@@ -66,6 +66,11 @@ class Write:
 
 def written(path: Iterable[str], text: str, value: str | None = None, *, searched: bool = True, **fields: Any) -> Write:
     return Write(tuple(path), text, value, searched, fields)
+
+
+def these(records: Iterable[Record]) -> pl.Expr:
+    """The memories of these records."""
+    return pl.col("id").is_in([record.id for record in records])
 
 
 class Records:
@@ -114,6 +119,20 @@ class Records:
                 if rows:
                     found.append(self._record(state, ref, rows[-1]))
             return sorted(found, key=lambda record: record.first)
+
+    def paths(self) -> list[Path]:
+        """The path of each record."""
+        with self.lock, self.lab.store.reading() as state:
+            self._follow(state)
+            return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
+
+    def ending(self, name: str) -> Path | None:
+        """The path that ends with a name, whether anything is there or not; None if there never was one."""
+        end = "," + json.dumps(name) + "]"
+        with self.lock, self.lab.store.reading() as state:
+            self._follow(state)
+            found = next((ref for ref in self._rows if ref.endswith(end)), None)
+        return None if found is None else tuple(json.loads(found))[1:]
 
     def versions(self, path: Iterable[str]) -> list[tuple[Record, str]]:
         """Every memory that was ever under a path and was not purged, oldest first, with its status."""
@@ -231,20 +250,18 @@ class Records:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def ask(
-        self, query: str, prefix: Iterable[str], limit: int, *, among: Sequence[Record] | None = None
-    ) -> list[tuple[Record, float]]:
-        """The records under a prefix that the lab recalls for a question, with their scores, at most ``limit``.
+    def below(self, prefix: Iterable[str]) -> pl.Expr:
+        """The memories whose paths begin with a prefix."""
+        return pl.col("ref").str.starts_with(self._prefix(prefix))
 
-        ``among`` are those that take part instead. Where the pack explores, the last places are kept for its probes,
-        so that what is logged as shown is what is shown; with one place a probe that was drawn is not.
+    def ask(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
+        """The records, of those ``where`` admits, that the lab recalls for a question, with their scores.
+
+        At most ``limit``: where the pack explores, the last places are kept for its probes, so that what is logged as
+        shown is what is shown; with one place a probe that was drawn is not.
         """
         pack = self.lab.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0
-        if among is None:
-            where = pl.col("ref").str.starts_with(self._prefix(prefix))
-        else:
-            where = pl.col("id").is_in([record.id for record in among])
         hits = self.lab.recall(query, limit=max(limit - probes, 1), project=self.project, where=where)
         self.hits = hits
         found = []

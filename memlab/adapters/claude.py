@@ -24,7 +24,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from memlab.adapters._records import Record, Records, Write, written
+from memlab.adapters._records import Record, Records, Write, these, written
 from memlab.adapters._values import decoded, encoded
 from memlab.arguments import checked, shown
 from memlab.errors import InputError, UnknownName, did_you_mean
@@ -102,7 +102,7 @@ class MemoryFiles:
             first, last = view_range[0], last if view_range[1] == -1 else view_range[1]
             if not 1 <= first <= len(lines) or last < first:
                 raise InputError(f"view_range lies in 1 to {len(lines)}, not {shown(view_range)}.")
-        self._records.ask(f"view {path}", (), 1, among=[record])
+        self._records.ask(f"view {path}", 1, these([record]))
         return f"Here's the content of {path} with line numbers:\n{_numbered(lines, first, last)}"
 
     @checked

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memlab.adapters._filters import fits
-from memlab.adapters._records import Record, Records, Write, written
+from memlab.adapters._records import Record, Records, Write, these, written
 from memlab.adapters._values import clean_text, decoded, encoded, text_of
 from memlab.errors import InputError, MissingExtra
 from memlab.lab import Lab
@@ -140,11 +140,12 @@ class LabStore(BaseStore):
             return [SearchItem(**_item(record)) for record in (among or ())[op.offset : end]]
         if not op.limit or (among is not None and not among):
             return []
-        found = self._records.ask(query, op.namespace_prefix, end, among=among)
+        where = self._records.below(op.namespace_prefix) if among is None else these(among)
+        found = self._records.ask(query, end, where)
         return [SearchItem(**_item(record), score=score) for record, score in found[op.offset :]]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        found = {record.path[:-1] for record in self._records.under()}
+        found = {path[:-1] for path in self._records.paths()}
         for condition in op.match_conditions or ():
             found = {namespace for namespace in found if _matches(condition, namespace)}
         if op.max_depth is not None:

@@ -25,8 +25,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any
 
+import polars as pl
+
 from memlab.adapters._filters import fits
-from memlab.adapters._records import Record, Records, Write, written
+from memlab.adapters._records import Path, Record, Records, Write, these, written
 from memlab.adapters._values import decoded, encoded
 from memlab.arguments import AnyNumber, Count, checked, shown
 from memlab.clock import from_micros
@@ -90,13 +92,14 @@ class Mem0Memory:
                     continue
                 about = {**scope, "role": role, **({"actor_id": actor} if actor else {}), "metadata": own}
                 key = hashlib.sha256(json.dumps([head, place, text, about]).encode()).digest()
-                writes.append(_written(str(uuid.UUID(bytes=key[:16], version=4)), text, about))
+                path = (*_places(scope), str(uuid.UUID(bytes=key[:16], version=4)))
+                writes.append(_written(path, text, about))
             added = self._records.append(writes)
         results = []
         for write, memory in zip(writes, added or (), strict=True):
             about = decoded(write.value or "{}")
             # the text as it is kept: a secret is redacted
-            result = {"id": write.path[0], "memory": memory.text, "event": "ADD"}
+            result = {"id": write.path[-1], "memory": memory.text, "event": "ADD"}
             results.append({**result, "role": about["role"], "actor_id": about.get("actor_id")})
         return {"results": results}
 
@@ -115,15 +118,24 @@ class Mem0Memory:
         ``filters`` name a user, agent or run, and may narrow by metadata with mem0's operators. ``threshold`` leaves
         out lower scores of what was shown.
         """
-        among = self._among(filters, show_expired)
-        found = self._records.ask(query, (), top_k, among=among) if among else []
+        whole = self._among(filters, show_expired=True)
+        among = whole if show_expired else self._unexpired(whole)
+        scope = _places(filters or {})
+        if len(among) == len(whole) and len(scope) == len(filters or {}):
+            where = self._records.below(())
+            for place in scope:
+                where &= pl.col("ref").str.contains(f",{json.dumps(place)},", literal=True)
+        else:
+            where = these(among)
+        found = self._records.ask(query, top_k, where) if among else []
         kept = [(record, score) for record, score in found if threshold is None or score >= threshold]
         return {"results": [{**_shown(record), "score": score} for record, score in kept]}
 
     @checked
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """One memory; None if there is none."""
-        record = self._records.at((memory_id,))
+        path = self._records.ending(memory_id)
+        record = None if path is None else self._records.at(path)
         return None if record is None else _shown(record)
 
     @checked
@@ -155,7 +167,7 @@ class Mem0Memory:
                 about["metadata"] = {**about["metadata"], **own}
             if expiration_date != _UNCHANGED:
                 about["expiration_date"] = None if expiration_date is None else _day(expiration_date)
-            self._records.put([_written(memory_id, record.text if text is None else text, about)])
+            self._records.put([_written(record.path, record.text if text is None else text, about)])
         return {"message": "Memory updated successfully!"}
 
     @checked
@@ -183,7 +195,7 @@ class Mem0Memory:
         """
         rows: list[dict[str, Any]] = []
         before: str | None = None
-        for record, status in self._records.versions((memory_id,)):
+        for record, status in self._records.versions(self._records.ending(memory_id) or ()):
             rows.append(_event(memory_id, "UPDATE" if rows else "ADD", before, record.text, record))
             before = record.text
             if status in ("deleted", "forgotten"):
@@ -191,9 +203,10 @@ class Mem0Memory:
         return rows
 
     def _known(self, memory_id: str) -> Record:
-        record = self._records.at((memory_id,))
+        path = self._records.ending(memory_id)
+        record = None if path is None else self._records.at(path)
         if record is None:
-            raise UnknownName("memory", memory_id, [one.path[0] for one in self._records.under()[-5:]])
+            raise UnknownName("memory", memory_id, [one.path[-1] for one in self._records.under()[-5:]])
         return record
 
     def _among(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
@@ -201,14 +214,16 @@ class Mem0Memory:
         encoded(given, "filters")
         if not any(name in _SCOPES for name in _names(given)):
             raise InputError(f"filters needs at least one of {', '.join(_SCOPES)}.")
-        today = from_micros(self._records.lab.store.clock()).date().isoformat()
         found = []
         for record in self._records.under():
             about = _about(record)
-            over = about.get("expiration_date")
-            if (show_expired or over is None or over >= today) and _admits({**about["metadata"], **about}, given):
+            if _admits({**about["metadata"], **about}, given):
                 found.append(record)
-        return found
+        return found if show_expired else self._unexpired(found)
+
+    def _unexpired(self, records: list[Record]) -> list[Record]:
+        today = from_micros(self._records.lab.store.clock()).date().isoformat()
+        return [record for record in records if (_about(record).get("expiration_date") or today) >= today]
 
 
 def _scope(**ids: str | None) -> dict[str, Any]:
@@ -221,6 +236,11 @@ def _scope(**ids: str | None) -> dict[str, Any]:
     if not scope:
         raise InputError(f"At least one of {', '.join(_SCOPES)} is needed: whose memory is it?")
     return scope
+
+
+def _places(scope: Mapping[str, Any]) -> list[str]:
+    """Whose a memory is, as names in its path, where a filter on the text of the path finds them whole."""
+    return [f"{name}={scope[name]}" for name in _SCOPES if isinstance(scope.get(name), str)]
 
 
 def _messages(messages: Any) -> list[tuple[str, str | None, str]]:
@@ -258,10 +278,10 @@ def _day(given: Any) -> str:
         raise InputError(f"expiration_date is a day as YYYY-MM-DD, not {shown(given)}.") from None
 
 
-def _written(id: str, text: str, about: dict[str, Any]) -> Write:
+def _written(path: Path, text: str, about: dict[str, Any]) -> Write:
     user = about["role"] == "user"
     return written(
-        (id,),
+        path,
         text,
         encoded(about, "the memory"),
         kind="fact",
@@ -279,7 +299,7 @@ def _about(record: Record) -> dict[str, Any]:
 def _shown(record: Record) -> dict[str, Any]:
     about = _about(record)
     item = {
-        "id": record.path[0],
+        "id": record.path[-1],
         "memory": record.text,
         "hash": hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest(),
         "created_at": record.created.isoformat(),

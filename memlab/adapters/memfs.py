@@ -15,7 +15,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,8 @@ from memlab.printable import printable
 from memlab.recall import Hit
 from memlab.schema import RECALLABLE
 from memlab.state import MAX_TEXT_BYTES
-from memlab.subjects.core import Memories
+from memlab.storage import copies
+from memlab.subjects.core import Memories, MemoryLike
 from memlab.subjects.results import Memory
 
 __all__ = ["Synced", "read_memfs", "write_memfs"]
@@ -108,36 +109,45 @@ def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", memories: 
 
     Of those, each in use is one file: pinned ones below ``system/``, others below ``reference/`` by their kind, with a
     ``description`` and a line ``memlab`` by which ``read_memfs`` knows a copy that nobody changed. A file that says the
-    same is left, another one at its path is replaced, and nothing else in the folder is touched. These are copies:
-    ``lab.purge`` does not know of them, so they are yours to remove. LabError for what the disk refuses.
+    same is left, another one at its path is replaced, and nothing else in the folder is touched. Each is listed as an
+    export: ``lab.purge`` searches it, and removes it with ``remove_exports=True``. LabError for what the disk refuses.
     """
     root = Path(folder).expanduser()
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is no folder.")
-    records = Records(lab, name)
-    own = records.under()
-    wanted = {record.path: _page(record) for record in own}
-    given = [memories] if isinstance(memories, Memory | Hit | int) else memories
-    chosen = [memory for memory in map(lab.__getitem__, given) if memory.status in RECALLABLE]
+    given = [memories] if isinstance(memories, Memory | Hit | int) else list(memories)
+    return copies.written(lab.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages))
+
+
+def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
+    """What each file is to hold."""
+    own = Records(lab, name).under()
+    pages = {record.path: _page(record) for record in own}
     taken = {record.id for record in own}
+    chosen = [one for one in map(lab.__getitem__, memories) if one.status in RECALLABLE and one.id not in taken]
     with lab.store.reading() as state:
-        pinned = {memory.id: bool(state.numbers["pinned"].values[memory.id - 1]) for memory in chosen}
-        summaries = {memory.id: state.notes["summary"].at(memory.id - 1) for memory in chosen}
-    for memory in chosen:
-        if memory.id not in taken:
-            place = ("system",) if pinned[memory.id] else ("reference", memory.kind)
-            wanted[(*place, file_name(memory.id, memory.text))] = _copy(memory, summaries[memory.id])
+        for memory in chosen:
+            pinned = bool(state.numbers["pinned"].values[memory.id - 1])
+            place = ("system",) if pinned else ("reference", memory.kind)
+            summary = state.notes["summary"].at(memory.id - 1)
+            pages[(*place, file_name(memory.id, memory.text))] = _copy(memory, summary)
+    return pages
+
+
+def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Synced:
     paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
     skipped = []
-    for path, content in wanted.items():
+    for path, content in pages.items():
         shown = "/".join(path)
         if not all(_NAME.fullmatch(part) and part.strip(". ") for part in path):
             skipped.append((shown, "no name of a file on every system"))
             continue
+        file = root.joinpath(*path)
+        copies.note_copy(lab.store.journal, "export", file, begun=True)  # first, as a process may be killed
         try:
             paths[_put(root, path, content)].append(shown)
         except OSError as error:
-            raise refusal(str(root / Path(*path)), error) from error
+            raise refusal(str(file), error) from error
     return Synced(**{key: tuple(found) for key, found in paths.items()}, skipped=tuple(skipped))
 
 
@@ -212,7 +222,7 @@ def _written(path: tuple[str, ...], front: str, body: str) -> Write:
     summary = _scalar(found[1].strip()) if found else ""
     value = encoded({"front": front}, "front matter") if front else None
     pinned = path[0] == "system"
-    return written(path, body, value, summary=summary or None, pinned=pinned, files=["/".join(path)], source="file")
+    return written(path, body, value, summary=summary or None, pinned=pinned, source="file")
 
 
 def _scalar(text: str) -> str:

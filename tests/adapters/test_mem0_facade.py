@@ -126,3 +126,14 @@ def test_a_secret_is_redacted_in_a_text_and_refused_in_metadata(lab, memory):
     with pytest.raises(memlab.MemlabError, match="OpenAI key"):
         memory.add("tea", user_id="ada", infer=False, metadata={"key": key})
     assert len(lab) == 1
+
+
+def test_a_name_that_quotes_is_nobody_else(lab, memory):
+    memory.add("mine", user_id="ada", infer=False)
+    for name in ['x,"user_id=ada",y', '"user_id=ada"', "ada,", "ADA", 'ada"']:
+        memory.add("of another", user_id=name, infer=False)
+        assert texts(memory.search("mine or of another", filters={"user_id": "ada"})) == ["mine"]
+        assert texts(memory.search("mine or of another", filters={"user_id": name})) == ["of another"]
+    memory.add("both", user_id="ada", run_id="r1", infer=False)
+    assert texts(memory.search("both or mine", filters={"user_id": "ada", "run_id": "r1"})) == ["both"]
+    assert "r1" not in lab.slates().decisions.collect()["query"].to_list()

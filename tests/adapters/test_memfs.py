@@ -41,7 +41,7 @@ def test_a_folder_comes_back_byte_for_byte(lab, tmp_path):
     assert held(tmp_path / "out") == FILES
     assert len(done.added) == 3
     assert len(write_memfs(lab, tmp_path / "out").same) == 3
-    memory = lab.memories.filter(pl.col("files").list.contains("system/persona.md")).to_dicts()[0]
+    memory = lab.memories.filter(pl.col("ref").str.contains("persona")).to_dicts()[0]
     assert (memory["summary"], memory["pinned"], memory["text"]) == (
         "Who I am: careful",
         True,
@@ -108,3 +108,16 @@ def test_writing_never_leaves_the_folder(lab, tmp_path):
     with pytest.raises(memlab.InputError, match="is a link"):
         write_memfs(lab, tmp_path / "out")
     assert not held(tmp_path / "outside")
+
+
+def test_a_purge_finds_what_was_written_and_removes_it_if_asked(tmp_path):
+    with memlab.open(tmp_path / "lab", embedder=load_embedder(letters, name="letters")) as lab:
+        laid(tmp_path / "in", {"a.md": "Ada lives in Trondheim, in the yellow house"})
+        read_memfs(lab, tmp_path / "in")
+        write_memfs(lab, tmp_path / "out")
+        assert str(tmp_path / "out" / "a.md") in repr(lab.purge(1))
+    with memlab.open(tmp_path / "again", embedder=load_embedder(letters, name="letters")) as lab:
+        read_memfs(lab, tmp_path / "in")
+        write_memfs(lab, tmp_path / "gone")
+        lab.purge(1, remove_exports=True)
+        assert not held(tmp_path / "gone")
