@@ -77,7 +77,8 @@ class Records:
     """The records of one ``name`` in a lab, which is the first in each path there.
 
     ``project`` and ``creator`` are those of each new memory, and ``project`` narrows recalls. A change is made under
-    ``lock``; of two processes that write the same new path at once both memories stay, and the newer one counts.
+    ``lock``; of two processes that write the same new path at once both memories stay, the newer one counts, and the
+    next change of the path deletes the other.
     """
 
     def __init__(self, lab: Lab, name: str, *, project: str | None = None, creator: str | None = None) -> None:
@@ -199,7 +200,9 @@ class Records:
         with self.lock:
             new = []
             for write in writes:
-                old = self.at(write.path)
+                there = self.all_at(write.path)
+                self.drop(there[:-1])
+                old = there[-1] if there else None
                 if old is None:
                     new.append(write)
                 elif (old.text, old.value, old.searched) != (write.text, write.value, write.searched):
@@ -243,7 +246,12 @@ class Records:
                 )
 
     def delete(self, records: Iterable[Record]) -> None:
-        """Delete them, in one transaction."""
+        """Delete all that is under their paths, in one transaction."""
+        with self.lock:
+            self.drop([one for path in dict.fromkeys(record.path for record in records) for one in self.all_at(path)])
+
+    def drop(self, records: Iterable[Record]) -> None:
+        """Delete these and nothing else, in one transaction."""
         ids = [record.id for record in records]
         if ids:
             self.lab.delete(ids)

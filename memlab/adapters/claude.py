@@ -6,7 +6,7 @@
 
 | command | the lab |
 |---|---|
-| ``view`` of a file | ``recall`` of that memory, asked by its path: it leaves a slate and counts as a use |
+| ``view`` of a file | ``recall`` of that memory, by its path and beginning: it leaves a slate and counts as a use |
 | ``view`` of a folder | a look at the names; texts are not shown, so nothing is logged |
 | ``create`` | ``remember``: the text of the file is the memory's; what is there already is not replaced |
 | ``str_replace``, ``insert`` | ``edit``: the versions before stay in the history |
@@ -45,6 +45,7 @@ _COMMANDS: dict[str, dict[str, bool]] = {
 """The arguments of each command, and whether it needs them."""
 _MOST_LINES = 999_999
 _LONGEST_NAME, _DEEPEST = 255, 32
+_MOST_ASKED = 500
 
 
 class MemoryFiles:
@@ -92,7 +93,8 @@ class MemoryFiles:
         record = self._records.at(parts) if parts else None
         if record is None:
             return self._listing(path, parts)
-        lines = _content(record).split("\n")
+        content = _content(record)
+        lines = content.split("\n")
         if len(lines) > _MOST_LINES:
             raise InputError(f"{path} has more than {_MOST_LINES:,} lines.")
         first, last = 1, len(lines)
@@ -102,7 +104,8 @@ class MemoryFiles:
             first, last = view_range[0], last if view_range[1] == -1 else view_range[1]
             if not 1 <= first <= len(lines) or last < first:
                 raise InputError(f"view_range lies in 1 to {len(lines)}, not {shown(view_range)}.")
-        self._records.ask(f"view {path}", 1, these([record]))
+        # the beginning of the text, so that a pack that asks for nearness shows it, too
+        self._records.ask(f"{path} {content[:_MOST_ASKED]}", 1, these([record]))
         return f"Here's the content of {path} with line numbers:\n{_numbered(lines, first, last)}"
 
     @checked

@@ -80,12 +80,12 @@ class LabSession:
 
     def _clear(self) -> None:
         with self._records.lock:
-            self._records.delete(self._records.all_at((self.session_id,)))
+            self._records.drop(self._records.all_at((self.session_id,)))
 
     def _pop(self) -> Any:
         with self._records.lock:
             last = self._records.all_at((self.session_id,))[-1:]
-            self._records.delete(last)
+            self._records.drop(last)
         return decoded(last[0].value or "null") if last else None
 
     def _written(self, item: Any, place: int, personal: frozenset[str]) -> Write:

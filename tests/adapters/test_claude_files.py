@@ -15,12 +15,6 @@ def opened(path=None):
 
 
 @pytest.fixture
-def lab():
-    with opened() as lab:
-        yield lab
-
-
-@pytest.fixture
 def files(lab):
     return MemoryFiles(lab)
 
@@ -176,3 +170,12 @@ def test_what_is_written_is_what_is_read(contents):
         for number, content in enumerate(contents):
             kept = files.view(f"/memories/{number}").split("\n")[1:]
             assert [line[7:] for line in kept] == content.split("\n")
+
+
+@pytest.mark.parametrize("pack", ["cascade", "companion"])
+def test_a_pack_with_a_threshold_shows_a_file_that_is_viewed(pack):
+    with memlab.open(pack=pack) as lab:
+        files = MemoryFiles(lab)
+        files.create("/memories/deploy.md", "Deploys go out on Tuesdays\n" * 30)
+        files.view("/memories/deploy.md")
+        assert [hit.id for hit in files.hits] == [1]

@@ -9,12 +9,6 @@ from memlab.embedding import load_embedder
 
 
 @pytest.fixture
-def lab():
-    with memlab.open(embedder=load_embedder(letters, name="letters")) as lab:
-        yield lab
-
-
-@pytest.fixture
 def memory(lab):
     return Mem0Memory(lab)
 

@@ -16,12 +16,6 @@ FILES = {
 }
 
 
-@pytest.fixture
-def lab():
-    with memlab.open(embedder=load_embedder(letters, name="letters")) as lab:
-        yield lab
-
-
 def laid(folder, files):
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
