@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memlab.version import __version__
 
 if TYPE_CHECKING:
+    from memlab import adapters as adapters
     from memlab import examples as examples
     from memlab import ingest as ingest
     from memlab import simulation as simulation
@@ -104,6 +105,7 @@ _WHERE = {
 
 __all__ = [
     *_WHERE,
+    "adapters",
     "examples",
     "ingest",
     "simulation",
@@ -114,7 +116,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("examples", "ingest", "simulation", "verifiers", "widgets"):
+    if name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets"):
         return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'memlab' has no attribute {name!r}")

@@ -10,8 +10,12 @@ import pytest
 
 import memlab
 
+NEED_A_PACKAGE = ("adapters.agent_framework", "adapters.claude_tool", "adapters.langgraph")
+"""Frameworks that are not installed here."""
 MODULES = [
-    found.name for found in pkgutil.walk_packages(memlab.__path__, "memlab.") if not found.name.endswith("__main__")
+    found.name
+    for found in pkgutil.walk_packages(memlab.__path__, "memlab.")
+    if not found.name.endswith(("__main__", *NEED_A_PACKAGE))
 ]
 
 

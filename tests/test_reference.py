@@ -1,5 +1,6 @@
 """The reference has an entry for every public name, and every entry says in its first line what it is about."""
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -9,14 +10,25 @@ from pathlib import Path
 import pytest
 
 import memlab
+from memlab.errors import MissingExtra
 from memlab.lab import Lab
 
 DOCS = Path(__file__).parents[1] / "docs"
 DIRECTIVES = [name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
-MODULES = ("errors", "verifiers", "ingest", "simulation", "slates", "evaluation", "evaluation.estimators", "widgets")
+MODULES = (
+    "adapters",
+    "errors",
+    "verifiers",
+    "ingest",
+    "simulation",
+    "slates",
+    "evaluation",
+    "evaluation.estimators",
+    "widgets",
+)
 NO_ENTRY = {
     "memlab.__version__",
-    *(f"memlab.{name}" for name in ("examples", "ingest", "simulation", "verifiers", "widgets")),
+    *(f"memlab.{name}" for name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets")),
 }
 """A number, and modules, which have pages."""
 INTERNAL = {"Store", "State", "Transaction", "Words", "Projection", "Query", "Event", "Path"}
@@ -35,7 +47,13 @@ def found(dotted):
     raise LookupError(dotted)
 
 
-ENTRIES = {name: found(name) for name in DIRECTIVES}
+def entries():
+    for name in DIRECTIVES:
+        with contextlib.suppress(MissingExtra):  # an adapter of a framework that is not installed
+            yield name, found(name)
+
+
+ENTRIES = dict(entries())
 
 
 def members(cls):
@@ -53,7 +71,10 @@ def classes():
     for file in sorted(Path(memlab.__file__).parent.rglob("*.py")):
         parts = file.relative_to(Path(memlab.__file__).parents[1]).with_suffix("").parts
         if "__main__" not in parts:
-            module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+            try:
+                module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+            except MissingExtra:
+                continue
             own = (one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__)
             yield from ((one.__name__, one) for one in own if inspect.isclass(one))
 

@@ -6,6 +6,7 @@ callable without an example) is told by ``tests/test_signatures.py``.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -17,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import memlab
+from memlab.errors import MissingExtra
 from memlab.storage.store import Store
 
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
@@ -38,6 +40,7 @@ MADE_BY_MEMLAB = {
     "Signature": "what a slot declares",
     "Slates.of": "from slates as memlab wrote them",
     "Slates.of_log": "from slates as memlab wrote them",
+    "Synced": "what read_memfs and write_memfs return",
     "Trial": "what simulation.trial returns",
     "VersionLog": "folded from a journal",
     "load_ipython_extension": "called by IPython",
@@ -45,7 +48,7 @@ MADE_BY_MEMLAB = {
 }
 """Classes and calls that no caller gives arguments to, and why."""
 
-_SUBMODULES = ("ingest", "simulation", "verifiers")
+_SUBMODULES = ("adapters", "ingest", "simulation", "verifiers")
 
 
 @cache
@@ -132,7 +135,8 @@ def _everything() -> dict[str, Any]:
     if not _KNOWN:
         for found in pkgutil.walk_packages(memlab.__path__, "memlab."):
             if not found.name.endswith("__main__"):
-                importlib.import_module(found.name)
+                with contextlib.suppress(MissingExtra):
+                    importlib.import_module(found.name)
         for name, module in list(sys.modules.items()):
             if name.startswith("memlab"):
                 _KNOWN.update({one: value for one, value in vars(module).items() if inspect.isclass(value)})

@@ -7,6 +7,7 @@ are tried all the same. ``tests/test_signatures.py`` names the callables that ha
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import hashlib
 import tempfile
@@ -19,6 +20,7 @@ import numpy as np
 import polars as pl
 
 import memlab
+from memlab.adapters import LabSession, Mem0Memory, MemoryFiles, read_memfs, write_memfs
 from memlab.embedding import load_embedder
 from memlab.ingest import (
     Conversation,
@@ -235,6 +237,32 @@ class Desk:
         frame = pl.DataFrame(rows).with_columns(won=pl.when(pl.col("rank") > 0).then("won"))
         named = {"decision": "q", "item": "m", "shown": "rank", "reward": "won", "propensity": "p"}
         return memlab.Slates.from_wide(frame, **named, scores=["near", "far"], limit=1)
+
+    @cached_property
+    def files(self) -> MemoryFiles:
+        files = MemoryFiles(self.lab)
+        files.create("/memories/a.md", "one line")
+        return files
+
+    @cached_property
+    def mem0(self) -> Mem0Memory:
+        return Mem0Memory(self.lab)
+
+    @cached_property
+    def mem0_id(self) -> str:
+        added: str = self.mem0.add("I prefer tea", user_id="ada")["results"][0]["id"]
+        return added
+
+    def session(self, verb: str) -> Callable[..., Any]:
+        """A method of a session, run to its end."""
+        return lambda **given: asyncio.run(getattr(LabSession("s1", self.lab), verb)(**given))
+
+    @cached_property
+    def memfs(self) -> Path:
+        folder = self.folder / "memfs"
+        folder.mkdir()
+        (folder / "a.md").write_text("---\ndescription: a\n---\nOslo\n")
+        return folder
 
     def close(self) -> None:
         self.lab.close()
@@ -495,4 +523,33 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         },
     ),
     "Life.truth": lambda d: (d.life.truth, {"policy": "memlab", "how": "rescore"}),
+    # -- other frameworks' interfaces ---------------------------------------------------------------------------------
+    "LabSession": lambda d: (LabSession, {"session_id": "s1", "lab": d.lab}),
+    "LabSession.add_items": lambda d: (d.session("add_items"), {"items": [{"role": "user", "content": "tabs"}]}),
+    "LabSession.get_items": lambda d: (d.session("get_items"), {}),
+    "Mem0Memory": lambda d: (Mem0Memory, {"lab": d.lab}),
+    "Mem0Memory.add": lambda d: (d.mem0.add, {"messages": TALK, "user_id": "ada"}),
+    "Mem0Memory.delete": lambda d: (d.mem0.delete, {"memory_id": d.mem0_id}),
+    "Mem0Memory.delete_all": lambda d: (d.mem0.delete_all, {"user_id": "ada"}),
+    "Mem0Memory.get": lambda d: (d.mem0.get, {"memory_id": d.mem0_id}),
+    "Mem0Memory.get_all": lambda d: (d.mem0.get_all, {"filters": {"user_id": "ada"}}),
+    "Mem0Memory.history": lambda d: (d.mem0.history, {"memory_id": d.mem0_id}),
+    "Mem0Memory.search": lambda d: (d.mem0.search, {"query": "tea", "filters": {"user_id": "ada"}}),
+    "Mem0Memory.update": lambda d: (d.mem0.update, {"memory_id": d.mem0_id, "text": "I prefer mate"}),
+    "MemoryFiles": lambda d: (MemoryFiles, {"lab": d.lab}),
+    "MemoryFiles.create": lambda d: (d.files.create, {"path": "/memories/b.md", "file_text": "b"}),
+    "MemoryFiles.delete": lambda d: (d.files.delete, {"path": "/memories/a.md"}),
+    "MemoryFiles.insert": lambda d: (
+        d.files.insert,
+        {"path": "/memories/a.md", "insert_line": 0, "insert_text": "zero"},
+    ),
+    "MemoryFiles.rename": lambda d: (d.files.rename, {"old_path": "/memories/a.md", "new_path": "/memories/b.md"}),
+    "MemoryFiles.run": lambda d: (d.files.run, {"command": {"command": "view", "path": "/memories"}}),
+    "MemoryFiles.str_replace": lambda d: (
+        d.files.str_replace,
+        {"path": "/memories/a.md", "old_str": "one", "new_str": "a"},
+    ),
+    "MemoryFiles.view": lambda d: (d.files.view, {"path": "/memories/a.md"}),
+    "read_memfs": lambda d: (read_memfs, {"lab": d.lab, "folder": d.memfs}),
+    "write_memfs": lambda d: (write_memfs, {"lab": d.lab, "folder": d.folder / "written"}),
 }

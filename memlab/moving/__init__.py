@@ -8,7 +8,7 @@ from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
 from memlab.moving._formats import EXPORTS, IMPORTS, export_at, read_bundle, remove_export, sweep_drafts, write_bundle
 from memlab.moving._lab_folder import events_of, lab_id, read_lab
 from memlab.moving._load import GUESSED, PLACES, Loaded, load_bundle
-from memlab.moving._mirror import Mirror, reach_mirrors
+from memlab.moving._mirror import Mirror, file_name, reach_mirrors
 from memlab.moving._parquet import UNREADABLE
 from memlab.moving._policies import pack_of, policies_of
 from memlab.moving._text import json_of
@@ -26,6 +26,7 @@ __all__ = [
     "bundle_of",
     "events_of",
     "export_at",
+    "file_name",
     "json_of",
     "lab_id",
     "load_bundle",

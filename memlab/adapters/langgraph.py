@@ -1,0 +1,180 @@
+"""LangGraph's ``BaseStore`` on a lab: items are memories, and a search with a question is a recall.
+
+    from memlab.adapters.langgraph import LabStore
+    graph = builder.compile(store=LabStore(memlab.open("agent.memlab")))
+
+| LangGraph | the lab |
+|---|---|
+| ``put`` of a new key | ``remember``: the value is kept as JSON, its texts at ``fields`` or ``index`` are searched |
+| ``put`` of a key that is there | ``edit``: the versions before stay in the history |
+| ``delete`` | ``delete``: out of use, ``lab.restore`` brings it back, ``lab.purge(overdue=True)`` removes it |
+| ``search`` with a query | ``recall``: it leaves a slate and counts as a use; ``store.hits`` has it for feedback |
+| ``search`` without, ``get``, ``list_namespaces`` | a look at the state; nothing is logged |
+
+A namespace and a key together are the memory's ``ref``, a JSON array: no label leads out of its namespace. Labels are
+LangGraph's (no periods). ``batch`` reads first, as LangGraph's own stores do, then writes: the last of several puts of
+one key counts, and new keys are one transaction. A value that holds a secret is refused (PrivacyError). There is no
+time to live: ``put(ttl=...)`` raises NotImplementedError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from memlab.adapters._filters import fits
+from memlab.adapters._records import Record, Records, Write, these, written
+from memlab.adapters._values import clean_text, decoded, encoded, text_of
+from memlab.errors import InputError, MissingExtra
+from memlab.lab import Lab
+from memlab.recall import Hits
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        get_text_at_path,
+        tokenize_path,
+        validate_op_namespace,
+    )
+except ImportError as error:
+    raise MissingExtra("memlab.adapters.langgraph", "langgraph", "langgraph") from error
+
+__all__ = ["LabStore"]
+
+_OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte")
+
+
+class LabStore(BaseStore):
+    """A ``BaseStore`` of the items that are kept in a lab under ``name``.
+
+    ``fields`` are the JSON paths whose texts are searched ("$" is the whole value) unless a ``put`` says which;
+    ``project`` and ``creator`` are given to each memory, and ``project`` narrows searches. ``index=False`` keeps an
+    item that no search with a question finds.
+
+    >>> store.put(("users", "ada"), "food", {"likes": "pizza"})                            # doctest: +SKIP
+    >>> store.search(("users",), query="what to order?")                                   # doctest: +SKIP
+    """
+
+    supports_ttl = False
+
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        name: str = "langgraph",
+        fields: Iterable[str] = ("$",),
+        project: str | None = None,
+        creator: str | None = None,
+    ) -> None:
+        self._records = Records(lab, name, project=project, creator=creator)
+        self._fields = list(fields)
+
+    @property
+    def hits(self) -> Hits | None:
+        """What the last search with a question recalled: for ``lab.feedback``, ``lab.attribute``, ``lab.verify``."""
+        return self._records.hits
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """The result of each operation, in order; see ``BaseStore.batch``."""
+        operations = list(ops)
+        for op in operations:
+            validate_op_namespace(op)
+        with self._records.lock:
+            results = [self._read(op) for op in operations]
+            puts = {(*op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
+            writes = [self._write(path, op) for path, op in puts.items() if op.value is not None]
+            gone = [self._records.at(path) for path, op in puts.items() if op.value is None]
+            self._records.put(writes)
+            self._records.delete(record for record in gone if record is not None)
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """``batch`` in a thread."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _read(self, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            record = self._records.at((*op.namespace, op.key))
+            return None if record is None else Item(**_item(record))
+        if isinstance(op, SearchOp):
+            return self._search(op)
+        if isinstance(op, ListNamespacesOp):
+            return self._namespaces(op)
+        if isinstance(op, PutOp):
+            return None
+        raise InputError(f"{type(op).__name__} is no operation of a store.")
+
+    def _write(self, path: tuple[str, ...], op: PutOp) -> Write:
+        if op.ttl is not None:
+            raise NotImplementedError("A lab's store has no time to live: put without ttl.")
+        where = "/".join(path)
+        if not isinstance(op.value, dict):
+            raise InputError(f"The value of {where} is a dict, not {type(op.value).__name__}.")
+        value = encoded(op.value, f"the value of {where}")
+        texts: list[str] = []
+        for field in self._fields if op.index is None else op.index or ["$"]:
+            texts += [text_of(op.value)] if field == "$" else get_text_at_path(op.value, tokenize_path(field))
+        text = clean_text("\n".join(texts), where)
+        searched = op.index is not False and any(texts)
+        return written(path, text, value, searched=searched, provenance="inferred")
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        if op.limit < 0 or op.offset < 0:
+            raise InputError(f"limit and offset are at least 0, not {op.limit} and {op.offset}.")
+        query = (op.query or "").strip()
+        among = None
+        if op.filter or not query:
+            among = [record for record in self._records.under(op.namespace_prefix) if _wanted(record, op.filter)]
+        end = op.offset + op.limit
+        if not query:
+            return [SearchItem(**_item(record)) for record in (among or ())[op.offset : end]]
+        if not op.limit or (among is not None and not among):
+            return []
+        where = self._records.below(op.namespace_prefix) if among is None else these(among)
+        found = self._records.ask(query, end, where)
+        return [SearchItem(**_item(record), score=score) for record, score in found[op.offset :]]
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        found = {path[:-1] for path in self._records.paths()}
+        for condition in op.match_conditions or ():
+            found = {namespace for namespace in found if _matches(condition, namespace)}
+        if op.max_depth is not None:
+            found = {namespace[: op.max_depth] for namespace in found}
+        return sorted(found)[op.offset : op.offset + op.limit]
+
+
+def _item(record: Record) -> dict[str, Any]:
+    return {
+        "namespace": record.path[:-1],
+        "key": record.path[-1],
+        "value": decoded(record.value or "{}"),
+        "created_at": record.created,
+        "updated_at": record.changed,
+    }
+
+
+def _wanted(record: Record, wanted: dict[str, Any] | None) -> bool:
+    if not wanted:
+        return True
+    value = decoded(record.value or "{}")
+    return all(fits(value.get(name), part, _OPERATORS, "$") for name, part in wanted.items())
+
+
+def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    path = condition.path
+    if condition.match_type not in ("prefix", "suffix"):
+        raise InputError(f'A namespace is matched by its "prefix" or "suffix", not {condition.match_type!r}.')
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

@@ -1,0 +1,133 @@
+"""mem0's calls on a lab, as mem0's documentation uses them."""
+
+import pytest
+from embedders import letters
+
+import memlab
+from memlab.adapters import Mem0Memory
+from memlab.embedding import load_embedder
+
+
+@pytest.fixture
+def memory(lab):
+    return Mem0Memory(lab)
+
+
+def texts(found):
+    return [item["memory"] for item in found["results"]]
+
+
+def test_the_life_of_a_memory(lab, memory):
+    added = memory.add("I prefer tea over coffee", user_id="ada", metadata={"category": "drinks"})["results"]
+    assert [(item["memory"], item["event"], item["role"]) for item in added] == [
+        ("I prefer tea over coffee", "ADD", "user")
+    ]
+    id = added[0]["id"]
+    assert memory.get(id)["metadata"] == {"category": "drinks"}
+    assert memory.get(id)["user_id"] == "ada"
+    assert memory.update(id, text="I prefer mate over coffee") == {"message": "Memory updated successfully!"}
+    memory.update(id, metadata={"sure": True})
+    assert memory.get(id)["memory"] == "I prefer mate over coffee"
+    assert memory.get(id)["metadata"] == {"category": "drinks", "sure": True}
+    assert memory.delete(id) == {"message": "Memory deleted successfully!"}
+    assert memory.get(id) is None
+    history = memory.history(id)
+    assert [(row["event"], row["old_memory"], row["new_memory"]) for row in history] == [
+        ("ADD", None, "I prefer tea over coffee"),
+        ("UPDATE", "I prefer tea over coffee", "I prefer mate over coffee"),
+        ("DELETE", "I prefer mate over coffee", None),
+    ]
+    lab.restore(2)
+    assert memory.get(id)["memory"] == "I prefer mate over coffee"
+
+
+def test_a_search_is_a_recall_of_whose_memory_it_is(lab, memory):
+    memory.add("I prefer tea", user_id="ada")
+    memory.add("I prefer coffee", user_id="bob")
+    found = memory.search("what do I prefer to drink?", filters={"user_id": "ada"})
+    assert texts(found) == ["I prefer tea"]
+    assert found["results"][0]["score"] == memory.hits[0].score
+    assert lab.slates().decisions.collect().height == 1
+    assert memory.search("tea", filters={"user_id": "eve"}) == {"results": []}
+    with pytest.raises(ValueError, match="user_id, agent_id, run_id"):
+        memory.search("tea", filters={"category": "x"})
+    with pytest.raises(ValueError, match="user_id, agent_id, run_id"):
+        memory.search("tea", filters={"OR": [{"user_id": "ada"}, {"category": "x"}]})
+
+
+def test_infer_leaves_out_what_is_not_worth_it(memory):
+    said = [
+        {"role": "system", "content": "You are kind."},
+        {"role": "user", "content": "I prefer tea over coffee"},
+        {"role": "assistant", "content": "How are you?"},
+    ]
+    assert texts(memory.add(said, user_id="ada")) == ["I prefer tea over coffee"]
+    assert texts(memory.add(said, user_id="bob", infer=False)) == ["I prefer tea over coffee", "How are you?"]
+
+
+def test_filters_as_mem0_writes_them(memory):
+    for number in range(4):
+        memory.add(f"note {number}", user_id="ada", infer=False, metadata={"n": number, "tag": f"t{number % 2}"})
+
+    def found(**narrower):
+        return texts(memory.get_all(filters={"user_id": "ada", **narrower}))
+
+    assert found(n={"gte": 1, "lt": 3}) == ["note 1", "note 2"]
+    assert found(tag="t1") == ["note 1", "note 3"]
+    assert found(n={"in": [0, 3]}) == ["note 0", "note 3"]
+    assert found(NOT=[{"tag": "t1"}]) == ["note 0", "note 2"]
+    assert found(OR=[{"n": 0}, {"n": 3}]) == ["note 0", "note 3"]
+    assert found(missing="*") == []
+    assert found(tag={"icontains": "T1"}) == ["note 1", "note 3"]
+    assert texts(memory.get_all(filters={"AND": [{"user_id": "ada"}, {"n": 2}]})) == ["note 2"]
+    with pytest.raises(memlab.InputError, match="Did you mean gte"):
+        found(n={"gtee": 1})
+
+
+def test_identity_is_what_the_arguments_say(memory):
+    id = memory.add("tea", user_id="ada", infer=False, metadata={"user_id": "bob", "role": "x"})["results"][0]["id"]
+    memory.update(id, metadata={"user_id": "bob"})
+    assert memory.get(id)["user_id"] == "ada"
+    assert not memory.get_all(filters={"user_id": "bob"})["results"]
+    memory.add("coffee", user_id="bob", infer=False)
+    memory.delete_all(user_id="ada")
+    assert texts(memory.get_all(filters={"user_id": "bob"})) == ["coffee"]
+    for call in [
+        lambda: memory.add("x"),
+        lambda: memory.add("x", user_id="a b"),
+        lambda: memory.delete_all(),
+        lambda: memory.add([{"role": "user"}], user_id="ada"),
+        lambda: memory.add("x", user_id="ada", metadata={"x": float("nan")}),
+        lambda: memory.add("x", user_id="ada", expiration_date="soon"),
+        lambda: memory.update("none", text="x"),
+    ]:
+        with pytest.raises(memlab.InputError):
+            call()
+
+
+def test_what_expired_is_hidden():
+    with memlab.open(embedder=load_embedder(letters, name="letters"), clock=memlab.ManualClock("2026-05-05")) as lab:
+        memory = Mem0Memory(lab)
+        memory.add("old", user_id="ada", infer=False, expiration_date="2026-05-04")
+        memory.add("new", user_id="ada", infer=False, expiration_date="2026-05-05")
+        assert texts(memory.get_all(filters={"user_id": "ada"})) == ["new"]
+        assert texts(memory.get_all(filters={"user_id": "ada"}, show_expired=True)) == ["old", "new"]
+
+
+def test_a_secret_is_redacted_in_a_text_and_refused_in_metadata(lab, memory):
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    assert texts(memory.add(f"the key is {key}", user_id="ada", infer=False)) == ["the key is [REDACTED: OpenAI key]"]
+    with pytest.raises(memlab.MemlabError, match="OpenAI key"):
+        memory.add("tea", user_id="ada", infer=False, metadata={"key": key})
+    assert len(lab) == 1
+
+
+def test_a_name_that_quotes_is_nobody_else(lab, memory):
+    memory.add("mine", user_id="ada", infer=False)
+    for name in ['x,"user_id=ada",y', '"user_id=ada"', "ada,", "ADA", 'ada"']:
+        memory.add("of another", user_id=name, infer=False)
+        assert texts(memory.search("mine or of another", filters={"user_id": "ada"})) == ["mine"]
+        assert texts(memory.search("mine or of another", filters={"user_id": name})) == ["of another"]
+    memory.add("both", user_id="ada", run_id="r1", infer=False)
+    assert texts(memory.search("both or mine", filters={"user_id": "ada", "run_id": "r1"})) == ["both"]
+    assert "r1" not in lab.slates().decisions.collect()["query"].to_list()
