@@ -36,6 +36,8 @@ from memlab.subjects.context.context import Context, Contexts
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.entities.entities import LabEntities
+from memlab.subjects.extraction.extraction import Extraction
+from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.facts import LabFacts
 from memlab.subjects.feedback.feedback import Judgements, Verified
 from memlab.subjects.graph.graph import LabGraph
@@ -135,6 +137,7 @@ class Lab:
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._attributions, self._contexts = Attributions(core), Contexts(core, self._questions)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
+        self._extraction = Extraction(core, self._remembering)
         self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
         self._linker.wake()
 
@@ -182,8 +185,10 @@ class Lab:
 
     @property
     def agents(self) -> LabAgents:
-        """Turns, admission and relationships of agents."""
-        return LabAgents(self._held, self._remembering, self._questions, self._judgements, self._turns)
+        """Turns, admission, what sessions taught, and relationships of agents."""
+        return LabAgents(
+            self._held, self._remembering, self._questions, self._judgements, self._turns, self._extraction
+        )
 
     @property
     def modules(self) -> LabModules:
@@ -298,6 +303,25 @@ class Lab:
         True
         """
         return self._remembering.observe(text, role=role, at=at, chain=chain, linking=linking, fields=fields)
+
+    @checked
+    def extract(
+        self,
+        messages: Annotated[Any, AsGiven],
+        *,
+        role: str = "user",
+        agent: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+    ) -> Extracted:
+        """Facts and memories of a text, or of messages with ``role`` and ``content``, by rules in plain English.
+
+        Nothing is stored: ``lab.agents.commit`` stores it or a part, ``operations`` is its text to edit and run. What
+        is asked, denied, supposed, quoted or said by others gives no fact, and an assistant's "I" is not the user.
+
+        >>> lab.extract("I live in Rome and I work at Acme").frame                           # doctest: +SKIP
+        """
+        return self._extraction.extract(messages, role=role, agent=agent, project=project, session=session)
 
     # -- recalling --------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@
 (setting initial-strength 1)  ; it counts consolidations, and the first telling is one
 (setting edge-gain 0.1)
 (setting tag-share 0.5)  ; most of them
+(setting infer-tags "paths")
 (setting topic-closeness 0.3)
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; members of a cluster of real turns: quartiles .44 .52 .63; one outsider in twenty is above .35

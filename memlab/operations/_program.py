@@ -76,7 +76,7 @@ class Program:
                 if wrong is not None:
                     known = f"There are {count}" if count else "There is none yet"
                     raise call.error(PolicyNameError, f"No memory has the id {wrong}. {known}.", name)
-            count += call.name == "remember"
+            count += call.name in ("remember", "fact")
 
     def check_words(self) -> None:
         """PolicyNameError for a kind or a relation that has no name here, for a lab that takes no others."""

@@ -60,6 +60,13 @@ def _remember(lab: OperableLab, a: Arguments) -> Outcome:
     return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
 
 
+def _fact(lab: OperableLab, a: Arguments) -> Outcome:
+    what = "object" if a["sort"] == "object" else "value"
+    sure = {} if a["confidence"] is None else {"confidence": a["confidence"]}
+    memory = lab.facts.add(a["subject"], a["predicate"], **{what: a["value"]}, **sure)
+    return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
+
+
 def _recall(lab: OperableLab, a: Arguments) -> Outcome:
     hits = lab.recall(a["query"], limit=a["limit"])
     rows = [{"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text} for hit in hits]
@@ -156,6 +163,14 @@ OPERATIONS: dict[str, Operation] = {
         _remember,
         {"text": read.text},
         {"type": read.kind, "importance": read.number(0, 1), "ttl": read.ttl, "tags": read.texts},
+        needs=lambda lab, a: 1,
+    ),
+    "fact": Operation(
+        "remember a fact about an entity",
+        "adds",
+        _fact,
+        {"subject": read.text, "predicate": read.text, "value": read.text},
+        {"confidence": read.number(0, 1), "sort": read.one_of(("value", "object"))},
         needs=lambda lab, a: 1,
     ),
     "recall": Operation(

@@ -175,6 +175,19 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "a name here",
             default=False,
         ),
+        SettingDeclaration(
+            "infer-tags",
+            "word",
+            "what gives a memory tags: nothing, its paths, or also its topics (plain English) and its entities",
+            words=("off", "paths", "all"),
+            default="off",
+        ),
+        SettingDeclaration(
+            "write-summary",
+            "bool",
+            "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",
+            default=False,
+        ),
         SettingDeclaration("tier-1-tokens", "count", "token budget of what a prompt always holds"),
         SettingDeclaration("tier-2-tokens", "count", "token budget of what a task brings up"),
         SettingDeclaration(

@@ -24,6 +24,8 @@ SPELLINGS = [
     ('(remember "tabs" preference 1 "perpetual" \'(style x))', {"importance": 1, "ttl": None, "tags": ["style", "x"]}),
     ('(remember "tabs" nil 0.5 "2w" (list "style"))', {"type": None, "ttl": 14.0, "tags": ["style"]}),
     ('(remember "tabs")', {"text": "tabs", "type": None, "importance": None, "ttl": None, "tags": None}),
+    ('(fact "user" "lives-in" "Rome" 0.9 object)', {"subject": "user", "value": "Rome", "sort": "object"}),
+    ('(fact "user" "likes" "tea")', {"confidence": None, "sort": None}),
     ('(recall "tabs?" 5)', {"query": "tabs?", "limit": 5}),
     ('(recall "tabs?")', {"limit": None}),
     ('(associate 1 2 "relates-to" 0.5)', {"from": 1, "to": 2, "relation": "relates-to", "weight": 0.5}),
@@ -53,10 +55,10 @@ def test_every_operation_in_its_spelling(text, arguments):
     assert arguments.items() <= call.arguments.items()
 
 
-def test_all_twelve_are_declared():
+def test_all_thirteen_are_declared():
     spelt = {read_program(text).calls[0].name for text, _ in SPELLINGS}
     assert spelt == set(OPERATIONS)
-    assert len(OPERATIONS) == 12
+    assert len(OPERATIONS) == 13
 
 
 MISTAKES = [

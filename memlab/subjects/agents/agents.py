@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import polars as pl
 
-from memlab.arguments import Count, checked
+from memlab.arguments import AsGiven, Count, Within, checked
 from memlab.clock import When, to_micros
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.subjects.agents.relationships import (
@@ -20,17 +22,20 @@ from memlab.subjects.agents.relationships import (
 from memlab.subjects.agents.turns import Turns
 from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.core import Core
+from memlab.subjects.extraction.extraction import Extraction, Learned
+from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.feedback.feedback import Judgements
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.admission import Admission
 from memlab.subjects.remembering.remember import Remembering
+from memlab.subjects.results import Remembered
 from memlab.verifiers import Verifier
 
 __all__ = ["LabAgents"]
 
 
 class LabAgents:
-    """``lab.agents``: turns that recall in the background, admission, and relationships with agents."""
+    """``lab.agents``: turns that recall in the background, admission, extraction, and relationships with agents."""
 
     def __init__(
         self,
@@ -39,9 +44,10 @@ class LabAgents:
         questions: Questions,
         judgements: Judgements,
         begun: weakref.WeakSet[Turns],
+        extraction: Extraction,
     ) -> None:
         self._core, self._remembering, self._questions, self._judgements = core, remembering, questions, judgements
-        self._begun = begun
+        self._begun, self._extraction = begun, extraction
 
     @checked
     def turns(
@@ -85,6 +91,47 @@ class LabAgents:
         ('tells-preference',)
         """
         return self._remembering.admit(text, role=role, project=project)
+
+    @checked
+    def commit(
+        self,
+        extracted: Extracted,
+        *,
+        only: Iterable[Annotated[int, Within(0)]] | None = None,
+        linking: str | None = None,
+    ) -> Remembered:
+        """Store what ``lab.extract`` proposed, or the items ``only`` (numbers of its frame), in one transaction.
+
+        It goes the way of ``remember_many``: secrets are redacted, limits hold, and the pack's ``link`` and ``resolve``
+        decide what each means for what is known; ``outcomes`` says so. ``linking`` as there.
+
+        >>> lab.agents.commit(lab.extract("I live in Rome and I work at Acme").facts)      # doctest: +SKIP
+        """
+        return self._extraction.commit(extracted, only, linking)
+
+    @checked
+    def end_session(
+        self,
+        session: str,
+        messages: Annotated[Any, AsGiven] = None,
+        *,
+        agent: str | None = None,
+        project: str | None = None,
+        store: bool = True,
+    ) -> Learned:
+        """What a session taught, stored unless ``store=False``: print it for "here is what I learned".
+
+        Breakthroughs, solutions, what failed and is to be avoided, changes of plan, calls of tools that led to success
+        and what was called important, at most five of each and 2,000 tokens in all; and what ``lab.extract`` proposes.
+        ``messages`` as there; unless given, the turns of the session that the lab holds. A lesson that is known already
+        (closeness above .92) is left out; the rest, where the pack links, is compared before it is stored, and
+        ``notices`` say what conflicts.
+
+        InputError for a session of which the lab holds no turns.
+
+        >>> print(lab.agents.end_session("monday", agent="coder"))                         # doctest: +SKIP
+        """
+        return self._extraction.end(session, messages, agent=agent, project=project, store=store)
 
     @checked
     def conversation(self, agent: str, *, at: When | None = None) -> Relationship:

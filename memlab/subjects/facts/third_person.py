@@ -37,7 +37,16 @@ def third_person(text: str) -> str | None:
 def _verb(word: str) -> str:
     """The verb as another person says it."""
     verb = word.lower()
-    return str(lexicon()["first-person"]["verbs"].get(verb, verb))
+    return _verbs().get(verb, verb)
+
+
+@cache
+def _verbs() -> dict[str, str]:
+    """Verbs as one says them of oneself, and as another says them."""
+    said = lexicon()["extraction"]["verbs"].items()
+    first = {own.split()[0]: other.split()[0] for own, (other, *_) in said if own.split()[0] not in ("am", "are")}
+    others: dict[str, str] = lexicon()["first-person"]["verbs"]
+    return first | others
 
 
 @cache
@@ -49,8 +58,8 @@ def _openings() -> list[tuple[re.Pattern[str], str | None]]:
         words = re.escape(opening).replace("'", "['\u2019]")
         found.append((re.compile(rf"{words}\s+(?P<rest>.+)", re.IGNORECASE), replacement))
     for subjects, verbs in (
-        (table["own-subjects"], table["verbs"]),
-        (table["other-subjects"], table["verbs"].values()),
+        (table["own-subjects"], _verbs()),
+        (table["other-subjects"], _verbs().values()),
     ):
         start, verb = "|".join(subjects), "|".join(verbs)
         found.append((re.compile(rf"(?:{start}) (?P<verb>{verb})\s+(?P<rest>.+)", re.IGNORECASE), None))

@@ -12,7 +12,7 @@ from memlab.arguments import Count, Seconds, Seed, Share, Within, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
-from memlab.schema import RELATIONS, is_open_word
+from memlab.schema import RECALLABLE, RELATIONS, is_open_word
 from memlab.state import Change, edges_of, seen_rows
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.corrections.editing import retired
@@ -31,6 +31,24 @@ class LabGraph:
 
     def __init__(self, core: Core, linker: Linker) -> None:
         self._core, self._linker = core, linker
+
+    def tags(self) -> pl.DataFrame:
+        """Every tag of a memory in use, the most frequent first: ``tag``, ``memories``, ``first`` and ``last`` created.
+
+        Under a pack with ``infer-tags`` paths, topics and entities give tags besides those that are given.
+
+        >>> lab.graph.tags().head(3)                                                       # doctest: +SKIP
+        """
+        with self._core.reading() as state:
+            memories = state.memories().select("tags", "created", "status")
+        return (
+            memories.filter(pl.col("status").is_in(RECALLABLE))
+            .explode("tags")
+            .drop_nulls("tags")
+            .group_by(tag="tags")
+            .agg(memories=pl.len().cast(pl.Int64), first=pl.col("created").min(), last=pl.col("created").max())
+            .sort("memories", "tag", descending=[True, False])
+        )
 
     @checked
     def link(

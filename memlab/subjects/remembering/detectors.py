@@ -16,7 +16,16 @@ from functools import partial
 
 from memlab.subjects.phrases import first_of, holds, padded, phrases, sentences, vocabulary, words_of
 
-__all__ = ["DETECTORS", "Utterance", "kind_of", "provenance_of", "utterance"]
+__all__ = [
+    "DETECTORS",
+    "Utterance",
+    "code_lines",
+    "corrects",
+    "kind_of",
+    "provenance_of",
+    "tells_event",
+    "utterance",
+]
 
 _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance")
 
@@ -95,14 +104,24 @@ def utterance(text: str, role: str = "user") -> Utterance:
         "tells-identity": any(map(_tells_identity, of_user)),
         "tells-preference": any(map(_tells_preference, of_user)),
         "tells-goal": any(holds(low, _phrases("goal")) for low in of_user),
-        "tells-event": any(map(_tells_event, stated)),
-        "corrects": role == "user" and any(map(_corrects, stated)),
+        "tells-event": any(map(tells_event, stated)),
+        "corrects": role == "user" and any(map(corrects, stated)),
         "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
         "commands": any(_commands(low) for _, low in parts),
-        "holds-code": any(_CODE_LINE.match(line) for line in text.splitlines()),
+        "holds-code": bool(code_lines(text)),
         "asks-plainly": bool(parts) and _asks(*parts[-1]),
     }
     return Utterance(len(words), frozenset(name for name, found in fired.items() if found))
+
+
+def code_lines(text: str) -> list[tuple[int, int]]:
+    """Where the lines of a text that are code begin and end."""
+    found, start = [], 0
+    for line in text.splitlines(keepends=True):
+        if _CODE_LINE.match(line):
+            found.append((start, start + len(line.rstrip("\r\n"))))
+        start += len(line)
+    return found
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
@@ -150,11 +169,13 @@ def _tells_preference(low: str) -> bool:
     return holds(low, _phrases("preference")) or first_of(low, _phrases("preference-openings")) is not None
 
 
-def _tells_event(low: str) -> bool:
+def tells_event(low: str) -> bool:
+    """Whether a sentence, padded, tells of what happened to its speaker."""
     return holds(low, _phrases("events")) or (holds(low, _phrases("times")) and holds(low, _phrases("speakers")))
 
 
-def _corrects(low: str) -> bool:
+def corrects(low: str) -> bool:
+    """Whether a sentence, padded, puts right what was said before."""
     if holds(low, _phrases("correction")) or first_of(low, _phrases("correction-openings")) is not None:
         return True
     return low.startswith(" no ") and len(low) > 4 and first_of(low, _phrases("no-correction")) is None

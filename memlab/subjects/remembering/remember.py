@@ -21,6 +21,7 @@ from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
 from memlab.subjects.remembering.body import chained, chosen, only, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
+from memlab.subjects.remembering.inferred import with_inferred
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
@@ -108,6 +109,7 @@ class Remembering:
                 if not (kept := linked.added).all():
                     columns = only(kept, columns)
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
+            columns = with_inferred(pack, columns, texts)
             if "creator" in columns:
                 check_sessions(state, pack, columns, count)
             ids = range(first, first + count)

@@ -1,0 +1,1 @@
+"""Extraction: facts and memories proposed from what was said, staged until somebody commits them."""

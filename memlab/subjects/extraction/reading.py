@@ -1,0 +1,514 @@
+"""Facts in what a message asserts: a subject, a verb of the table, and the value after it, cut where its sort ends.
+
+Only what is said outright is read. A verb must stand right after its subject, with nothing but adverbs between, so that
+a denial, a doubt ("I might live") and a past ("I lived") give nothing. Whatever else a subject does gives nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from memlab.subjects.extraction.asserting import LONGEST, Word, asserted, table, tells
+
+__all__ = ["TEAM", "USER", "Fact", "facts_in", "verb_of"]
+
+USER, TEAM = "user", "team"
+
+_MOST_WORDS = 14
+_LONGEST_VALUE = 120
+_MOST_ADVERBS = 3
+_OLDEST = 120
+_VERB_WORDS = 5
+_NUMBER = re.compile(r"\d+")
+_TRIMMED = " \t\r\n.,;:!?\u2026\"'*_~-\u2013\u2014()[]"
+_ARTICLES = ("a", "an", "the")
+_SURE, _CHANGED, _SAID_OF_OTHERS, _INFERRED = 0.95, 0.92, 0.85, 0.6
+
+_GOES_ON = frozenset(("and", "but"))
+"""After these a verb without a subject has the subject before."""
+
+_ENTITIES = frozenset(["place", "work", "person"])
+"""The sorts whose value is an entity."""
+
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "several")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A subject, a predicate and a value; ``entity`` says whether that is an entity. ``start`` and ``stop``: its place.
+
+    ``kind`` is the kind of memory that it makes, ``confidence`` how sure the rule is, 0-1.
+    """
+
+    subject: str
+    predicate: str
+    value: str
+    entity: bool
+    kind: str
+    confidence: float
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class _Subject:
+    """Who a clause speaks of, and where its verb may begin. ``own``: the verb is as one says it of oneself."""
+
+    name: str
+    own: bool
+    verb: int
+    start: int
+    thing: bool = False
+
+
+def facts_in(text: str, role: str = "user") -> list[Fact]:
+    """The facts that a message states, in order, each once.
+
+    Of a user's message "I" is the user and "we" the team. Of an assistant's only what it says of "the user" counts.
+
+    >>> [(fact.subject, fact.predicate, fact.value) for fact in facts_in("I live in Rome and I work at Acme")]
+    [('user', 'lives-in', 'Rome'), ('user', 'works-at', 'Acme')]
+    """
+    if role == "tool" or not tells(text[:LONGEST]):
+        return []
+    return list(dict.fromkeys(_read(text, role)))
+
+
+def _read(text: str, role: str) -> Iterator[Fact]:
+    before: _Subject | None = None
+    person: str | None = None
+    sentence = -1
+    for clause in asserted(text, tells):
+        if clause.sentence != sentence:
+            before, sentence = None, clause.sentence
+        going_on = before if clause.after in _GOES_ON else None
+        before = None
+        for fact, subject in _of_a_clause(text, clause.words, going_on, person, role):
+            if subject is not None and not subject.own and not subject.thing:
+                person = subject.name
+            if fact is not None:
+                before = subject
+                yield fact
+
+
+def _of_a_clause(
+    text: str, words: list[Word], before: _Subject | None, person: str | None, role: str
+) -> Iterator[tuple[Fact | None, _Subject | None]]:
+    """What one clause states, and whom it speaks of."""
+    place = _after_openers(words)
+    subject: _Subject | None = None
+    if role == "user":
+        named = _of_a_relative(text, words, place)
+        if named is not None:
+            fact, subject = named
+            yield fact, subject
+            if subject is None:
+                return
+        else:
+            fact = _of_a_property(text, words, place) or _called(text, words, place)
+            if fact is not None:
+                yield fact, None
+                return
+    if subject is None:
+        subject = _subject(text, words, place, before, person, role)
+    if subject is None:
+        return
+    yield None, subject
+    for fact in _said_of(text, words, subject, role):
+        yield fact, subject
+
+
+def _after_openers(words: Sequence[Word]) -> int:
+    """Past what only opens a clause: "Hi", "by the way", "for reports"."""
+    place = 0
+    while place < len(words):
+        low = words[place].low
+        length = _phrase_at(words, place)
+        if length:
+            place += length
+        elif low in table("openers"):
+            place += 1
+        elif low in table("settings"):
+            own = next(
+                (at for at in range(place + 1, min(place + 7, len(words))) if words[at].low in ("i", "we")), None
+            )
+            if own is None:
+                return place
+            place = own
+        else:
+            return place
+    return place
+
+
+@cache
+def _opening_phrases() -> dict[str, list[tuple[str, ...]]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in table("opening-phrases") | table("polite-conditions"):
+        words = tuple(part for word in phrase.split() for part in table("contractions").get(word, word).split())
+        found.setdefault(words[0], []).append(words)
+    return found
+
+
+def _phrase_at(words: Sequence[Word], place: int) -> int:
+    fits = [
+        len(phrase)
+        for phrase in _opening_phrases().get(words[place].low, ())
+        if tuple(word.low for word in words[place : place + len(phrase)]) == phrase
+    ]
+    return max(fits, default=0)
+
+
+def _subject(
+    text: str, words: list[Word], place: int, before: _Subject | None, person: str | None, role: str
+) -> _Subject | None:
+    """Whom a clause speaks of; None where that is not clear."""
+    if place >= len(words):
+        return None
+    low, following = words[place].low, words[place + 1].low if place + 1 < len(words) else ""
+    start = words[place].start
+    if low == "user" or (low == "the" and following == "user"):
+        return _Subject(USER, False, place + 1 + (low == "the"), start)
+    if role != "user":
+        return None
+    if low in ("i", "we"):
+        return _Subject(USER if low == "i" else TEAM, True, place + 1, start)
+    if low in ("he", "she") and person is not None:
+        return _Subject(person, False, place + 1, start)
+    if before is not None and verb_of(words, place, own=before.own) is not None:
+        return _Subject(before.name, before.own, place, start, before.thing)
+    return _named(text, words, place) or _thing(text, words, place)
+
+
+def _named(text: str, words: list[Word], place: int) -> _Subject | None:
+    """A name of one to three capitalised words, right before a verb: "Ada works", "Dr. Okafor speaks"."""
+    last = place
+    while last < len(words) and last < place + 3 and _capital(text, words[last]):
+        last += 1
+    for stop in range(last, place, -1):
+        if verb_of(words, stop, own=False) is None and not _is_something(words, stop):
+            continue
+        first = words[place].low
+        if first in table("no-names") or (stop - place == 1 and first in table("titles")):
+            return None
+        return _Subject(_bare(text[words[place].start : words[stop - 1].stop]), False, stop, words[place].start)
+    return None
+
+
+def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
+    """A thing that uses, needs or runs on another: "The backend is written in", "Our API runs on", "memlab uses"."""
+    article = words[place].low in ("the", "our", "my")
+    start = place + article
+    for stop in range(start + 1, min(start + (3 if article else 1), len(words)) + 1):
+        found = verb_of(words, stop, own=False)
+        if found is not None and table("verbs")[found[0]][1] in table("things")["predicates"]:
+            if words[start].low in table("no-names"):
+                return None
+            return _Subject(
+                _bare(text[words[start].start : words[stop - 1].stop]), False, stop, words[start].start, thing=True
+            )
+    return None
+
+
+def _of_a_relative(text: str, words: list[Word], place: int) -> tuple[Fact | None, _Subject | None] | None:
+    """ "My sister Ola lives ...": who she is to the user, and whom the clause speaks of."""
+    if place + 1 >= len(words) or words[place].low not in ("my", "our"):
+        return None
+    left = len(words) - place - 1
+    size = next((n for n in (2, 1) if n <= left and _joined(words[place + 1 : place + 1 + n]) in _relatives()), 0)
+    if not size:
+        return _whose_name(text, words, place)
+    relation = _joined(words[place + 1 : place + 1 + size])
+    at = place + 1 + size
+    names = at
+    while names < len(words) and names < at + 2 and _capital(text, words[names]):
+        names += 1
+    start, predicate = words[place].start, relation.replace(" ", "-")
+    if names > at:
+        name = _bare(text[words[at].start : words[names - 1].stop])
+        fact = Fact(USER, predicate, name, True, "personal", _SURE, start, words[names - 1].stop)
+        return fact, _Subject(name, False, names, start)
+    called = _length_of(words, at, ("is called", "is named"))
+    if called and at + called < len(words) and _capital(text, words[at + called]):
+        return _name_fact(text, words, at + called, start, predicate), None
+    return None, _Subject(f"{USER}'s {relation}", False, at, start)
+
+
+def _joined(words: Sequence[Word]) -> str:
+    return " ".join(word.low for word in words)
+
+
+@cache
+def _relatives() -> frozenset[str]:
+    return frozenset(table("relations"))
+
+
+def _whose_name(text: str, words: list[Word], place: int) -> tuple[Fact | None, None] | None:
+    """ "My daughter's name is Lucia"."""
+    of = words[place + 1].low.removesuffix("'s")
+    if of == words[place + 1].low or of not in _relatives() or _length_of(words, place + 2, ("name is",)) != 2:
+        return None
+    at = place + 4
+    if at >= len(words) or not _capital(text, words[at]):
+        return None, None
+    return _name_fact(text, words, at, words[place].start, of), None
+
+
+def _name_fact(text: str, words: list[Word], at: int, start: int, predicate: str) -> Fact:
+    stop = at + 1
+    while stop < len(words) and stop < at + 3 and _capital(text, words[stop]):
+        stop += 1
+    name = _bare(text[words[at].start : words[stop - 1].stop])
+    return Fact(USER, predicate, name, True, "personal", _SURE, start, words[stop - 1].stop)
+
+
+def _length_of(words: Sequence[Word], place: int, phrases: Sequence[str]) -> int:
+    for phrase in phrases:
+        parts = phrase.split()
+        if [word.low for word in words[place : place + len(parts)]] == parts:
+            return len(parts)
+    return 0
+
+
+def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
+    """ "My favourite colour is teal", "My birthday is on 14 March"."""
+    if place >= len(words) or words[place].low not in ("my", "our") or words[place].low == "our":
+        return None
+    verb = next((at for at in range(place + 2, min(place + 6, len(words))) if words[at].low == "is"), None)
+    if verb is None:
+        return None
+    name = " ".join(word.low for word in words[place + 1 : verb])
+    favourite = words[place + 1].low in table("favourites") and verb > place + 2
+    if not favourite and name not in table("properties"):
+        return None
+    start = verb + 1
+    while start < len(words) and words[start].low in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
+        start += 1
+    value = _value(text, words, start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan")
+    if value is None or words[start].low in ("not", *table("adverbs")):
+        return None
+    predicate = table("renamed-properties").get(name, name).replace(" ", "-")
+    kind = "preference" if favourite else "goal" if predicate == "goal" else "personal"
+    return Fact(USER, predicate, value[0], False, kind, _SURE, words[place].start, value[1])
+
+
+def _called(text: str, words: list[Word], place: int) -> Fact | None:
+    """ "Call me Mo": the name that somebody asks to be called by."""
+    lows = [word.low for word in words[place : place + 3]]
+    if lows[:2] != ["call", "me"] or len(lows) < 3 or not _capital(text, words[place + 2]):
+        return None
+    value = _value(text, words, place + 2, "name")
+    if value is None:
+        return None
+    return Fact(USER, "name", value[0], False, "personal", _SURE, words[place].start, value[1])
+
+
+def verb_of(words: Sequence[Word], place: int, *, own: bool) -> tuple[str, int] | None:
+    """The longest verb of the table at ``place``, past adverbs: as one says it of oneself, and where its value begins.
+
+    >>> from memlab.subjects.extraction.asserting import listed
+    >>> verb_of(listed("really likes tea", 0, 16), 0, own=False)
+    ('like', 2)
+    """
+    forms = _forms(own)
+    for at in _past_adverbs(words, place):
+        for size in range(min(_VERB_WORDS, len(words) - at), 0, -1):
+            found = forms.get(tuple(word.low for word in words[at : at + size]))
+            if found is not None:
+                return found, at + size
+        if at + 1 < len(words) and words[at].low in ("am", "is", "have", "has"):  # I'm now living in
+            past = next((n for n in _past_adverbs(words, at + 1) if n > at + 1), None)
+            if past is not None:
+                for size in range(min(_VERB_WORDS, len(words) - past), 0, -1):
+                    rest = tuple(word.low for word in words[past : past + size])
+                    found = forms.get((words[at].low, *rest))
+                    if found is not None:
+                        return found, past + size
+    return None
+
+
+def _past_adverbs(words: Sequence[Word], place: int) -> list[int]:
+    """Where a verb may begin: here, and after each adverb from here on."""
+    places = [place] if place < len(words) else []
+    while places and len(places) <= _MOST_ADVERBS and words[places[-1]].low in table("adverbs"):
+        if places[-1] + 1 >= len(words):
+            break
+        places.append(places[-1] + 1)
+    return places
+
+
+@cache
+def _forms(own: bool) -> dict[tuple[str, ...], str]:
+    """From the words of a verb to its form of oneself. One thing "is written", several are."""
+    found = {}
+    for verb, (other, *_) in table("verbs").items():
+        found[tuple((verb if own else other).split())] = verb
+    return found
+
+
+def _is_something(words: Sequence[Word], place: int) -> bool:
+    at = _past_adverbs(words, place)
+    return any(words[one].low == "is" and one + 1 < len(words) for one in at)
+
+
+def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
+    """What is said of a subject by the verb after it."""
+    start = subject.start
+    found = verb_of(words, subject.verb, own=subject.own)
+    if found is None:
+        yield from _identity(text, words, subject, role)
+        return
+    verb, at = found
+    _, predicate, sort, kind = table("verbs")[verb]
+    sure = _sure(subject, role, verb)
+    if sort == "job":
+        yield from _job(text, words, at, subject.name, start, sure, asked=False)
+        return
+    value = _value(text, words, at, sort)
+    if value is None or not _fits(words[at].low, text, words[at], value[0], verb, sort, subject):
+        return
+    if kind == "goal" and words[at].low in table("asking-verbs"):
+        return
+    entity = sort in _ENTITIES and predicate != "works-from"
+    yield Fact(subject.name, predicate, value[0], entity, kind, sure, start, value[1])
+
+
+def _sure(subject: _Subject, role: str, verb: str) -> float:
+    if role != "user":
+        return _INFERRED
+    if verb in ("moved to", "joined", "relocated to", "started at"):
+        return _CHANGED
+    return _SURE if subject.own else _SAID_OF_OTHERS
+
+
+def _fits(first: str, text: str, word: Word, value: str, verb: str, sort: str, subject: _Subject) -> bool:
+    """Whether a value is one that a verb of this sort takes for long."""
+    definite = first == "the" and not any(part[:1].isupper() for part in value.split()[1:])
+    if verb == "have":
+        counted = first in ("a", "an", *_NUMBERS) or first in table("belongings") or first[:1].isdigit()
+        return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
+    if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
+        return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    if sort in ("place", "work", "tool", "choice", "taste"):
+        return not definite and not (sort in ("place", "work") and _NUMBER.match(value) is not None)
+    return verb != "drive" or first in ("a", "an", "my")
+
+
+def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
+    """ "I am a nurse", "I'm vegetarian", "I'm 34 years old", "I'm Tobias"."""
+    start, be = subject.start, "am" if subject.own else "is"
+    verb = next((at for at in _past_adverbs(words, subject.verb) if words[at].low == be), None)
+    if verb is None or subject.name == TEAM or subject.thing:
+        return
+    at = next((one for one in reversed(_past_adverbs(words, verb + 1))), None)
+    if at is None:
+        return
+    sure = _sure(subject, role, "am")
+    if _NUMBER.fullmatch(words[at].low) is not None:
+        said = _length_of(words, at + 1, ("years old", "year old", "yo")) or at + 1 == len(words)
+        if said and int(words[at].low[:4]) <= _OLDEST:
+            yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
+        return
+    yield from _job(text, words, at, subject.name, start, sure, asked=True)
+    if subject.own and _capital(text, words[at]) and not _trait(text, words, at):
+        value = _value(text, words, at, "name")
+        if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
+            yield Fact(subject.name, "name", value[0], False, "personal", sure, start, value[1])
+
+
+def _trait(text: str, words: Sequence[Word], at: int) -> bool:
+    low = words[at].low
+    both = " ".join(word.low for word in words[at : at + 2])
+    if low in table("traits") or both in table("traits"):
+        return True
+    return _capital(text, words[at]) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))
+
+
+def _job(
+    text: str, words: list[Word], at: int, subject: str, start: int, sure: float, *, asked: bool
+) -> Iterator[Fact]:
+    """Who somebody is: "a nurse at St. Mary's" is two facts. ``asked``: it must begin with an article or be a trait."""
+    if at >= len(words):
+        return
+    first = words[at].low
+    noun = first in (*_ARTICLES, "our", "my")
+    trait = _trait(text, words, at)
+    if asked and not (noun or trait):
+        return
+    value = _value(text, words, at, "is" if asked else "job")
+    if value is None:
+        return
+    parts = value[0].lower().split()
+    if noun and (len(parts) < 2 or not table("passing").isdisjoint(parts[1:3])):
+        return
+    if trait and not noun and len(parts) > 2:
+        value = (" ".join(value[0].split()[: 1 + (" ".join(parts[:2]) in table("traits"))]), value[1])
+    yield Fact(subject, "is", value[0], False, "personal", sure, start, value[1])
+    follows = next((n for n, word in enumerate(words) if n > at and word.start >= value[1]), None)
+    if follows is not None and words[follows].low in ("at", "for") and noun and follows + 1 < len(words):
+        place = _value(text, words, follows + 1, "work")
+        if place is not None and _capital(text, words[follows + 1]):
+            yield Fact(subject, "works-at", place[0], True, "personal", sure, start, place[1])
+
+
+def _value(text: str, words: list[Word], at: int, sort: str) -> tuple[str, int] | None:
+    """What stands from ``at`` to where a value of this sort ends, as another says it, and where that is; None where it
+    is empty, speaks of the moment or is no value but a sentence.
+    """
+    if at >= len(words):
+        return None
+    rest = words[at:]
+    end = len(rest)
+    for size in (1, 2, 3):
+        for place in range(1, len(rest)):
+            if place >= end:
+                break
+            if " ".join(word.low for word in rest[place : place + size]) in _stops(sort):
+                end = place
+    rest = _without_tails(rest[:end])
+    if not rest or len(rest) > _MOST_WORDS:
+        return None
+    lows = [word.low for word in rest]
+    if lows == ["to"] or lows[0] == "like":
+        return None
+    bare = {low for low, after in zip(lows, [*lows[1:], ""], strict=True) if after not in table("spans")}
+    if lows[0] in table("deictic") or not table("deictic-anywhere").isdisjoint(bare):
+        return None
+    if not table("empty-values").isdisjoint(lows[: 3 if lows[0] in _ARTICLES else 2]):
+        return None
+    start, stop = rest[0].start, rest[-1].stop
+    said = _bare(" ".join(text[start:stop].split()))
+    said = " ".join(_of_another(word) for word in said.split(" "))
+    return (said, stop) if said and len(said) <= _LONGEST_VALUE and any(map(str.isalnum, said)) else None
+
+
+def _of_another(word: str) -> str:
+    found: str = table("possessives").get(word.lower(), word)
+    return found
+
+
+@cache
+def _stops(sort: str) -> frozenset[str]:
+    return frozenset(table("stops")[sort])
+
+
+def _without_tails(words: list[Word]) -> list[Word]:
+    """Without what belongs to the moment of speaking: "these days", "though"."""
+    while words:
+        fits = (n for n in (3, 2, 1) if len(words) > n and _joined(words[-n:]) in table("tails"))
+        size = next(fits, 0)
+        if not size:
+            return words
+        words = words[:-size]
+    return words
+
+
+def _capital(text: str, word: Word) -> bool:
+    first = next((sign for sign in text[word.start : word.stop] if sign.isalnum()), "")
+    return first.isupper()
+
+
+def _bare(said: str) -> str:
+    return said.strip(_TRIMMED)

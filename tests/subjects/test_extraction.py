@@ -1,0 +1,159 @@
+"""Facts of what is said: what is asserted, whose it is, and where it stands; and that no text is too much for it."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memlab
+from memlab.subjects.extraction.asserting import asserted
+from memlab.subjects.extraction.learning import lessons
+from memlab.subjects.extraction.messages import messages_of
+from memlab.subjects.extraction.proposing import Where
+from memlab.subjects.extraction.reading import facts_in
+
+LABELLED = Path(__file__).parents[2] / "experiments" / "messages.jsonl"
+PLAIN = [
+    ("I live in Rome and I work at Acme", [("user", "lives-in", "Rome"), ("user", "works-at", "Acme")]),
+    ("I'm now living in Graz", [("user", "lives-in", "Graz")]),
+    ("I like jazz, blues and soul", [("user", "likes", "jazz, blues and soul")]),
+    ("Dr. Okafor speaks Igbo.", [("Dr. Okafor", "speaks", "Igbo")]),
+    ("My sister is ill. She lives in Oslo.", [("user's sister", "lives-in", "Oslo")]),
+    ("I use my own server at Hetzner", []),
+    ("We moved to Berlin on March 3, 2024", [("team", "lives-in", "Berlin on March 3, 2024")]),
+    ("I play chess with my dad", [("user", "plays", "chess")]),
+    ("My favourite teacher is my aunt", [("user", "favourite-teacher", "their aunt")]),
+]  # fmt: skip
+
+
+def triples(text, role="user"):
+    return [(fact.subject, fact.predicate, fact.value) for fact in facts_in(text, role)]
+
+
+@pytest.mark.parametrize(("text", "facts"), PLAIN)
+def test_what_is_said_outright(text, facts):
+    assert triples(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If I lived in Rome, I would work at Acme",
+        "Do I live in Rome?",
+        "I don't live in Rome",
+        "She said: I live in Rome",
+        'Translate "I live in Rome"',
+        "Translate the following.\nI live in Rome.",
+        "```\nI live in Rome\n```",
+        "> I live in Rome",
+        "Tom says I live in Rome",
+        "I used to live in Rome",
+        "I might live in Rome",
+        "Imagine I live in Rome",
+    ],
+)
+def test_what_is_not_said_to_be_so_gives_nothing(text):
+    assert triples(text) == []
+
+
+@pytest.mark.parametrize("role", ["assistant", "system", "tool"])
+def test_nobody_else_speaks_of_the_user_as_i(role):
+    assert triples("I am a nurse, I live in Rome and my sister lives in Oslo.", role) == []
+
+
+def test_an_assistant_may_tell_of_the_user():
+    assert triples("The user lives in Utrecht.", "assistant") == [("user", "lives-in", "Utrecht")]
+
+
+def test_the_labelled_messages_for_development():
+    rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if row["split"] == "development"]
+    found = [(set(triples(row["text"], row["role"])), set(map(tuple, row["facts"]))) for row in rows]
+    right = sum(len(a & b) for a, b in found)
+    assert right >= 0.9 * sum(len(b) for _, b in found)
+    assert right >= 0.95 * sum(len(a) for a, _ in found)
+
+
+WORDS = """I we my sister Ada is am live lives in Rome , . ? ; : ( " ' ` and but if says I'm not the a nurse 34
+years old favourite name call me user like to from > ``` \u00e9 \u0130 \u2019 you've"""
+TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"]))
+def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
+    for fact in facts_in(text, role):
+        assert 0 <= fact.start < fact.stop <= len(text)
+        assert fact.value
+        assert fact.subject
+        assert 0 < fact.confidence < 1
+    for clause in asserted(text):
+        assert 0 <= clause.start <= clause.stop <= len(text)
+    lessons(messages_of(text, role), Where(), budget=2_000, open_words=False)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["I live in ", "my sister ", "and ", ", ", '"', "'", "```", "If ", "says ", "I am a ", "really ", "(", ". ", "> "],
+)  # fmt: skip
+def test_time_is_in_proportion_to_the_text(unit):
+    begun = time.process_time()
+    facts_in(unit * (20_000 // len(unit)))
+    lessons(messages_of(unit * (20_000 // len(unit)), "user"), Where(), budget=2_000, open_words=False)
+    assert time.process_time() - begun < 2.0
+    begun = time.process_time()
+    facts_in(unit * (900_000 // len(unit)))
+    assert time.process_time() - begun < 2.0
+
+
+class TestStaged:
+    def test_nothing_is_stored_until_it_is_committed(self, lab):
+        extracted = lab.extract("I live in Rome and I work at Acme")
+        assert len(lab) == 0
+        assert extracted.facts.frame.select("subject", "predicate", "object").rows() == [
+            ("user", "lives-in", "Rome"),
+            ("user", "works-at", "Acme"),
+        ]
+        assert [one.text for one in extracted.memories] == ["The user shared where they live and where they work"]
+        lab.agents.commit(extracted, only=[1])
+        assert lab.facts.frame().select("predicate", "object").rows() == [("works-at", "Acme")]
+
+    def test_each_says_where_it_comes_from(self, lab):
+        said = "Hello! I live in Rome."
+        fact = lab.extract(["hm", said])[0]
+        assert (fact.message, said[fact.start : fact.stop], fact.span) == (1, "I live in Rome.", "I live in Rome.")
+        lab.agents.commit(lab.extract(said).facts)
+        row = lab.memories.row(0, named=True)
+        assert (row["provenance"], row["context"]) == ("user-stated", "I live in Rome.")
+        assert row["reason"] == "extracted by the rule lives-in"
+
+    def test_its_operations_run_as_they_are_read_and_as_they_are_edited(self, lab):
+        extracted = lab.extract('I live in Rome. My dog Rex plays the "piano".')
+        lab.operations.run(extracted.operations.replace("Rome", "Oslo"))
+        assert "Oslo" in lab.facts.frame()["object"].to_list()
+        assert len(lab) == len(extracted)
+
+    def test_a_secret_is_redacted_and_a_batch_is_one_event(self, lab):
+        key = "AKIA" + "Q3EGSIBUKDA7LMNP"
+        before = lab.log.height
+        lab.agents.commit(lab.extract(f"Yesterday I found {key} in the log. I like tea."))
+        assert lab.log.height == before + 1
+        assert not lab.memories["text"].str.contains(key).any()
+
+    def test_in_a_conversation_of_several_i_is_the_speaker(self, lab):
+        found = lab.extract([{"speaker": "Caroline", "content": "I live in Rome and my sister lives in Oslo"}]).facts
+        assert found.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
+
+    def test_parts_and_calls_of_both_forms_of_messages(self):
+        openai = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "grep"}}]}
+        parts = [{"type": "tool_result", "content": "no", "is_error": True}, {"type": "text", "text": "I like tea"}]
+        calls, result, said = messages_of([openai, {"role": "user", "content": parts}], "user")
+        assert (calls.calls, result.role, result.failed, said.text) == (("grep",), "tool", True, "I like tea")
+
+    @pytest.mark.parametrize("wrong", [3, [3], [{"role": "king", "content": "x"}], [{}], [{"content": [1]}]])
+    def test_what_is_no_message_is_refused(self, lab, wrong):
+        with pytest.raises(memlab.MemlabError):
+            lab.extract(wrong)
