@@ -30,7 +30,7 @@ class Signs:
         [1, 3, 2, 4, 0]
         """
         found = self.bits.get(word, 0)
-        if self.bits and any(map(str.isdecimal, word)):
+        if self.bits and not word.isalpha() and any(map(str.isdecimal, word)):
             found |= 3 if len(word) == 4 and word.isdecimal() else 2
         return found
 
