@@ -111,9 +111,9 @@ class Recaller:
             pool = _with_named(state, pack, asked, pool, selection.named(asked))
         scores = _scores(pack, "recall-score", pool)
         known = _known(pack, pool, scores)
-        wanted = limit
-        if known is not None and known < pack.number("known-floor"):
-            limit = min(limit, pack.count("unknown-limit"))
+        wanted = None
+        if selection is None and known is not None and known < pack.number("known-floor"):
+            wanted, limit = limit, min(limit, pack.count("unknown-limit"))
         # what others do in private moves no probe
         happened = len(state.visible) if isinstance(state, Seen) else state.seq
         chance = None if seed is None else generator(seed, happened)

@@ -59,7 +59,7 @@ class Slate:
     the near-duplicates for which it stands. ``challenge`` holds, while packs were challenged, the ``design``, the most
     that chance could add (``draws``), the head of the ``live`` pack and the ``heads`` of challengers by memory ids.
     ``known`` is what the slot of that name gave: the probability that something of the pool answers; below its floor
-    the head's ``limit`` is less than what the caller ``wanted``, which older logs do not hold.
+    ``wanted`` is how many the caller asked for, and the head's ``limit`` may be less.
     """
 
     at: int
