@@ -50,7 +50,8 @@ def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool
     ]
     for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
-    report = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "hits": rows}
+    of = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "known": hits.known}
+    report = {**of, "hits": rows}
     place = "" if hits.decision is None else f"recall {hits.decision}: "
     tell(report, as_json=as_json, text=lambda: "\n".join([f"{place}{hits!r}", *map(repr, explanations)]))
 

@@ -54,8 +54,8 @@ class Model:
         static = self._load()
         # model2vec sets the tokeniser's length limit at every call, which no other thread may be using by then
         with self._lock:
-            if len(texts) == 1 and static.token_mapping is None and static.weights is None:
-                return _of_one(static, texts[0]).astype(np.float32, copy=False)
+            if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
+                return _of_few(static, texts).astype(np.float32, copy=False)
             # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
             vectors: NDArray[Any] = static.encode(texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False)
         return vectors.astype(np.float32, copy=False)
@@ -76,18 +76,20 @@ class Model:
             return self._static
 
 
-def _of_one(static: Any, text: str) -> NDArray[Any]:
-    """What ``static.encode([text])`` gives, to the bit: a third of its 106 microseconds went into the tokens and their
-    mean, the rest into batches of one.
-    """
+def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
+    """What ``static.encode(texts)`` gives, to the bit, without the 50 to 150 microseconds in which it gets ready."""
     table = static.embedding
-    kept = text if static.max_length is None else text[: static.max_length * static.median_token_length]
-    (tokens,) = static.tokenize([kept])
-    if not tokens:
-        return np.zeros((1, table.shape[1]), dtype=np.float32)
-    # summed in the same order and rounded to the same type as in a batch
-    mean: NDArray[Any] = table[np.array([tokens], dtype=np.int64)].mean(axis=1)
-    return mean.astype(np.float32 if table.dtype == np.int8 else table.dtype, copy=False)
+    kept = None if static.max_length is None else static.max_length * static.median_token_length
+    tokens = static.tokenize([text[:kept] for text in texts])
+    found = np.zeros((len(texts), table.shape[1]), dtype=np.float32 if table.dtype == np.int8 else table.dtype)
+    of_length: dict[int, list[int]] = {}
+    for place, own in enumerate(tokens):
+        if own:
+            of_length.setdefault(len(own), []).append(place)
+    for places in of_length.values():
+        # summed in the same order and rounded to the same type
+        found[places] = table[np.array([tokens[place] for place in places], dtype=np.int64)].mean(axis=1)
+    return found
 
 
 def _files(folder: Path) -> list[Path]:

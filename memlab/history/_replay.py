@@ -222,7 +222,7 @@ class _Player:
             return None
         self._hits[event.seq] = self._new.recall(
             slate.query,
-            limit=slate.limit,
+            limit=slate.wanted or slate.limit,
             project=slate.project,
             session=slate.session,
             at=event.at,

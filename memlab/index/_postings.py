@@ -141,11 +141,14 @@ class Words:
             raise InputError("Words are appended from a sequence of texts, not from one text.")
         said: list[list[str]] = []
         names: list[int] = []
+        named: dict[str | None, list[str]] = {None: []}
         for number, text in enumerate(texts):
             if not isinstance(text, str):
                 raise InputError(f"Text {number} is not a str but {type(text).__name__}.")
             speaker = speakers[number] if speakers else None
-            name = words_of(speaker) if speaker is not None else []
+            name = named.get(speaker)
+            if name is None:
+                name = named[speaker] = words_of(speaker or "")
             said.append([*name, *words_of(text)])
             names.append(len(name))
         start, fresh = self._size, len(said)

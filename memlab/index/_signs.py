@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["SAYS", "Signs", "signs_of"]
 
-SAYS = ("says-when", "says-number", "first-person")
+SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others")
 """What a word of a text may be a sign of; the first is the lowest bit."""
 
 
@@ -22,6 +22,8 @@ class Signs:
     when: re.Pattern[str]
     how_many: re.Pattern[str]
     you: re.Pattern[str]
+    now: re.Pattern[str]
+    past: re.Pattern[str]
 
     def of(self, word: str) -> int:
         """The bits of a word in lower case.
@@ -30,7 +32,7 @@ class Signs:
         [1, 3, 2, 4, 0]
         """
         found = self.bits.get(word, 0)
-        if self.bits and any(map(str.isdecimal, word)):
+        if self.bits and not word.isalpha() and any(map(str.isdecimal, word)):
             found |= 3 if len(word) == 4 and word.isdecimal() else 2
         return found
 
@@ -45,6 +47,10 @@ class Signs:
     def asks_you(self, spoken: str) -> bool:
         """Whether a question speaks of whom it asks."""
         return self.you.search(spoken) is not None
+
+    def asks_now(self, spoken: str) -> bool:
+        """Whether a question asks what holds today, and not what was."""
+        return self.now.search(spoken) is not None and self.past.search(spoken) is None
 
 
 @cache
@@ -62,4 +68,5 @@ def signs_of(language: str | None) -> Signs:
         found += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(found) or r"(?!)")
 
-    return Signs(bits, phrases("asks-when", "asks-when-first"), phrases("asks-how-many"), phrases("asks-you"))
+    asked = ("asks-how-many", "asks-you", "asks-now", "asks-past")
+    return Signs(bits, phrases("asks-when", "asks-when-first"), *map(phrases, asked))

@@ -17,6 +17,7 @@ CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot")
 _AFTER_THE_POOL = frozenset(
     {
         *("limit", "probe-rate", "probe-depth", "probe-floor", "probes", "mmr-weight", "collapse-above"),
+        *("known-floor", "unknown-limit"),
     }
 )
 """Settings that decide nothing until the candidates are scored."""

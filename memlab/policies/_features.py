@@ -155,6 +155,14 @@ FEATURES: Declared[Feature] = Declared(
         ),
         Feature("asks-you", "bool", "query", "the question says you or your", depends=_WORDS, on_demand=True),
         Feature(
+            "asks-now",
+            "bool",
+            "query",
+            "the question asks what holds (is, do, has ...), not what was (did, was ...)",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
             "names-things",
             "num",
             "query",
@@ -204,6 +212,22 @@ FEATURES: Declared[Feature] = Declared(
         Feature("says-number", "bool", "memory", "a word of it is a number", depends=_WORDS, on_demand=True),
         Feature("first-person", "bool", "memory", "it says I, my, me, we, our or mine", depends=_WORDS, on_demand=True),
         Feature(
+            "says-change",
+            "bool",
+            "memory",
+            "a word of it says that something changed (now, moved, instead ...)",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "says-others",
+            "bool",
+            "memory",
+            "a word of it speaks of someone or something else (she, another, neighbours ...)",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
             "speaker-role",
             "str",
             "memory",
@@ -248,6 +272,18 @@ FEATURES: Declared[Feature] = Declared(
             "",
             "",
             (*_SPREAD, "cut", "pool"),
+        ),
+        Feature(
+            "takes-over",
+            "num",
+            "spread",
+            "greatest, over the older memories of the pool that its speaker said in another session, of the closeness "
+            "of the two (0 if below) times the cube of the older one's relevance: the mean of late and similarity, "
+            "each from 0 to 1 over the pool",
+            "",
+            "0..1",
+            ("embedder", *_WORDS, *_SPREAD, "cut", "pool"),
+            on_demand=True,
         ),
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),

@@ -27,6 +27,9 @@ _DEFAULTS = Path(__file__).parent / "defaults"
 _FILES = {DEFAULT_PACK: "default"}
 """A pack's file bears its name, but for the default: Hy would take ``memlab.hy`` for the package of that name."""
 
+_OF_THE_SCORE = frozenset({"known", "known-floor", "unknown-limit"})
+"""What says what the scores of the recall-score beside it mean, and is not inherited under another one."""
+
 
 @dataclass(frozen=True)
 class Pack:
@@ -178,7 +181,10 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
     settings: dict[str, SettingValue] = {}
     for depth, source in enumerate(read):
         where = file if depth == 0 and file else f"{source.name}.hy"
+        rescored = "recall-score" in policies
         for name, setting in source.settings.items():
+            if rescored and name in _OF_THE_SCORE:
+                continue
             try:
                 settings.setdefault(name, checked_setting(name, setting.value))
             except InputError as error:
@@ -188,7 +194,7 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
         for slot, form in source.policies.items():
             if slot not in SLOTS:
                 raise form.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form)
-            if slot not in policies:
+            if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
                 policies[slot] = compile_policy(
                     form, slot_named(slot).signature, name=f"{source.name}/{slot}", helpers=source.helpers, file=where
                 )

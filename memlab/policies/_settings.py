@@ -69,6 +69,12 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "fan-out", "count", "edges of one memory or node that activation crosses: its newest", 1, 1_000_000
         ),
+        SettingDeclaration(
+            "known-floor", "num", "what known must give for a recall to show more than unknown-limit", 0, 1, default=0.0
+        ),
+        SettingDeclaration(
+            "unknown-limit", "count", "most memories that a recall shows where known is below its floor", 1, default=5
+        ),
         SettingDeclaration("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
         SettingDeclaration(
             "probe-depth", "count", "ranks below the shown ones from which a probe is drawn", 1, 100_000

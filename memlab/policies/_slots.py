@@ -223,6 +223,17 @@ SLOTS: Declared[Slot] = Declared(
         ),
         _slot("recall-score", "The final score of a candidate.", _inputs(stages=_ALL), "num", aggregates=True),
         _slot(
+            "known",
+            "The probability that something of the pool answers, by the scores of all: the greatest that it gives to a "
+            "candidate. It belongs to the recall-score beside it, as known-floor and unknown-limit do: a pack with a "
+            "recall-score of its own inherits none of them. Whoever installs another recall-score alone installs "
+            "known, too. Below known-floor no more than unknown-limit are shown.",
+            _inputs(Input("score", "num", "its recall-score"), stages=_ALL),
+            "num",
+            aggregates=True,
+            default=True,
+        ),
+        _slot(
             "explore",
             "The weight with which a candidate below the top is shown as a probe.",
             _inputs(

@@ -23,6 +23,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._question import QuestionFeatures
+from memlab.recall._takes_over import min_max, takes_over
 from memlab.schema import RELATIONS, USES, role_of
 from memlab.state import State, gather, words_at
 
@@ -363,6 +364,16 @@ class Candidates(Moment):
         forms, _, counts = self.held()
         return self.asked.late(forms, counts)
 
+    def takes_over(self) -> Values:
+        return takes_over(
+            self.state.vectors.take(self.rows),
+            (min_max(self["late"]) + min_max(self["similarity"])) / 2.0,
+            self.number("created"),
+            self.state.names["speaker"].codes[self.rows],
+            self.contexts(),
+            self.asked.embedder.closeness,
+        )
+
     def names_things(self) -> Values:
         forms, capital, counts = self.held()
         (places,) = capital.nonzero()
@@ -446,6 +457,8 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "asks-when": _of_question(Signs.asks_when),
     "asks-how-many": _of_question(Signs.asks_how_many),
     "asks-you": _of_question(Signs.asks_you),
+    "asks-now": _of_question(Signs.asks_now),
+    "takes-over": Candidates.takes_over,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
     "nearness": Candidates.nearness,

@@ -148,6 +148,14 @@ class Hits(Sequence[Hit]):
         self.decision = decision
         self._shown = shown
 
+    @property
+    def known(self) -> float | None:
+        """The probability that a memory answers, by the pack's slot ``known``; None where the pack does not say.
+
+        Below the setting ``known-floor`` no more than ``unknown-limit`` are shown.
+        """
+        return self.slate.known
+
     def _hit(self, place: int) -> Hit:
         """Made where it is asked for: hits and their recall, each knowing the other, would wait for the collector."""
         memory = self._shown[place]
@@ -305,6 +313,10 @@ class Hits(Sequence[Hit]):
         return f"; {len(self.redacted)} secrets redacted in the question" if self.redacted else ""
 
     @property
+    def _answered(self) -> str:
+        return "" if self.known is None else f"; an answer is known: {self.known:.0%}"
+
+    @property
     def _unscored(self) -> str:
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} have no finite score and are never shown" if count else ""
@@ -312,7 +324,7 @@ class Hits(Sequence[Hit]):
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
         asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
-        lines = [f"{asked}, {pack}{self._unscored}{self._redactions}"]
+        lines = [f"{asked}, {pack}{self._answered}{self._unscored}{self._redactions}"]
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
@@ -337,7 +349,7 @@ class Hits(Sequence[Hit]):
         ]
         caption = (
             f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 200)!r}, pack {self.pack.name} "
-            f"[{self.pack.hash[:12]}]{self._unscored}{self._redactions}"
+            f"[{self.pack.hash[:12]}]{self._answered}{self._unscored}{self._redactions}"
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
         return table(caption, heads, rows)

@@ -18,6 +18,7 @@ __all__ = ["WordVectors", "late"]
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+_Unknown = dict[str, tuple[NDArray[np.int8], float]]
 
 _KEPT = 1024
 """Words of questions that no text has whose vectors are kept."""
@@ -48,44 +49,42 @@ class WordVectors:
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
-        self._unknown: dict[str, tuple[NDArray[np.int8], float]] = {}
+        self._unknown: _Unknown = {}
 
     def cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
         """f64[asked, forms]: of each word of a question with each of these forms of the texts."""
         own = [words.written.id_of(word) for word in asked]
         there = np.array([form for form in own if form >= 0], dtype=np.int64)
-        table = self._with(words, np.concatenate((forms, there)))
+        others = [word for word, form in zip(asked, own, strict=True) if form < 0]
+        table, unknown = self._with(words, np.concatenate((forms, there)), others)
         pairs = [
-            (table.vectors[form], table.norms[form]) if form >= 0 else self._of_unknown(word)
+            (table.vectors[form], table.norms[form]) if form >= 0 else unknown[word]
             for word, form in zip(asked, own, strict=True)
         ]
         found = _products(np.array([vector for vector, _ in pairs]), table.vectors, forms)
         found /= np.array([[norm] for _, norm in pairs]) * table.norms.take(forms)
         return found
 
-    def _with(self, words: Words, forms: Rows) -> _Table:
-        """A table in which these forms are."""
+    def _with(self, words: Words, forms: Rows, others: list[str]) -> tuple[_Table, _Unknown]:
+        """A table in which these forms are, and vectors and lengths in which ``others`` are."""
         table = self._tables.get(words)
         if table is None or len(table.known) < words.written.forms:
             table = (table or _Table(0)).grown(2 * words.written.forms)
             self._tables[words] = table
+        if len(self._unknown) > _KEPT:
+            self._unknown = {}
+        unknown = self._unknown  # another thread may begin a new one
         missing = forms[~table.known[forms]]
-        if len(missing):
-            vectors = load_embedder().encode(words.written.names(missing))
-            table.vectors[missing], table.norms[missing] = vectors, _norms(vectors)
+        strange = [word for word in others if word not in unknown]
+        if len(missing) or strange:
+            # all at once: to encode costs as much as five words more
+            vectors = load_embedder().encode([*words.written.names(missing), *strange])
+            norms, count = _norms(vectors), len(missing)
+            table.vectors[missing], table.norms[missing] = vectors[:count], norms[:count]
             table.known[missing] = True
-        return table
-
-    def _of_unknown(self, word: str) -> tuple[NDArray[np.int8], float]:
-        """The vector and the length of a word that no text has."""
-        found = self._unknown.get(word)
-        if found is None:
-            if len(self._unknown) >= _KEPT:
-                self._unknown = {}
-            # alone, as a batch would take longer to set up than five words by themselves
-            vectors = load_embedder().encode([word])
-            found = self._unknown[word] = vectors[0], float(_norms(vectors)[0])
-        return found
+            for word, vector, norm in zip(strange, vectors[count:].copy(), norms[count:].tolist(), strict=True):
+                unknown[word] = vector, norm
+        return table, unknown
 
 
 def _norms(vectors: NDArray[np.int8]) -> Scores:

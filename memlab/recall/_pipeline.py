@@ -1,7 +1,7 @@
 """The road from a question to a slate.
 
     question -> filters -> candidates -> eligible -> seed-score -> spread -> cut -> features -> recall-score
-             -> diversity -> top -> slate
+             -> known -> diversity -> top -> slate
 
 Python finds candidates, carries activation over edges and sorts; what is eligible, what a candidate is worth, and
 what passes over an edge are the pack's policies.
@@ -29,7 +29,7 @@ from memlab.recall._challenge import logged as logged_challenge
 from memlab.recall._diversity import Ranking, rank_all
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
 from memlab.recall._explore import Shown, choose, generator
-from memlab.recall._features import Candidates, columns, read
+from memlab.recall._features import Candidates, Column, columns, read
 from memlab.recall._late import WordVectors
 from memlab.recall._population import Population, Populations
 from memlab.recall._question import Question, QuestionFeatures, SpeakerNames
@@ -110,6 +110,10 @@ class Recaller:
         if selection is not None:
             pool = _with_named(state, pack, asked, pool, selection.named(asked))
         scores = _scores(pack, "recall-score", pool)
+        known = _known(pack, pool, scores)
+        wanted = None
+        if selection is None and known is not None and known < pack.number("known-floor"):
+            wanted, limit = limit, min(limit, pack.count("unknown-limit"))
         # what others do in private moves no probe
         happened = len(state.visible) if isinstance(state, Seen) else state.seq
         chance = None if seed is None else generator(seed, happened)
@@ -165,6 +169,8 @@ class Recaller:
             flags=declared.flags,
             filters=question.filters.logged(),
             challenge=challenge,
+            known=known,
+            wanted=wanted,
             also={
                 int(ids[place]): _ids(ids, ranking.duplicates[place])
                 for place in shown.places
@@ -508,3 +514,15 @@ def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
     values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
     bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
     return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)
+
+
+def _known(pack: Pack, pool: Candidates, scores: Scores) -> float | None:
+    """The probability that something of the pool answers; None where the pack does not say."""
+    policy = pack.policies["known"]
+    if not len(pool):
+        return 0.0 if policy.inputs else None
+    scored = np.isfinite(scores)
+    given: Column = scores if scored.all() else (np.where(scored, scores, 0.0), ~scored)
+    values, nulls = pool.ask(policy, given={"score": lambda: given})
+    said = values[~np.isnan(values) if nulls is None else ~(np.isnan(values) | nulls)]
+    return float(np.clip(said.max(), 0.0, 1.0)) if len(said) else None

@@ -58,6 +58,8 @@ class Slate:
     ``filters`` says what the caller admitted, by the names of ``recall``'s arguments; ``also``, by the id of one shown,
     the near-duplicates for which it stands. ``challenge`` holds, while packs were challenged, the ``design``, the most
     that chance could add (``draws``), the head of the ``live`` pack and the ``heads`` of challengers by memory ids.
+    ``known`` is what the slot of that name gave: the probability that something of the pool answers; below its floor
+    ``wanted`` is how many the caller asked for, and the head's ``limit`` may be less.
     """
 
     at: int
@@ -91,6 +93,8 @@ class Slate:
     filters: dict[str, Any] = field(default_factory=dict)
     also: dict[int, tuple[int, ...]] = field(default_factory=dict)
     challenge: dict[str, Any] | None = None
+    known: float | None = None
+    wanted: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -194,6 +198,8 @@ class _Header(_Given, kw_only=True):
     filters: dict[str, Any] = {}
     also: dict[int, tuple[int, ...]] = {}
     challenge: dict[str, Any] | None = None
+    known: float | None = None
+    wanted: int | None = None
 
 
 _OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")

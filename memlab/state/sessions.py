@@ -36,7 +36,7 @@ class Sessions:
         for side, beside in enumerate(self._beside):
             at: NDArray[np.signedinteger[Any]] = rows
             for step in range(reach):
-                at = found[1 + side * reach + step] = beside[at]
+                found[1 + side * reach + step] = at = beside[at].astype(np.int64)
         return found
 
     def _follow(self, contexts: Names) -> None:

@@ -92,7 +92,11 @@ def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
     read = pack_from_sources(pack.sources)
     changed = {one: own for one, own in pack.policies.items() if own != read.policies[one]} | {slot: policy}
     doc = f"{pack.name} with another {slot}."
-    return pack_from_sources((*(_layer(name, doc, one, own) for one, own in changed.items()), *pack.sources))
+    layers = [_layer(name, doc, one, own) for one, own in changed.items()]
+    if "recall-score" in changed:  # above a recall-score of its own a pack inherits nothing of what is known
+        floor = "".join(f"(setting {one} {_written(pack.number(one))})\n" for one in ("known-floor", "unknown-limit"))
+        layers.insert(0, _layer(name, doc, "known", changed.get("known", pack.policies["known"])) + floor)
+    return pack_from_sources((*layers, *pack.sources))
 
 
 def _layer(name: str, doc: str, slot: str, policy: Policy) -> str:

@@ -102,4 +102,10 @@ def test_every_pack_recalls_from_a_lab_of_one(lab, name):
 def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
     one = ranked(chain, pack()).slate.fingerprints
     two = ranked(chain, pack("(setting spread-steps 2)")).slate.fingerprints
-    assert {name for name in one if one[name] != two[name]} == {"received", "activation", "hops", "session-seed"}
+    assert {name for name in one if one[name] != two[name]} == {
+        "received",
+        "activation",
+        "hops",
+        "session-seed",
+        "takes-over",
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -15,9 +16,13 @@ from memlab.embedding import load_embedder
 from memlab.index import STOP_WORDS, Words
 from memlab.policies import load_pack
 from memlab.schema import role_of
+from memlab.slates import decode, encode
 
-NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words")
-FLAGS = ("says-when", "says-number", "first-person", "asks-when", "asks-how-many", "asks-you")
+NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
+FLAGS = (
+    *("says-when", "says-number", "first-person", "says-change", "says-others"),
+    *("asks-when", "asks-how-many", "asks-you", "asks-now"),
+)
 READS_ALL = f"""(pack terms "Reads what no other policy reads.")
 (setting dense-candidates 1000) (setting lexical-candidates 1000) (setting pool 1000)
 (defpolicy cut [seed] 0)
@@ -25,7 +30,8 @@ READS_ALL = f"""(pack terms "Reads what no other policy reads.")
   (+ (if (= speaker-role "user") 1 0) {" ".join(NUMBERS)} {" ".join(f"(if {name} 1 0)" for name in FLAGS)}))"""
 
 WORDS = ["kayak", "garages", "Lisbon", "may", "three", "2023", "my", "the", "Ann", "running", "runs", "mellow", "7pm"]
-ASKED = [*WORDS, "boat", "when", "how many", "you", "harbour"]
+WORDS += ["moved", "she"]
+ASKED = [*WORDS, "boat", "when", "how many", "you", "harbour", "is", "was"]
 SPEAKERS = [None, "Ann", "assistant", "User"]
 TURNS = st.lists(
     st.tuples(
@@ -37,6 +43,9 @@ TURNS = st.lists(
     max_size=9,
 )
 QUESTIONS = st.lists(st.sampled_from(ASKED), min_size=1, max_size=5).map(" ".join)
+
+
+START = datetime(2025, 3, 1, tzinfo=UTC)
 
 
 def tokens(text: str) -> list[str]:
@@ -91,6 +100,17 @@ class Slow:
         counts = {one: sum(self.stems[other].count(one) for other in self.window(row)) for one in self.content}
         return sum(self.idf(one) * tf / (tf + norm) for one, tf in counts.items())
 
+    def takes_over(self, row: int, relevance: list[float]) -> float:
+        text, speaker, session = self.turns[row]
+        own = embedded(text, speaker)
+        found = 0.0
+        for older, (other, who, where) in enumerate(self.turns[:row]):
+            if who == speaker and (where is None or where != session):
+                cosine = own @ (vector := embedded(other, who)) / (np.linalg.norm(own) * np.linalg.norm(vector) or 1.0)
+                near = max(load_embedder().closeness(np.array([cosine]))[0], 0.0)
+                found = max(found, near * relevance[older] ** 3)
+        return found
+
     def names_things(self, row: int) -> float:
         text = self.turns[row][0]
         found = set()
@@ -101,14 +121,24 @@ class Slow:
         return min(len(found), 3)
 
 
+def embedded(text: str, speaker: str | None) -> np.ndarray:
+    (found,) = load_embedder().encode([f"{speaker}: {text}" if speaker else text]).astype(float)
+    return found
+
+
+def scaled(values) -> np.ndarray:
+    low, high = min(values), max(values)
+    return np.array([(value - low) / (high - low) if high > low else 0.0 for value in values])
+
+
 def asked(turns, question):
     with memlab.open(pack=READS_ALL) as lab:
         lab.remember_many(
             [
-                {"text": text, "project": "p"}
+                {"text": text, "project": "p", "at": START + timedelta(hours=place)}
                 | ({"speaker": speaker} if speaker else {})
                 | ({"session": session} if session else {})
-                for text, speaker, session in turns
+                for place, (text, speaker, session) in enumerate(turns)
             ],
             chain=True,
         )
@@ -135,6 +165,14 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     assert set(slate.numbers["asks-when"].tolist()) == {question.startswith("when")}
     assert set(slate.numbers["asks-how-many"].tolist()) == {"how many" in question}
     assert set(slate.numbers["asks-you"].tolist()) == {"you" in question}
+    assert set(slate.numbers["asks-now"].tolist()) == {
+        bool({"is", "may"} & set(tokens(question))) and "was" not in tokens(question)
+    }
+    assert slate.numbers["says-change"].tolist() == ["moved" in words for words in texts]
+    assert slate.numbers["says-others"].tolist() == ["she" in words for words in texts]
+    relevance = ((scaled(slate.numbers["late"]) + scaled(similarity)) / 2).tolist()
+    taken = [slow.takes_over(row, relevance) for row in rows]
+    assert slate.numbers["takes-over"] == pytest.approx(taken, abs=1e-9)
     assert slate.words["speaker-role"] == [role_of(turn[1], None) for turn in turns]
 
 
@@ -255,3 +293,84 @@ def test_around_follows_sessions(batches):
             assert found[:, row].tolist() == [row, *before, *after]
         for code, name in enumerate(contexts.vocabulary):
             assert sessions.last(contexts, code) == max(row for row, one in enumerate(every) if one == name)
+
+
+# -- what takes over, and what is known -----------------------------------------------------------------------------
+
+
+def test_the_later_statement_leads_where_the_question_asks_what_holds():
+    with memlab.open() as lab:
+        for day, text in enumerate(
+            ("The gateway timeout is five seconds.", "I like tea.", "We changed the gateway timeout to twenty seconds.")
+        ):
+            lab.remember(text, at=START + timedelta(days=day))
+        lead = {}
+        for word in ("is", "was"):
+            hits = lab.recall(f"What {word} the gateway timeout?", log=False)
+            assert [hit.id for hit in hits][:2] == [3, 1]
+            lead[word] = hits[0].score - hits[1].score
+        assert lead["is"] > lead["was"] + 0.1
+
+
+def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
+    lead = {}
+    for kind in ("fact", "correction"):
+        with memlab.open() as lab:
+            lab.remember("The gateway timeout is five seconds.", at=START)
+            lab.remember("The timeout has twenty of them.", kind=kind, at=START + timedelta(days=1))
+            lab.remember("I like tea.", at=START)
+            scores = {hit.id: hit.score for hit in lab.recall("Gateway timeout?", log=False)}
+            lead[kind] = scores[2] - scores[1]
+    assert lead["correction"] > lead["fact"] + 0.1
+
+
+def test_what_is_merely_old_loses_nothing():
+    with memlab.open() as lab:
+        for day, text in enumerate(("The boiler stands in the cellar.", "I like tea.", "My bicycle is red.")):
+            lab.remember(text, at=START + timedelta(days=day))
+        slate = lab.recall("Where is the boiler?", log=False).slate
+        assert slate.numbers["takes-over"][0] == 0
+        assert lab.recall("Where is the boiler?", log=False)[0].id == 1
+
+
+def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
+    for value, count in ((0.4, 1), (0.6, 3)):
+        pack = (
+            '(pack knows "Says how sure it is.") (setting known-floor 0.5) (setting unknown-limit 1) '
+            f"(setting probe-rate 0) (defpolicy known [score] (+ (* 0 (slate-max score)) {value}))"
+        )
+        with memlab.open(pack=pack) as lab:
+            for text in ("one cat", "two cats", "three cats"):
+                lab.remember(text)
+            hits = lab.recall("cats")
+            assert hits.known == pytest.approx(value)
+            assert len(hits) == count
+            assert f"an answer is known: {value:.0%}" in repr(hits)
+            assert f"an answer is known: {value:.0%}" in hits._repr_html_()
+            assert hits.slate.policies["known"] == lab.policies["known"].hash
+        assert decode(encode(hits.slate)).known == hits.known
+
+
+def test_a_recall_score_of_its_own_says_nothing_of_what_is_known():
+    assert load_pack("memlab").policies["known"].inputs
+    own = load_pack("(pack own) (defpolicy recall-score [similarity] similarity)")
+    assert not own.policies["known"].inputs
+    with memlab.open(pack="(pack own) (defpolicy recall-score [similarity] similarity)") as lab:
+        assert lab.recall("cats").known is None
+        lab.remember("one cat")
+        hits = lab.recall("cats")
+        assert hits.known is None
+        assert "known" not in repr(hits)
+
+
+def test_nothing_is_known_of_nothing():
+    with memlab.open() as lab:
+        assert lab.recall("cats").known == 0.0
+
+
+def test_a_question_of_something_else_is_less_known():
+    with memlab.open() as lab:
+        for text in ("The cat sleeps.", "I indent with tabs, always.", "My bicycle is red."):
+            lab.remember(text)
+        assert lab.recall("Where is my bicycle?", log=False).known > 0.5
+        assert lab.recall("Who won the election in Portugal?", log=False).known < 0.2

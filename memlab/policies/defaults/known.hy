@@ -1,0 +1,5 @@
+; What a pack has that says nothing of `known`.
+
+(defpolicy known []
+  "Nobody knows."
+  null)
