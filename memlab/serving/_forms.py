@@ -1,0 +1,179 @@
+"""What the tools are given and what they answer: models, from which their schemas are made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memlab.printable import printable
+from memlab.schema import KINDS
+from memlab.subjects.results import Memory
+
+__all__ = [
+    "Credited",
+    "FeedbackAnswer",
+    "FeedbackForm",
+    "ForgetAnswer",
+    "ForgetForm",
+    "Found",
+    "Judged",
+    "RecallAnswer",
+    "RecallForm",
+    "RememberAnswer",
+    "RememberForm",
+    "schema_of",
+]
+
+_KINDS = ", ".join(one for one in KINDS if one not in ("turn", "summary"))
+_Id = Annotated[int, Field(ge=1, le=1 << 62)]
+_Ids = Annotated[list[_Id], Field(max_length=100)]
+_Words = Annotated[list[str], Field(max_length=100)]
+_Session = Annotated[
+    str | None, Field(description="The conversation or piece of work that this belongs to. Unless given: this one.")
+]
+_Project = Annotated[str | None, Field(description="The project that it is about; leave it out for what holds in all.")]
+
+
+class _Form(BaseModel):
+    """Arguments of a tool: others than these are refused, so that nothing is lost without a word."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RememberForm(_Form):
+    text: Annotated[str, Field(description="One statement, in whole sentences that need no context.")]
+    kind: Annotated[str | None, Field(description=f"One of: {_KINDS}. Unless given: fact.")] = None
+    tags: _Words = []
+    files: Annotated[_Words, Field(description="Paths that it is about.")] = []
+    triggers: Annotated[_Words, Field(description="Words that are to bring it up whenever a question has them.")] = []
+    importance: Annotated[float | None, Field(ge=0, le=1, description="How much it matters, 0 to 1.")] = None
+    project: _Project = None
+    session: _Session = None
+    replaces: Annotated[
+        _Id | None, Field(description="The id of the memory that was wrong or is outdated; this takes its place.")
+    ] = None
+
+
+class RecallForm(_Form):
+    query: Annotated[str, Field(description="What is to be known, in the user's words.")]
+    limit: Annotated[int | None, Field(ge=1, le=50, description="At most so many memories. Unless given: some.")] = None
+    project: _Project = None
+    session: _Session = None
+
+
+class ForgetForm(_Form):
+    memories: Annotated[_Ids, Field(min_length=1, description="Ids, as remember, recall and context give them.")]
+
+
+class FeedbackForm(_Form):
+    recall: Annotated[_Id | None, Field(description="The number of the recall, as recall and context give it.")] = None
+    answer: Annotated[
+        str | None, Field(description="The answer that you gave: memlab reads from it which memories it was made of.")
+    ] = None
+    reply: Annotated[str | None, Field(description="What the user said to that answer, who may put it right.")] = None
+    memories: Annotated[
+        _Ids, Field(description="Ids of the memories that are judged. Unless given: all that the recall showed.")
+    ] = []
+    outcome: Annotated[
+        Literal["success", "fail"] | None, Field(description="success: it helped. fail: it was wrong or misled.")
+    ] = None
+
+
+class Found(BaseModel):
+    """One memory that was found."""
+
+    id: int
+    text: str
+    kind: str
+    status: str
+    created: str
+    score: float
+    probe: bool
+    project: str | None
+    session: str | None
+    speaker: str | None
+    tags: list[str]
+
+    @classmethod
+    def of(cls, memory: Memory, *, score: float, probe: bool) -> Found:
+        """A memory as it is answered: nothing in it steers a terminal."""
+        return cls(
+            id=memory.id,
+            text=printable(memory.text),
+            kind=memory.kind,
+            status=memory.status,
+            created=f"{memory.created:%Y-%m-%d %H:%M} UTC",
+            score=round(score, 4),
+            probe=probe,
+            project=_plain(memory.project),
+            session=_plain(memory.session),
+            speaker=_plain(memory.speaker),
+            tags=[printable(tag) for tag in memory.tags],
+        )
+
+
+class RememberAnswer(BaseModel):
+    id: Annotated[int, Field(description="The memory that stands for what was given.")]
+    outcome: Annotated[str, Field(description="added, merged, skipped, replaced or unchanged")]
+    text: str
+    superseded: Annotated[list[int], Field(description="Memories that are out of use now.")]
+    redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out before it was stored.")]
+
+
+class RecallAnswer(BaseModel):
+    recall: Annotated[int | None, Field(description="Its number, for feedback; null where nothing is logged.")]
+    note: str
+    memories: list[Found]
+    redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out of the question.")]
+
+
+class ForgetAnswer(BaseModel):
+    forgotten: list[int]
+    unchanged: Annotated[list[int], Field(description="What was out of use before.")]
+
+
+class Judged(BaseModel):
+    """One judgement as it was logged."""
+
+    memory: int
+    outcome: str
+    recall: int | None
+
+
+class Credited(BaseModel):
+    """What an answer owes to one memory."""
+
+    memory: int
+    reward: float | None
+    status: Annotated[str, Field(description="logged, no say, stated (it was judged), known (credited before)")]
+
+
+class FeedbackAnswer(BaseModel):
+    judged: list[Judged]
+    credited: list[Credited]
+
+
+def schema_of(model: type[BaseModel], *, answers: bool = False) -> dict[str, Any]:
+    """The JSON schema of a model in few words: a model that calls tools reads it with every request.
+
+    Left out are titles, which repeat names, and of what may be missing that it may also be null.
+    """
+    schema: dict[str, Any] = _short(model.model_json_schema(mode="serialization" if answers else "validation"))
+    return schema
+
+
+def _short(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_short(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {key: _short(value) for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    if "default" in kept and kept["default"] is None:
+        (given,) = (one for one in kept.pop("anyOf") if one != {"type": "null"})
+        kept = given | {key: value for key, value in kept.items() if key != "default"}
+    return kept
+
+
+def _plain(word: str | None) -> str | None:
+    return None if word is None else printable(word)
