@@ -6,7 +6,6 @@ The official package ``mcp`` is an extra and takes a second to import, so it is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from memlab.arguments import checked
@@ -35,8 +34,10 @@ def lab_server(
 
     MissingExtra where ``mcp`` is not installed; InputError for what is no viewer.
     """
-    if find_spec("mcp") is None:
-        raise MissingExtra("memlab serve", "the package mcp", "mcp")
+    try:
+        import mcp  # noqa: F401
+    except ImportError:
+        raise MissingExtra("memlab serve", "the package mcp", "mcp") from None
     from memlab.serving._desk import Desk
     from memlab.serving._server import server_of
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from memlab.errors import InputError
+from memlab.schema import RECALLABLE
 from memlab.serving._desk import Desk
 from memlab.serving._forms import (
     Credited,
@@ -124,7 +125,8 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:
     memories = desk.memories(given.memories)
-    forgotten = sorted(desk.lab.forget(memories).ids)
+    used = [memory for memory in memories if memory.status in RECALLABLE]
+    forgotten = sorted(desk.lab.forget(used).ids) if used else []
     unchanged = [memory.id for memory in memories if memory.id not in forgotten]
     text = f"Forgotten: {', '.join(map(str, forgotten)) or 'nothing'}."
     if unchanged:
@@ -134,7 +136,7 @@ def _forget(desk: Desk, given: ForgetForm) -> Said:
 
 def _feedback(desk: Desk, given: FeedbackForm) -> Said:
     shown = None if given.recall is None else desk.slate(given.recall).shown
-    if given.outcome is None and given.answer is None:
+    if given.outcome is None and given.answer is None and not given.memories:
         raise InputError("Give an `outcome` with `memories` or a `recall`, or the `answer` that you gave with `recall`.")
     if given.outcome is None and given.memories:
         raise InputError("Say with `outcome` how these `memories` did: success or fail.")
