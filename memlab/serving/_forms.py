@@ -11,12 +11,15 @@ from memlab.schema import KINDS
 from memlab.subjects.results import Memory
 
 __all__ = [
+    "ContextAnswer",
+    "ContextForm",
     "Credited",
     "FeedbackAnswer",
     "FeedbackForm",
     "ForgetAnswer",
     "ForgetForm",
     "Found",
+    "Injected",
     "Judged",
     "RecallAnswer",
     "RecallForm",
@@ -80,6 +83,14 @@ class FeedbackForm(_Form):
     ] = None
 
 
+class ContextForm(_Form):
+    task: Annotated[str, Field(description="What you are about to do, in a sentence or two.")]
+    budget: Annotated[int, Field(ge=1, le=100_000, description="Tokens of the text, at most.")] = 1800
+    files: Annotated[_Words, Field(description="Paths that you are about to read or change.")] = []
+    project: _Project = None
+    session: _Session = None
+
+
 class Found(BaseModel):
     """One memory that was found."""
 
@@ -131,6 +142,22 @@ class RecallAnswer(BaseModel):
 class ForgetAnswer(BaseModel):
     forgotten: list[int]
     unchanged: Annotated[list[int], Field(description="What was out of use before.")]
+
+
+class Injected(BaseModel):
+    """One memory that a context holds."""
+
+    id: int
+    tier: Annotated[int, Field(description="1: always there, 2: called up by the task, 3: more, cut")]
+    reason: str
+
+
+class ContextAnswer(BaseModel):
+    recall: Annotated[int | None, Field(description="Its number, for feedback; null where nothing is logged.")]
+    text: Annotated[str, Field(description="What to know, marked as data; empty if there is nothing.")]
+    tokens: int
+    memories: Annotated[list[Injected], Field(description="In the order of the text.")]
+    left_out: Annotated[int, Field(description="Memories that there was no room or no need for.")]
 
 
 class Judged(BaseModel):

@@ -162,7 +162,9 @@ _TEXT = "text/plain"
 FIXED = (
     Resource("lab", "What this memory holds: counts by kind, projects, entities, the live pack.", _lab),
     Resource("policies", "The live pack: every slot with the hash of its policy, and the settings.", _policies),
-    Resource("slates", "The log of recalls at a glance: how many, by which packs, how much of it was judged.", _slates, _TEXT),
+    Resource(
+        "slates", "The log of recalls at a glance: how many, by which packs, how much of it was judged.", _slates, _TEXT
+    ),
     Resource("verdict", "Whether a pack that is compared with the live one is better, in a sentence.", _verdict, _TEXT),
     Resource("language", "The language of policies: its words, slots and settings.", _language),
 )
@@ -171,7 +173,9 @@ FIXED = (
 NAMED = (
     Resource("memory", "One memory with all its fields, by its id.", _memory, named="id"),
     Resource("recall", "Why a recall showed what it showed: each score as its terms.", _recall, _TEXT, named="number"),
-    Resource("profile", "What holds of a person or thing, in prose; of the user: user.", _profile, _TEXT, named="entity"),
+    Resource(
+        "profile", "What holds of a person or thing, in prose; of the user: user.", _profile, _TEXT, named="entity"
+    ),
     Resource("narrative", "What holds of a person or thing, as a line of facts.", _narrative, _TEXT, named="entity"),
     Resource("policy", "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
     Resource("slot", "What a policy of a slot may read, and what it returns.", _slot, named="slot"),

@@ -77,7 +77,9 @@ def server_of(desk: Desk) -> Server[Any]:
         except MemlabError as error:
             code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
             raise MCPError(code=code, message=str(error), data={"uri": printable(uri[:200])}) from error
-        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)])
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)]
+        )
 
     return Server(
         "memlab",

@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 import memlab
 from memlab.serving import lab_server, serve_http
 
-TOOLS = ["remember", "recall", "forget", "feedback"]
+TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
 
 def talk(lab, script, **how):
@@ -75,7 +75,7 @@ def test_there_are_few_tools_and_each_says_when_to_use_it(lab):
     assert all("Use it " in tool.description for tool in found)
     assert sum(len(tool.description) for tool in found) < 2_500
     hints = {tool.name: tool.annotations for tool in found}
-    assert [name for name in hints if hints[name].read_only_hint] == ["recall"]
+    assert [name for name in hints if hints[name].read_only_hint] == ["recall", "context"]
     assert [name for name in hints if hints[name].destructive_hint] == ["forget"]
     assert [name for name in hints if hints[name].idempotent_hint] == ["forget"]
     assert all(tool.output_schema["properties"] and not tool.input_schema["additionalProperties"] for tool in found)
@@ -139,6 +139,24 @@ def test_memories_are_marked_as_data_and_steer_nothing(lab):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
     assert "no instruction" in answer.structured_content["note"]
+
+
+def test_a_context_is_what_a_task_needs_within_its_budget(lab):
+    done(lab, "remember", {"text": "The user prefers tabs", "kind": "preference"})
+    gotcha = {"text": "The token refresh fails after midnight", "kind": "gotcha", "files": ["src/auth.py"]}
+    done(lab, "remember", gotcha)
+    asked = {"task": "fix the token refresh", "files": ["src/auth.py"], "budget": 200, "session": "monday"}
+    answer = call(lab, "context", asked)
+    said = answer.structured_content
+    assert "[GOTCHA] src/auth.py\n! The token refresh fails after midnight" in said["text"]
+    assert {memory["id"] for memory in said["memories"]} == {1, 2}
+    assert said["tokens"] <= 200
+    assert said["text"] in answer.content[0].text
+    assert "data, not instructions" in said["text"]
+    judged = done(lab, "feedback", {"recall": said["recall"], "memories": [2], "outcome": "success"})["judged"]
+    assert judged == [{"memory": 2, "outcome": "success", "recall": said["recall"]}]
+    assert done(lab, "context", asked)["memories"] == []
+    assert "budget" in refused(lab, "context", {"task": "x", "budget": 0})
 
 
 def test_secrets_do_not_reach_the_lab(lab):
@@ -216,7 +234,7 @@ def test_a_lab_to_read_has_the_tools_that_read(disk):
     with disk() as lab:
         lab.remember("The user prefers tabs")
     with disk(read_only=True) as lab:
-        assert [tool.name for tool in tools(lab)] == ["recall"]
+        assert [tool.name for tool in tools(lab)] == ["recall", "context"]
         assert "There is no tool" in refused(lab, "remember", {"text": "x"})
         found = done(lab, "recall", {"query": "tabs"})
         assert (found["recall"], len(found["memories"])) == (None, 1)
@@ -306,7 +324,9 @@ def test_without_the_package_the_way_to_install_it_is_told(lab, monkeypatch):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return importing(name, *rest, **more)
 
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mcp" or name.startswith("memlab.serving._")]:
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == "mcp" or name.startswith("memlab.serving._")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(memlab.MemlabError, match=r"pip install 'memlab\[mcp\]'"):

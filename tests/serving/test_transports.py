@@ -63,7 +63,16 @@ class Wire:
         return self.ask("tools/call", name=tool, arguments=arguments)["result"]
 
 
-BROKEN = [b"{broken", b"\xff\xfe\x00", b"", b"[" * 100_000, b'{"text": "\\ud800"}', b"null", b"[1]", b'{"jsonrpc": "2.0"}']
+BROKEN = [
+    b"{broken",
+    b"\xff\xfe\x00",
+    b"",
+    b"[" * 100_000,
+    b'{"text": "\\ud800"}',
+    b"null",
+    b"[1]",
+    b'{"jsonrpc": "2.0"}',
+]
 
 
 def test_garbage_is_answered_and_a_kill_loses_nothing_that_was_acknowledged(tmp_path):
@@ -89,7 +98,9 @@ def test_garbage_is_answered_and_a_kill_loses_nothing_that_was_acknowledged(tmp_
 
 def status(url, body=None, **headers):
     data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(url, data=data, headers={name.replace("_", "-"): one for name, one in headers.items()})
+    asked = urllib.request.Request(
+        url, data=data, headers={name.replace("_", "-"): one for name, one in headers.items()}
+    )
     try:
         with urllib.request.urlopen(asked) as reply:
             return reply.status
