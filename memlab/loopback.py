@@ -38,12 +38,15 @@ def listening(port: int, host: str = HOST) -> socket.socket:
         raise InputError(f"{host!r} is not an address of this machine alone, such as {HOST}, ::1 or localhost.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        found = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
         what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
         raise InputError(f"Port {port} of this machine is {what}: choose another, or 0 for any free one.") from None
+    # connections inherit it: asyncio sets it on sockets of its own making alone, and an answer would wait for 40 ms
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return found
 
 
 def own_names(port: int, host: str = HOST) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio.to_thread
@@ -37,9 +37,13 @@ Context = ServerRequestContext[Any]
 def server_of(desk: Desk) -> Server[Any]:
     """A server whose calls run in threads, one lab among them; it knows no transport."""
     tools = {tool.name: tool for tool in TOOLS if not (tool.writes and desk.read_only)}
+    declared = {name: _declared(tool) for name, tool in tools.items()}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_declared(tool) for tool in tools.values()])
+        return types.ListToolsResult(tools=list(declared.values()))
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        return declared[name].input_schema if name in declared else None
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(params.name)
@@ -53,7 +57,8 @@ def server_of(desk: Desk) -> Server[Any]:
             said: Said = await _in_thread(tool.run, desk, given)
         except MemlabError as error:
             return _refused(f"{tool.name}: {error}")
-        return types.CallToolResult(content=[_text(said.text)], structured_content=said.answer.model_dump(mode="json"))
+        answer = said.answer.model_dump(mode="json", exclude_defaults=True)
+        return types.CallToolResult(content=[_text(said.text)], structured_content=answer)
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         return types.ListResourcesResult(
@@ -86,6 +91,7 @@ def server_of(desk: Desk) -> Server[Any]:
         version=__version__,
         title="memlab",
         instructions=_INSTRUCTIONS,
+        get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -113,7 +119,7 @@ def _declared(tool: Tool[Any]) -> types.Tool:
         title=tool.title,
         description=tool.when,
         input_schema=schema_of(tool.form),
-        output_schema=schema_of(tool.answer, answers=True),
+        output_schema=schema_of(tool.answer),
         annotations=hints,
     )
 

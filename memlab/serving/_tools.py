@@ -83,7 +83,7 @@ def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
 
 
 def _remembered(desk: Desk, id: int, outcome: str, superseded: list[int], redacted: list[str]) -> Said:
-    memory = Found.of(desk.lab[id], score=0.0, probe=False)
+    memory = Found.of(desk.lab[id])
     said = {"added": "Remembered", "merged": "Merged into what was known", "replaced": "Remembered"}
     lines = [f"{said.get(outcome, f'Nothing new ({outcome})')}: memory {id}."]
     if superseded:
@@ -115,7 +115,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
             {
                 "id": one.id,
                 "kind": one.kind,
-                "status": None if one.status == "active" else one.status,
+                "status": one.status,
                 "created": one.created,
                 "project": one.project,
                 "speaker": one.speaker,
