@@ -3,9 +3,10 @@
     python experiments/serve_speed.py                            # 10,000 memories, 300 recalls
     python experiments/serve_speed.py --memories 1000 --http
 
-A lab of invented memories on a disk, drawn by a seed, is served by ``memlab serve`` in a process of its own and asked by
-the official client. The same questions are then asked of the same lab in this process, without the protocol: the share
-of ``lab.recall`` is the median of these in that of the round trips. Figures are milliseconds of wall time.
+A lab of invented memories on a disk, drawn by a seed, is served by ``memlab serve`` in a process of its own and asked
+by the official client, which checks each answer by its schema. The same questions are then asked of the same lab in
+this process, without the protocol: the share of ``lab.recall`` is the median of these in that of the round trips.
+Figures are milliseconds of wall time.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -19,26 +21,32 @@ from memlab.serving._desk import Desk
 from memlab.serving._marked import NOTE, element
 from memlab.subjects.recalling.logged import logged_hits
 
-__all__ = ["FIXED", "NAMED", "Resource", "address", "read"]
+__all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "address", "read"]
 
 _SCHEME = "memlab://"
+_BELOW = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
 _MOST_NAMES = 100
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Something to read under ``memlab://name``, or ``memlab://name/...`` if it is about a ``named`` thing."""
+    """Something to read at ``uri``, or below it if it is about a ``named`` thing."""
 
-    name: str
+    uri: str
     about: str
     read: Callable[[Desk, str], str]
     mime: str = "application/json"
     named: str = ""
 
     @property
-    def uri(self) -> str:
-        """Its address, or the template of its addresses."""
-        return f"{_SCHEME}{self.name}" + (f"/{{{self.named}}}" if self.named else "")
+    def name(self) -> str:
+        """What it is called: the end of its address."""
+        return self.uri.rpartition("/")[2]
+
+    @property
+    def template(self) -> str:
+        """Its address with what is named in braces."""
+        return f"{self.uri}/{{{self.named}}}" if self.named else self.uri
 
 
 def address(name: str, of: object = None) -> str:
@@ -52,11 +60,12 @@ def address(name: str, of: object = None) -> str:
 
 def read(desk: Desk, uri: str) -> tuple[str, str]:
     """The text at an address and its media type; UnknownName where there is nothing."""
-    name, slash, of = uri.removeprefix(_SCHEME).partition("/")
-    found = next((one for one in (NAMED if slash else FIXED) if one.name == name), None)
-    if not uri.startswith(_SCHEME) or found is None:
-        raise UnknownName("resource", uri, [one.uri for one in (*FIXED, *NAMED)])
-    return found.read(desk, unquote(of)), found.mime
+    below = _BELOW.fullmatch(uri)
+    wanted, among, of = (below[1], NAMED, unquote(below[2])) if below else (uri, FIXED, "")
+    found = next((one for one in among if one.uri == wanted), None)
+    if found is None:
+        raise UnknownName("resource", uri, [one.template for one in (*FIXED, *NAMED)])
+    return found.read(desk, of), found.mime
 
 
 def _json(value: Any) -> str:
@@ -126,6 +135,15 @@ def _recall(desk: Desk, number: str) -> str:
     return f"{NOTE}\n" + "\n\n".join([repr(hits), *(repr(hit.explain()) for hit in hits)])
 
 
+def _terms(desk: Desk, number: str) -> str:
+    slate = desk.slate(_number(number, "recall"))
+    hits = logged_hits(desk.seen.store, slate.decision)
+    memories = [{"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits]
+    policy = hits.pack.policies["recall-score"]
+    asked = {"recall": slate.decision, "query": printable(slate.query)}
+    return _json({**asked, "policy": f"{hits.pack.name}/{policy.name}", "hash": policy.hash, "memories": memories})
+
+
 def _slates(desk: Desk, _: str) -> str:
     return repr(desk.seen.slates())
 
@@ -158,26 +176,57 @@ def _number(text: str, what: str) -> int:
     return int(text)
 
 
+def _recall_app(desk: Desk, _: str) -> str:
+    return (Path(__file__).parent / "recall.html").read_text(encoding="utf-8")
+
+
 _TEXT = "text/plain"
+RECALL_APP = "ui://memlab/recall.html"
+"""What a host that speaks MCP Apps shows beside the answer of ``recall``: each score as its terms, and two buttons."""
+APP_MIME = "text/html;profile=mcp-app"
 FIXED = (
-    Resource("lab", "What this memory holds: counts by kind, projects, entities, the live pack.", _lab),
-    Resource("policies", "The live pack: every slot with the hash of its policy, and the settings.", _policies),
+    Resource(address("lab"), "What this memory holds: counts by kind, projects, entities, the live pack.", _lab),
     Resource(
-        "slates", "The log of recalls at a glance: how many, by which packs, how much of it was judged.", _slates, _TEXT
+        address("policies"), "The live pack: every slot with the hash of its policy, and the settings.", _policies
     ),
-    Resource("verdict", "Whether a pack that is compared with the live one is better, in a sentence.", _verdict, _TEXT),
-    Resource("language", "The language of policies: its words, slots and settings.", _language),
+    Resource(
+        address("slates"),
+        "The log of recalls at a glance: how many, by which packs, how much of it was judged.",
+        _slates,
+        _TEXT,
+    ),
+    Resource(
+        address("verdict"),
+        "Whether a pack that is compared with the live one is better, in a sentence.",
+        _verdict,
+        _TEXT,
+    ),
+    Resource(address("language"), "The language of policies: its words, slots and settings.", _language),
+    Resource(RECALL_APP, "Why a recall showed what it showed, for the user to see and judge.", _recall_app, APP_MIME),
 )
 """What has one address."""
 
 NAMED = (
-    Resource("memory", "One memory with all its fields, by its id.", _memory, named="id"),
-    Resource("recall", "Why a recall showed what it showed: each score as its terms.", _recall, _TEXT, named="number"),
+    Resource(address("memory"), "One memory with all its fields, by its id.", _memory, named="id"),
     Resource(
-        "profile", "What holds of a person or thing, in prose; of the user: user.", _profile, _TEXT, named="entity"
+        address("recall"),
+        "Why a recall showed what it showed: each score as its terms.",
+        _recall,
+        _TEXT,
+        named="number",
     ),
-    Resource("narrative", "What holds of a person or thing, as a line of facts.", _narrative, _TEXT, named="entity"),
-    Resource("policy", "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
-    Resource("slot", "What a policy of a slot may read, and what it returns.", _slot, named="slot"),
+    Resource(address("terms"), "The terms of each score of a recall, as data.", _terms, named="number"),
+    Resource(
+        address("profile"),
+        "What holds of a person or thing, in prose; of the user: user.",
+        _profile,
+        _TEXT,
+        named="entity",
+    ),
+    Resource(
+        address("narrative"), "What holds of a person or thing, as a line of facts.", _narrative, _TEXT, named="entity"
+    ),
+    Resource(address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
+    Resource(address("slot"), "What a policy of a slot may read, and what it returns.", _slot, named="slot"),
 )
 """What has an address for each name or number."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 import mcp_types as types
+from mcp.server.apps import EXTENSION_ID
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -18,7 +19,7 @@ from memlab.printable import printable
 from memlab.serving._desk import Desk
 from memlab.serving._forms import schema_of
 from memlab.serving._marked import NOTE
-from memlab.serving._resources import FIXED, NAMED, read
+from memlab.serving._resources import FIXED, NAMED, RECALL_APP, read
 from memlab.serving._tools import TOOLS, Said, Tool
 from memlab.version import __version__
 
@@ -70,7 +71,9 @@ def server_of(desk: Desk) -> Server[Any]:
     async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(name=one.name, uri_template=one.uri, description=one.about, mime_type=one.mime)
+                types.ResourceTemplate(
+                    name=one.name, uri_template=one.template, description=one.about, mime_type=one.mime
+                )
                 for one in NAMED
             ]
         )
@@ -86,7 +89,7 @@ def server_of(desk: Desk) -> Server[Any]:
             contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)]
         )
 
-    return Server(
+    server: Server[Any] = Server(
         "memlab",
         version=__version__,
         title="memlab",
@@ -98,6 +101,8 @@ def server_of(desk: Desk) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+    server.extensions[EXTENSION_ID] = {}
+    return server
 
 
 async def _in_thread(run: Callable[..., Any], *given: Any) -> Any:
@@ -121,6 +126,7 @@ def _declared(tool: Tool[Any]) -> types.Tool:
         input_schema=schema_of(tool.form),
         output_schema=schema_of(tool.answer),
         annotations=hints,
+        _meta={"ui": {"resourceUri": RECALL_APP}} if tool.name == "recall" else None,
     )
 
 

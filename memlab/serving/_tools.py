@@ -152,7 +152,8 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
         raise InputError("Say with `recall` what the `answer` was made of: the number that recall and context give.")
     judged: list[Judged] = []
     if given.outcome is not None:
-        ids = [memory.id for memory in desk.memories(given.memories or list(shown or ()))]
+        memories = desk.memories(given.memories or list(shown or ()))
+        ids = [memory.id for memory in memories if memory.status != "purged"]
         rows = [{"memory": id, "outcome": given.outcome, "decision": given.recall, "source": "agent"} for id in ids]
         logged = desk.lab.feedback_many(rows)
         judged = [Judged(memory=one.memory, outcome=given.outcome, recall=one.decision) for one in logged]

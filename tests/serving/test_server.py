@@ -107,6 +107,9 @@ def test_an_outcome_without_memories_is_of_all_that_the_recall_showed(lab):
     found = done(lab, "recall", {"query": "what does the user prefer?"})
     judged = done(lab, "feedback", {"recall": found["recall"], "outcome": "fail"})["judged"]
     assert {one["memory"] for one in judged} == {memory["id"] for memory in found["memories"]} == {1, 2}
+    lab.purge(1)
+    judged = done(lab, "feedback", {"recall": found["recall"], "outcome": "fail"})["judged"]
+    assert [one["memory"] for one in judged] == [2]
 
 
 def test_what_was_wrong_is_replaced(lab):
@@ -298,11 +301,28 @@ def test_every_resource_that_is_listed_can_be_read(lab):
     assert {one.uri_template.partition("/{")[0].removeprefix("memlab://") for one in templates} == {
         "memory",
         "recall",
+        "terms",
         "profile",
         "narrative",
         "policy",
         "slot",
     }
+
+
+def test_a_host_of_apps_finds_the_page_of_a_recall_and_others_lose_nothing(lab):
+    lab.remember("The user prefers tabs")
+    (recall,) = (tool for tool in tools(lab) if tool.meta)
+    assert recall.name == "recall"
+    page = text(lab, recall.meta["ui"]["resourceUri"])
+    assert "ui/initialize" in page
+    assert "http" not in page.replace("http-equiv", "")
+    answer = call(lab, "recall", {"query": "tabs or spaces?"})
+    assert "The user prefers tabs" in answer.content[0].text
+    why = json.loads(text(lab, f"memlab://terms/{answer.structured_content['recall']}"))
+    (memory,) = why["memories"]
+    assert sum(term["value"] for term in memory["terms"]) == pytest.approx(memory["score"])
+    with pytest.raises(MCPError, match="There is no resource"):
+        text(lab, "ui://memlab/other.html")
 
 
 def test_many_calls_at_once_are_all_answered(lab):
