@@ -6,7 +6,7 @@
 A lab of invented memories on a disk, drawn by a seed, is served by ``memlab serve`` in a process of its own and asked
 by the official client, which checks each answer by its schema. The same questions are then asked of the same lab in
 this process, without the protocol: the share of ``lab.recall`` is the median of these in that of the round trips.
-Figures are milliseconds of wall time.
+Figures are milliseconds of wall time; the same in one process are of processor time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import httpx2
@@ -32,6 +32,7 @@ from mcp.client.streamable_http import streamable_http_client
 from speed import rows, sentence
 
 import memlab
+from memlab.serving import lab_server
 
 WARM = 20
 """Recalls before the clock starts: a process loads its model and its tables once."""
@@ -72,14 +73,24 @@ async def round_trips(folder: Path, questions: Sequence[str], *, http: bool) -> 
     return spent[WARM:]
 
 
-def recalls(folder: Path, questions: Sequence[str]) -> list[float]:
+async def in_process(lab: memlab.Lab, questions: Sequence[str]) -> list[float]:
+    """Milliseconds of processor time of each recall by the client, with the server in this process."""
+    async with Client(lab_server(lab)) as client:
+        spent = []
+        for question in questions:
+            began = time.process_time()
+            await client.call_tool("recall", {"query": question})
+            spent.append(1000 * (time.process_time() - began))
+    return spent[WARM:]
+
+
+def recalls(lab: memlab.Lab, questions: Sequence[str], clock: Callable[[], float]) -> list[float]:
     """Milliseconds of each ``lab.recall`` in this process."""
     spent = []
-    with memlab.open(folder) as lab:
-        for question in questions:
-            began = time.perf_counter()
-            lab.recall(question)
-            spent.append(1000 * (time.perf_counter() - began))
+    for question in questions:
+        began = clock()
+        lab.recall(question)
+        spent.append(1000 * (clock() - began))
     return spent[WARM:]
 
 
@@ -96,12 +107,21 @@ def main() -> None:
             lab.remember_many(rows(given.memories, dice), chain=True)
         questions = [sentence(dice, 8) for _ in range(given.recalls + WARM)]
         trips = asyncio.run(round_trips(folder, questions, http=given.http))
-        alone = recalls(folder, questions)
+        with memlab.open(folder) as lab:
+            alone = recalls(lab, questions, time.perf_counter)
+            processor = recalls(lab, questions, time.process_time)
+            together = asyncio.run(in_process(lab, questions))
     way = "HTTP" if given.http else "standard input and output"
     print(f"{given.recalls} recalls of {given.memories:,} memories over {way}, milliseconds")
-    for name, spent in (("round trip", trips), ("lab.recall alone", alone)):
+    _tell("round trip", trips, alone)
+    print("processor time in one process, which other programs hardly change")
+    _tell("client and server", together, processor)
+
+
+def _tell(what: str, whole: Sequence[float], alone: Sequence[float]) -> None:
+    for name, spent in ((what, whole), ("lab.recall alone", alone)):
         print(f"  {name:<17} p50 {np.median(spent):6.2f}   p95 {np.percentile(spent, 95):6.2f}")
-    print(f"  share of lab.recall in the median: {np.median(alone) / np.median(trips):.0%}")
+    print(f"  share of lab.recall in the median: {np.median(alone) / np.median(whole):.0%}")
 
 
 if __name__ == "__main__":

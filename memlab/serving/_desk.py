@@ -8,6 +8,7 @@ from typing import Self
 
 from memlab.errors import InputError, UnknownName
 from memlab.lab import Lab
+from memlab.recall import Hits
 from memlab.slates import Slate
 from memlab.subjects.recalling.logged import logged_slate
 from memlab.subjects.results import Memory
@@ -51,6 +52,11 @@ class Desk:
     def memories(self, ids: Sequence[int]) -> list[Memory]:
         """Several of them, each once."""
         return [self.memory(id) for id in dict.fromkeys(ids)]
+
+    def found(self, hits: Hits) -> list[Memory]:
+        """The memories that a recall showed, read at once."""
+        with self.lab.store.reading() as state:
+            return [Memory.of(state, id - 1) for id in hits.ids]
 
     def slate(self, recall: int) -> Slate:
         """A logged recall of whoever is connected; UnknownName if there is none of this number."""

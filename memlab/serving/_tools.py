@@ -102,13 +102,14 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
         session=given.session or desk.session,
         viewer=desk.viewer,
     )
-    found = [Found.of(desk.lab[hit.id], score=hit.score, probe=hit.probe) for hit in hits]
+    shown = zip(hits, desk.found(hits), strict=True)
+    found = [Found.of(memory, score=hit.score, probe=hit.probe) for hit, memory in shown]
     redacted = [finding.type for finding in hits.redacted]
     answer = RecallAnswer(recall=hits.decision, note=NOTE, memories=found, redacted=redacted)
     number = "This recall is not logged" if hits.decision is None else f"Recall {hits.decision}"
     if not found:
         return Said(answer, f"{number}: nothing that is remembered answers this.")
-    shown = [
+    lines = [
         element(
             "memory",
             one.text,
@@ -124,7 +125,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
         )
         for one in found
     ]
-    return Said(answer, "\n".join([f"{number}, {len(found)} memories, the best first. {NOTE}", *shown]))
+    return Said(answer, "\n".join([f"{number}, {len(found)} memories, the best first. {NOTE}", *lines]))
 
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:
