@@ -1,10 +1,8 @@
 """The page of a recall in Chromium, in a host that speaks MCP Apps: a sandboxed frame, JSON-RPC over postMessage."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from mcp import Client
+from running import run_alone
 
 from memlab.serving import lab_server
 
@@ -40,7 +38,6 @@ HOSTILE = "</p><script>parent.postMessage('owned', '*')</script><img src=x onerr
 @pytest.fixture
 def served(lab):
     """Passes a message of a view on to a server of the lab, with the official client, in a thread of its own."""
-    pool = ThreadPoolExecutor(1)
 
     async def ask(method, params):
         async with Client(lab_server(lab)) as client:
@@ -50,8 +47,7 @@ def served(lab):
                 answer = await client.call_tool(params["name"], params["arguments"])
             return {"result": answer.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
-    yield lambda method, params: pool.submit(asyncio.run, ask(method, params)).result()
-    pool.shutdown()
+    return lambda method, params: run_alone(ask(method, params))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from mcp import Client, MCPError
+from running import run_alone
 
 import memlab
 from memlab.serving import lab_server, serve_http
@@ -21,7 +22,7 @@ def talk(lab, script, **how):
         async with Client(lab_server(lab, **how)) as client:
             return await script(client)
 
-    return asyncio.run(run())
+    return run_alone(run())
 
 
 def call(lab, tool, arguments, **how):

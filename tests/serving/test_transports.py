@@ -16,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from running import run_alone
 
 import memlab
 
@@ -147,7 +148,7 @@ def test_http_answers_who_has_the_token_and_asks_this_machine(tmp_path):
         assert status(url, message, **json_only, **right, Origin="http://attacker.example") == 403
         assert status_of_size(url, 5_000_000, **right) == 413
         assert status(url, message, **json_only, **right) == 200
-        assert asyncio.run(session(url)) == (1, 1)
+        assert run_alone(session(url)) == (1, 1)
         process.terminate()
         assert process.wait(20) in (0, -15)
     assert len(memlab.load(tmp_path / "agent.memlab")) == 1
@@ -178,7 +179,7 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
     async def everybody():
         await asyncio.gather(agent("ada"), agent("bob"), asyncio.to_thread(notebook))
 
-    asyncio.run(everybody())
+    run_alone(everybody())
     with memlab.open(folder) as lab:
         assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [20, 20, 20]
         assert len(lab.slates()) == 60
