@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from chromium import launched
 from click.testing import CliRunner
 from embedders import letters
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -48,6 +49,12 @@ def pytest_collection_finish():
 @pytest.fixture(scope="session")
 def trigrams():
     return load_embedder(letters)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with launched() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -103,8 +103,8 @@ CALLS = {
     "modules": [LAB],
 }
 AS_JSON = ("recall", "context", "metrics", "list", "show", "trace", "similar")
-BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb"}
-"""They show no lab of the caller's."""
+BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb", "serve"}
+"""They show no lab of the caller's, or show it to programs: tests/serving."""
 
 
 def commands(group=main, path=""):

@@ -15,6 +15,7 @@ from memlab.cli import (
     _notebook,
     _policy_lab,
     _quarantine,
+    _serve,
     _view,
 )
 from memlab.cli._base import main
@@ -22,4 +23,18 @@ from memlab.cli._base import main
 __all__ = ["main"]
 
 # Each module adds its commands to the group when it is imported.
-_ = (_bench, _correcting, _jobs, _lab, _living, _modules, _moving, _notebook, _policy_lab, _quarantine, _health, _view)
+_ = (
+    _bench,
+    _correcting,
+    _jobs,
+    _lab,
+    _living,
+    _modules,
+    _moving,
+    _notebook,
+    _policy_lab,
+    _quarantine,
+    _health,
+    _serve,
+    _view,
+)

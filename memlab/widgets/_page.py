@@ -8,12 +8,8 @@ browser is such ``data`` as JSON.
 
 from __future__ import annotations
 
-import errno
-import hmac
 import html
 import json
-import secrets
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,12 +19,12 @@ from tornado.ioloop import IOLoop
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketHandler
 
-from memlab.errors import InputError, MemlabError
+from memlab.errors import MemlabError
+from memlab.loopback import HOST, listening, matches, new_token, own_names
 from memlab.widgets._widget import STATIC, Widget
 
 __all__ = ["Page", "page_html", "plain_state"]
 
-_HOST = "127.0.0.1"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -59,7 +55,7 @@ class Page:
         title: str = "memlab",
         note: str = "",
     ) -> None:
-        self.token = secrets.token_urlsafe(24)
+        self.token = new_token()
         self.title, self.note = title, note
         self._make: Callable[[type[Widget]], Widget]
         self.live: dict[str, Widget] = {}
@@ -75,19 +71,13 @@ class Page:
             [("/", _Index, handled), ("/live/(.*)", _Live, handled), ("/static/(.*)", _Static, {"path": str(STATIC)})],
             log_function=lambda _: None,  # which would write the token into a log
         )
-        try:
-            listening = socket.create_server((_HOST, port))
-        except OSError as error:
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-            what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
-            raise InputError(f"Port {port} of this machine is {what}: choose another, or 0 for any free one.") from None
-        listening.setblocking(False)
-        self.port = listening.getsockname()[1]
-        application.settings["hosts"] = {f"{name}:{self.port}" for name in (_HOST, "localhost")}
+        found = listening(port)
+        found.setblocking(False)
+        self.port = found.getsockname()[1]
+        application.settings["hosts"] = own_names(self.port)
         self._server = HTTPServer(application)
-        self._server.add_socket(listening)
-        self.url = f"http://{_HOST}:{self.port}/?token={self.token}"
+        self._server.add_socket(found)
+        self.url = f"http://{HOST}:{self.port}/?token={self.token}"
 
     def widget(self, bundle: str) -> Widget:
         """The widget of a tab; made, and given a comm of this page, where nobody has opened it before."""
@@ -166,7 +156,7 @@ class _Handler(_OfThisMachine):
     def prepare(self) -> None:
         super().prepare()
         given = self.get_query_argument("token", "")
-        if not hmac.compare_digest(given.encode(), self.page.token.encode()):
+        if not matches(given, self.page.token):
             raise HTTPError(403, reason="The address needs the token that memlab printed")
 
 

@@ -1,7 +1,5 @@
-"""What tests of widgets share: a lab with something to ask, Arrow read back, and hosts in which a browser shows them.
-
-A missing browser is a reason to skip, unless MEMLAB_BROWSER is "required", as it is in continuous integration; else
-that variable is the path of a Chromium, if it is not at one of the usual places.
+"""What tests of widgets share: a lab with something to ask, Arrow read back, and hosts in which a browser shows
+them.
 """
 
 import asyncio
@@ -10,7 +8,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from chromium import absent
 from texts import TEXTS
 
 import memlab
@@ -53,29 +51,6 @@ def frame_of(buffer):
 
 
 # -- a browser ----------------------------------------------------------------------------------------------------
-
-
-def _absent(why):
-    if os.environ.get("MEMLAB_BROWSER") == "required":
-        pytest.fail(why)
-    pytest.skip(why)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _absent("Playwright is not installed: pip install 'memlab[dev]'")
-    given = os.environ.get("MEMLAB_BROWSER", "required")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = given if given != "required" else next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        _absent("No Chromium was found; MEMLAB_BROWSER may be its path.")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -256,7 +231,7 @@ def axe():
 
     def check(page, within=".memlab"):
         if not script.exists():
-            _absent("axe-core is not there: npm ci in memlab/widgets/src")
+            absent("axe-core is not there: npm ci in memlab/widgets/src")
         page.evaluate(script.read_text(encoding="utf-8"))
         found = page.evaluate("within => axe.run(within)", within)
         return [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from memlab.errors import UnknownName
+from memlab.recall import Hits, recalled
 from memlab.slates import Slate, decode
 from memlab.storage.store import Store
 
-__all__ = ["find_slate", "logged_slate"]
+__all__ = ["find_slate", "logged_hits", "logged_slate"]
 
 
 def find_slate(store: Store, decision: int) -> Slate | None:
@@ -22,3 +23,14 @@ def logged_slate(store: Store, decision: int) -> Slate:
         logged = (str(event.seq) for event in store.journal.events(kinds=("recall",)))
         raise UnknownName("logged recall", decision, logged)
     return slate
+
+
+def logged_hits(store: Store, decision: int) -> Hits:
+    """What a logged recall showed, with the pack that decided; UnknownName if there is none of this number.
+
+    Texts are those of today: what was purged since has none.
+    """
+    slate = logged_slate(store, decision)
+    with store.reading() as state:
+        pack = store.versions.live_at(store.versions.event_of(slate.pack_hash))
+        return Hits(slate, pack, decision, recalled(state, slate.shown))

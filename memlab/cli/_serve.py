@@ -1,0 +1,61 @@
+"""A lab for agents: the Model Context Protocol over standard input and output, or over HTTP."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+import memlab
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.loopback import HOST
+
+__all__: list[str] = []
+
+
+@main.command()
+@LAB
+@click.option("--http", is_flag=True, help="Serve streamable HTTP to this machine, with a token, until Ctrl-C.")
+@click.option("--host", default=HOST, show_default=True, help="An address of this machine alone.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any that is free.")
+@click.option("--token", envvar="MEMLAB_TOKEN", help="What clients must send; default: one is made. Or: MEMLAB_TOKEN.")
+@click.option("--read-only", is_flag=True, help="Tools that read, and no log of recalls.")
+@click.option("--project", help="Remember into this project, and recall from it and from what belongs to none.")
+@click.option("--viewer", help="Who asks and writes: user, agent:coder ... What is private to others is not there.")
+@click.option("--pack", help="Let this pack decide from now on (a name or a .hy file).")
+@as_json_option
+def serve(
+    lab: Path,
+    http: bool,
+    host: str,
+    port: int,
+    token: str | None,
+    read_only: bool,
+    project: str | None,
+    viewer: str | None,
+    pack: str | None,
+    as_json: bool,
+) -> None:
+    """Serve LAB, which is made if it is new, to agents by the Model Context Protocol.
+
+    A host starts it as a command and talks to it over standard input and output: five tools (remember, recall, forget,
+    feedback, context), and the rest to read. Several may serve one lab at once. It needs: pip install 'memlab[mcp]'.
+    """
+    from memlab.serving import serve_http, serve_stdio
+
+    if pack is not None and read_only:
+        raise click.UsageError("--pack writes to the lab, so it does not go with --read-only.")
+    with existing(lab, read_only=True) if read_only else memlab.open(lab) as opened:
+        if pack is not None and memlab.load_pack(pack).hash != opened.pack.hash:
+            opened.use(pack, reason="memlab serve")
+        if not http:
+            session = f"mcp-{opened.store.clock()}-{os.getpid()}"
+            serve_stdio(opened, project=project, viewer=viewer, session=session)
+            return
+
+        def address(url: str, secret: str) -> None:
+            found = {"url": url, "token": secret, "lab": str(lab)}
+            tell(found, as_json=as_json, text=lambda: f"{url}\nAuthorization: Bearer {secret}\nCtrl-C ends it.")
+
+        serve_http(opened, host=host, port=port, token=token, project=project, viewer=viewer, tell=address)

@@ -1,0 +1,208 @@
+"""What the tools are given and what they answer: models, from which their schemas are made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memlab.printable import printable
+from memlab.schema import KINDS
+from memlab.subjects.results import Memory
+
+__all__ = [
+    "ContextAnswer",
+    "ContextForm",
+    "Credited",
+    "FeedbackAnswer",
+    "FeedbackForm",
+    "ForgetAnswer",
+    "ForgetForm",
+    "Found",
+    "Injected",
+    "Judged",
+    "RecallAnswer",
+    "RecallForm",
+    "RememberAnswer",
+    "RememberForm",
+    "schema_of",
+]
+
+_KINDS = ", ".join(one for one in KINDS if one not in ("turn", "summary"))
+_Id = Annotated[int, Field(ge=1, le=1 << 62)]
+_Ids = Annotated[list[_Id], Field(max_length=100)]
+_Words = Annotated[list[str], Field(max_length=100)]
+_Session = Annotated[
+    str | None, Field(description="The conversation or piece of work that this belongs to. Unless given: this one.")
+]
+_Project = Annotated[str | None, Field(description="The project that it is about; leave it out for what holds in all.")]
+
+
+class _Form(BaseModel):
+    """Arguments of a tool: others than these are refused, so that nothing is lost without a word."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RememberForm(_Form):
+    text: Annotated[str, Field(description="One statement, in whole sentences that need no context.")]
+    kind: Annotated[str | None, Field(description=f"One of: {_KINDS}. Unless given: fact.")] = None
+    tags: _Words = []
+    files: Annotated[_Words, Field(description="Paths that it is about.")] = []
+    triggers: Annotated[_Words, Field(description="Words that are to bring it up whenever a question has them.")] = []
+    importance: Annotated[float | None, Field(ge=0, le=1, description="How much it matters, 0 to 1.")] = None
+    project: _Project = None
+    session: _Session = None
+    replaces: Annotated[
+        _Id | None, Field(description="The id of the memory that was wrong or is outdated; this takes its place.")
+    ] = None
+
+
+class RecallForm(_Form):
+    query: Annotated[str, Field(description="What is to be known, in the user's words.")]
+    limit: Annotated[int | None, Field(ge=1, le=50, description="At most so many memories. Unless given: some.")] = None
+    project: _Project = None
+    session: _Session = None
+
+
+class ForgetForm(_Form):
+    memories: Annotated[_Ids, Field(min_length=1, description="Ids, as remember, recall and context give them.")]
+
+
+class FeedbackForm(_Form):
+    recall: Annotated[_Id | None, Field(description="The number of the recall, as recall and context give it.")] = None
+    answer: Annotated[
+        str | None, Field(description="The answer that you gave: memlab reads from it which memories it was made of.")
+    ] = None
+    reply: Annotated[str | None, Field(description="What the user said to that answer, who may put it right.")] = None
+    memories: Annotated[
+        _Ids, Field(description="Ids of the memories that are judged. Unless given: all that the recall showed.")
+    ] = []
+    outcome: Annotated[
+        Literal["success", "fail"] | None, Field(description="success: it helped. fail: it was wrong or misled.")
+    ] = None
+
+
+class ContextForm(_Form):
+    task: Annotated[str, Field(description="What you are about to do, in a sentence or two.")]
+    budget: Annotated[int, Field(ge=1, le=100_000, description="Tokens of the text, at most.")] = 1800
+    files: Annotated[_Words, Field(description="Paths that you are about to read or change.")] = []
+    project: _Project = None
+    session: _Session = None
+
+
+class Found(BaseModel):
+    """One memory that was found; what goes without saying (it is active, it has no tags) is not said."""
+
+    id: int
+    text: str
+    kind: str
+    created: str
+    score: float
+    status: str | None = None
+    project: str | None = None
+    speaker: str | None = None
+    tags: list[str] = []
+    probe: Annotated[bool, Field(description="Shown to learn about it, from below the best.")] = False
+
+    @classmethod
+    def of(cls, memory: Memory, *, score: float = 0.0, probe: bool = False) -> Found:
+        """A memory as it is answered: nothing in it steers a terminal."""
+        return cls(
+            id=memory.id,
+            text=printable(memory.text),
+            kind=memory.kind,
+            created=f"{memory.created:%Y-%m-%d %H:%M} UTC",
+            score=round(score, 4),
+            status=None if memory.status == "active" else memory.status,
+            project=_plain(memory.project),
+            speaker=_plain(memory.speaker),
+            tags=[printable(tag) for tag in memory.tags],
+            probe=probe,
+        )
+
+
+class RememberAnswer(BaseModel):
+    id: Annotated[int, Field(description="The memory that stands for what was given.")]
+    outcome: Annotated[str, Field(description="added, merged, skipped, replaced or unchanged")]
+    text: str
+    superseded: Annotated[list[int], Field(description="Memories that are out of use now.")]
+    redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out before it was stored.")]
+
+
+class RecallAnswer(BaseModel):
+    recall: Annotated[int | None, Field(description="Its number, for feedback; null where nothing is logged.")]
+    note: str
+    memories: list[Found]
+    redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out of the question.")] = []
+
+
+class ForgetAnswer(BaseModel):
+    forgotten: list[int]
+    unchanged: Annotated[list[int], Field(description="What was out of use before.")]
+
+
+class Injected(BaseModel):
+    """One memory that a context holds."""
+
+    id: int
+    tier: Annotated[int, Field(description="1: always there, 2: called up by the task, 3: more, cut")]
+    reason: str
+
+
+class ContextAnswer(BaseModel):
+    recall: Annotated[int | None, Field(description="Its number, for feedback; null where nothing is logged.")]
+    text: Annotated[str, Field(description="What to know, marked as data; empty if there is nothing.")]
+    tokens: int
+    memories: Annotated[list[Injected], Field(description="In the order of the text.")]
+    left_out: Annotated[int, Field(description="Memories that there was no room or no need for.")]
+
+
+class Judged(BaseModel):
+    """One judgement as it was logged."""
+
+    memory: int
+    outcome: str
+    recall: int | None
+
+
+class Credited(BaseModel):
+    """What an answer owes to one memory."""
+
+    memory: int
+    reward: float | None
+    status: Annotated[str, Field(description="logged, no say, stated (it was judged), known (credited before)")]
+
+
+class FeedbackAnswer(BaseModel):
+    judged: list[Judged]
+    credited: list[Credited]
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a model in few words: models read it with every request, and clients check answers by it.
+
+    Left out are titles, which repeat names, and of what may be missing that it may also be null; definitions stand
+    where they are used (a client takes 3 ms less to check the answer of a recall).
+    """
+    schema = model.model_json_schema()
+    short: dict[str, Any] = _short(schema, schema.pop("$defs", {}))
+    return short
+
+
+def _short(node: Any, defined: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_short(one, defined) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _short(defined[node["$ref"].rpartition("/")[2]], defined)
+    kept = {key: _short(value, defined) for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    if "default" in kept and kept["default"] is None:
+        (given,) = (one for one in kept.pop("anyOf") if one != {"type": "null"})
+        kept = given | {key: value for key, value in kept.items() if key != "default"}
+    return kept
+
+
+def _plain(word: str | None) -> str | None:
+    return None if word is None else printable(word)

@@ -1,0 +1,152 @@
+"""The tools and resources of a desk as a server of the official SDK, and what becomes of errors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.apps import EXTENSION_ID
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ValidationError
+
+from memlab.errors import InputError, MemlabError, did_you_mean
+from memlab.printable import printable
+from memlab.serving._desk import Desk
+from memlab.serving._forms import schema_of
+from memlab.serving._marked import NOTE
+from memlab.serving._resources import FIXED, NAMED, RECALL_APP, read
+from memlab.serving._tools import TOOLS, Said, Tool
+from memlab.version import __version__
+
+__all__ = ["server_of"]
+
+_INSTRUCTIONS = (
+    "The long-term memory of an agent. At the start of a task ask for `context`; before answering about the user or "
+    "earlier work, `recall`; when you learn something that lasts, or are corrected, `remember`; after an answer that "
+    f"used memories, `feedback`. {NOTE}"
+)
+_MOST_FAULTS = 5
+
+Context = ServerRequestContext[Any]
+
+
+def server_of(desk: Desk) -> Server[Any]:
+    """A server whose calls run in threads, one lab among them; it knows no transport."""
+    tools = {tool.name: tool for tool in TOOLS if not (tool.writes and desk.read_only)}
+    declared = {name: _declared(tool) for name, tool in tools.items()}
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(declared.values()))
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        return declared[name].input_schema if name in declared else None
+
+    async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = tools.get(params.name)
+        if tool is None:
+            return _refused(f'There is no tool "{params.name[:100]}" here. {did_you_mean(params.name[:100], tools)}')
+        try:
+            given = tool.form.model_validate(params.arguments or {})
+        except ValidationError as error:
+            return _refused(f"{tool.name}: {_faults(error, tool.form)}")
+        try:
+            said: Said = await _in_thread(tool.run, desk, given)
+        except MemlabError as error:
+            return _refused(f"{tool.name}: {error}")
+        answer = said.answer.model_dump(mode="json", exclude_defaults=True)
+        return types.CallToolResult(content=[_text(said.text)], structured_content=answer)
+
+    async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(name=one.name, uri=one.uri, description=one.about, mime_type=one.mime) for one in FIXED
+            ]
+        )
+
+    async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    name=one.name, uri_template=one.template, description=one.about, mime_type=one.mime
+                )
+                for one in NAMED
+            ]
+        )
+
+    async def read_resource(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            text, mime = await _in_thread(read, desk, uri)
+        except MemlabError as error:
+            code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
+            raise MCPError(code=code, message=str(error), data={"uri": printable(uri[:200])}) from error
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)]
+        )
+
+    server: Server[Any] = Server(
+        "memlab",
+        version=__version__,
+        title="memlab",
+        instructions=_INSTRUCTIONS,
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+    server.extensions[EXTENSION_ID] = {}
+    return server
+
+
+async def _in_thread(run: Callable[..., Any], *given: Any) -> Any:
+    """A call in a thread of its own, so that a long one lets others be heard; the lab takes them one by one."""
+    return await anyio.to_thread.run_sync(functools.partial(run, *given))
+
+
+def _declared(tool: Tool[Any]) -> types.Tool:
+    # A recall is logged and counted, which is the memory's own book-keeping: it asks for nobody's consent.
+    hints = types.ToolAnnotations(
+        title=tool.title,
+        read_only_hint=not tool.writes,
+        destructive_hint=tool.destroys,
+        idempotent_hint=tool.idempotent,
+        open_world_hint=False,
+    )
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.when,
+        input_schema=schema_of(tool.form),
+        output_schema=schema_of(tool.answer),
+        annotations=hints,
+        _meta={"ui": {"resourceUri": RECALL_APP}} if tool.name == "recall" else None,
+    )
+
+
+def _refused(message: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[_text(printable(message))], is_error=True)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+def _faults(error: ValidationError, form: type[BaseModel]) -> str:
+    """What is wrong with arguments, without what was given: a client's text may be long."""
+    said = []
+    for fault in error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_FAULTS]:
+        where = ".".join(str(part)[:60] for part in fault["loc"])
+        known = fault["type"] == "extra_forbidden"
+        said.append(
+            f'there is no argument "{where}". {did_you_mean(where, form.model_fields)}'
+            if known
+            else f"{where}: {fault['msg']}."
+        )
+    return " ".join(said)

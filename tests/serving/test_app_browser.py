@@ -1,0 +1,109 @@
+"""The page of a recall in Chromium, in a host that speaks MCP Apps: a sandboxed frame, JSON-RPC over postMessage."""
+
+import pytest
+from mcp import Client
+from running import run_alone
+
+from memlab.serving import lab_server
+
+pytestmark = pytest.mark.browser
+
+HOST = """<!doctype html><html lang="en"><title>A host</title><iframe sandbox="allow-scripts" title="app"></iframe>
+<script>
+  const frame = document.querySelector("iframe");
+  const sent = [];
+  const send = (message) => frame.contentWindow.postMessage({jsonrpc: "2.0", ...message}, "*");
+  window.addEventListener("message", async ({source, data}) => {
+    if (source !== frame.contentWindow) return;
+    sent.push(data);
+    if (data.method === "ui/initialize") {
+      const hostContext = {theme: "dark", styles: {variables: {"--color-text-primary": "rgb(1, 2, 3)"}}};
+      const hostCapabilities = {serverTools: {}, serverResources: {}};
+      const hostInfo = {name: "host", version: "1"};
+      send({id: data.id, result: {protocolVersion: "2026-01-26", hostInfo, hostCapabilities, hostContext}});
+    } else if (data.method === "ui/notifications/initialized") {
+      send({method: "ui/notifications/tool-input", params: {arguments: window.given}});
+      send({method: "ui/notifications/tool-result", params: window.result});
+    } else if (data.method && data.id !== undefined) {
+      const answer = await window.server(data.method, data.params);
+      send({id: data.id, ...answer});
+    }
+  });
+  window.open_app = (html, given, result) => { window.given = given; window.result = result; frame.srcdoc = html; };
+</script></html>"""
+POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'"
+HOSTILE = "</p><script>parent.postMessage('owned', '*')</script><img src=x onerror=alert(1)> prefers tabs"
+
+
+@pytest.fixture
+def served(lab):
+    """Passes a message of a view on to a server of the lab, with the official client, in a thread of its own."""
+
+    async def ask(method, params):
+        async with Client(lab_server(lab)) as client:
+            if method == "resources/read":
+                answer = await client.read_resource(params["uri"])
+            else:
+                answer = await client.call_tool(params["name"], params["arguments"])
+            return {"result": answer.model_dump(mode="json", by_alias=True, exclude_none=True)}
+
+    return lambda method, params: run_alone(ask(method, params))
+
+
+@pytest.fixture
+def shown(browser, lab, served):
+    """Asks a question and shows its answer in a host: the page of the host, and the frame of the app."""
+    pages = []
+
+    def show(query):
+        page = browser.new_page()
+        pages.append(page)
+        page.expose_function("server", served)
+        page.set_content(HOST)
+        html = served("resources/read", {"uri": "ui://memlab/recall.html"})["result"]["contents"][0]["text"]
+        html = html.replace("<title>", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>')
+        result = served("tools/call", {"name": "recall", "arguments": {"query": query}})["result"]
+        page.evaluate("([html, given, result]) => open_app(html, given, result)", [html, {"query": query}, result])
+        return page, page.frame_locator("iframe")
+
+    yield show
+    for page in pages:
+        page.close()
+
+
+def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
+    lab.remember_many([HOSTILE, "Deploys go out on Tuesdays"])
+    page, app = shown("tabs or spaces?")
+    app.get_by_role("heading", name="tabs or spaces?").wait_for()
+    first = app.get_by_role("listitem").first
+    assert first.locator(".text").inner_text() == HOSTILE
+    assert app.locator("img, .text script").count() == 0
+    assert first.locator(".text").evaluate("node => getComputedStyle(node).color") == "rgb(1, 2, 3)"
+    first.locator("summary").click()
+    drawn = first.locator("td.value").all_inner_texts()
+    explained = lab.recall("tabs or spaces?", log=False)[0].explain()
+    assert len(drawn) == len(explained.terms)
+    assert lab.memories["success"].sum() == 0  # nothing is written before somebody clicks
+    first.get_by_role("button", name="It misled").evaluate("button => button.click()")  # a click of a script is none
+    first.get_by_role("button", name="It helped").click()
+    first.get_by_role("status").get_by_text("success").wait_for()
+    assert (lab.memories["success"].sum(), lab.memories["fail"].sum()) == (1, 0)
+    methods = page.evaluate("sent.map((one) => one.method)")
+    assert methods[0] in ("ui/initialize", "ui/notifications/size-changed")
+    assert {"ui/initialize", "ui/notifications/initialized", "ui/notifications/size-changed"} <= set(methods)
+    assert "owned" not in page.evaluate("sent")
+
+
+def test_a_recall_that_found_nothing_says_so(shown):
+    _, app = shown("tabs or spaces?")
+    app.get_by_text("Nothing that is remembered answers this.").wait_for()
+
+
+def test_what_the_lab_refuses_is_shown(lab, shown):
+    lab.remember("The user prefers tabs")
+    _, app = shown("tabs or spaces?")
+    app.get_by_role("heading", name="tabs or spaces?").wait_for()
+    lab.close()
+    app.get_by_role("button", name="It helped").click()
+    app.get_by_role("status").get_by_text("closed").wait_for()
+    assert app.get_by_role("button", name="It helped").is_enabled()

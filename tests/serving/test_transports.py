@@ -1,0 +1,187 @@
+"""``memlab serve`` as a process: over standard input and output, killed, fed with garbage; and over HTTP."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from running import run_alone
+
+import memlab
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "garbage", "version": "1"},
+}
+TOKEN = "a-token-of-the-tests"
+
+
+@contextlib.contextmanager
+def serving(folder, *words):
+    """The process of ``memlab serve``; it is killed in the end."""
+    command = [sys.executable, "-m", "memlab", "serve", str(folder), *words]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes, env=os.environ | {"MEMLAB_TOKEN": TOKEN}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class Wire:
+    """The lines of a client that keeps to nothing."""
+
+    def __init__(self, process):
+        self._process, self._id = process, 0
+
+    def send(self, line):
+        self._process.stdin.write(line + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, self._process.stderr.read()
+        return json.loads(answer)
+
+    def ask(self, method, **params):
+        self._id += 1
+        asked = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        answer = self.send(json.dumps(asked).encode())
+        assert answer["id"] == self._id
+        return answer
+
+    def call(self, tool, **arguments):
+        return self.ask("tools/call", name=tool, arguments=arguments)["result"]
+
+
+BROKEN = [
+    b"{broken",
+    b"\xff\xfe\x00",
+    b"",
+    b"[" * 100_000,
+    b'{"text": "\\ud800"}',
+    b"null",
+    b"[1]",
+    b'{"jsonrpc": "2.0"}',
+]
+
+
+def test_garbage_is_answered_and_a_kill_loses_nothing_that_was_acknowledged(tmp_path):
+    with serving(tmp_path / "agent.memlab") as process:
+        wire = Wire(process)
+        assert {wire.send(line)["error"]["code"] for line in BROKEN} == {-32700, -32600}
+        wire.ask("initialize", **INITIALIZE)
+        assert {wire.send(line)["error"]["code"] for line in BROKEN} == {-32700, -32600}
+        assert wire.ask("no/such/method")["error"]["code"] == -32601
+        assert wire.ask("tools/call", name=5)["error"]["code"] == -32602
+        assert wire.ask("tools/call", name="recall", arguments=[])["error"]["code"] == -32602
+        assert wire.call("no-such-tool")["isError"]
+        assert "10,000,000 bytes" in wire.call("remember", text="x" * 10_000_000)["content"][0]["text"]
+        assert wire.call("recall", query="\x1b[2J")["structuredContent"]["memories"] == []
+        stored = wire.call("remember", text="The user prefers tabs")["structuredContent"]
+        process.kill()
+        process.wait()
+    with memlab.open(tmp_path / "agent.memlab") as lab:
+        assert lab.memories["text"].to_list() == ["The user prefers tabs"]
+        assert lab[stored["id"]].session.startswith("mcp-")
+        assert memlab.check(tmp_path / "agent.memlab").sound
+
+
+def status(url, body=None, **headers):
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(
+        url, data=data, headers={name.replace("_", "-"): one for name, one in headers.items()}
+    )
+    try:
+        with urllib.request.urlopen(asked) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def status_of_size(url, size, **headers):
+    """The answer to a request that says how long its body will be, and does not send it."""
+    where = urllib.parse.urlsplit(url)
+    asked = http.client.HTTPConnection(where.netloc)
+    asked.putrequest("POST", where.path)
+    given = {"Content-Length": str(size), "Content-Type": "application/json", "Accept": "application/json", **headers}
+    for name, value in given.items():
+        asked.putheader(name, value)
+    asked.endheaders()
+    with contextlib.closing(asked):
+        return asked.getresponse().status
+
+
+def test_http_answers_who_has_the_token_and_asks_this_machine(tmp_path):
+    right = {"Authorization": f"Bearer {TOKEN}"}
+    json_only = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+
+    async def session(url):
+        async with (
+            httpx2.AsyncClient(headers=right) as asking,
+            Client(streamable_http_client(url, http_client=asking)) as client,
+        ):
+            stored = await client.call_tool("remember", {"text": "The user prefers tabs"})
+            found = await client.call_tool("recall", {"query": "tabs or spaces?"})
+            return stored.structured_content["id"], found.structured_content["memories"][0]["id"]
+
+    with serving(tmp_path / "agent.memlab", "--http", "--json") as process:
+        told = json.loads(process.stdout.readline())
+        url = told["url"]
+        assert (url.startswith("http://127.0.0.1:"), told["token"]) == (True, TOKEN)
+        assert status(url, message, **json_only) == 401
+        assert status(url, message, **json_only, Authorization="Bearer wrong") == 401
+        assert status(url, message, **json_only, Authorization=TOKEN) == 401
+        assert status(url.replace("/mcp", "/"), **right) == 404
+        assert status(url, message, **json_only, **right, Host="attacker.example") == 421
+        assert status(url, message, **json_only, **right, Origin="http://attacker.example") == 403
+        assert status_of_size(url, 5_000_000, **right) == 413
+        assert status(url, message, **json_only, **right) == 200
+        assert run_alone(session(url)) == (1, 1)
+        process.terminate()
+        assert process.wait(20) in (0, -15)
+    assert len(memlab.load(tmp_path / "agent.memlab")) == 1
+
+
+@pytest.mark.slow
+def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
+    folder = tmp_path / "agent.memlab"
+    memlab.open(folder).close()
+
+    async def agent(name):
+        command = ["-m", "memlab", "serve", str(folder), "--viewer", f"agent:{name}"]
+        process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+        async with Client(stdio_client(process)) as client:
+            for number in range(20):
+                await client.call_tool("remember", {"text": f"Agent {name} did step {number} of its plan"})
+                found = await client.call_tool("recall", {"query": f"what was step {number} of the plan?"})
+                said = found.structured_content
+                given = {"recall": said["recall"], "memories": [said["memories"][0]["id"]], "outcome": "success"}
+                assert not (await client.call_tool("feedback", given)).is_error
+
+    def notebook():
+        with memlab.open(folder) as lab:
+            for number in range(20):
+                lab.remember(f"The notebook wrote line {number}")
+                lab.recall(f"line {number}")
+
+    async def everybody():
+        await asyncio.gather(agent("ada"), agent("bob"), asyncio.to_thread(notebook))
+
+    run_alone(everybody())
+    with memlab.open(folder) as lab:
+        assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [20, 20, 20]
+        assert len(lab.slates()) == 60
+        assert lab.memories["success"].sum() == 40
+    assert memlab.check(folder).sound
