@@ -515,6 +515,8 @@ READERS: dict[str, Asked] = {
     "slates": lambda lab, names: {
         table: getattr(lab.slates(), table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
     },
+    "graph.tags": lambda lab, names: lab.graph.tags(),
+    "extract": lambda lab, names: lab.extract("I live in Oslo. Ada says the goat prefers hay to the barn.").frame,
     "graph.waiting": lambda lab, names: lab.graph.waiting(),
     "agents.admit": lambda lab, names: vars(lab.agents.admit("I prefer the goat with hay")),
     "agents.turns": lambda lab, names: _turned(lab),
@@ -535,14 +537,8 @@ NOT_READ = {
         *("use", "facts.add", "facts.retract", "entities.declare", "entities.merge", "entities.split", "graph.link"),
         *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
         *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
-        *(
-            "feedback_many",
-            "modules.scan",
-            "modules.describe",
-            "attribute",
-            "attribute_transcript",
-            "credits.calibrate",
-        ),
+        *("feedback_many", "attribute", "attribute_transcript", "credits.calibrate", "modules.scan"),
+        *("modules.describe", "agents.commit", "agents.end_session"),
         *("operations.run", "load", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),

@@ -49,7 +49,11 @@ def free_interrupted(error: BaseException) -> None:
 
 
 class ThreadLock:
-    """A lock among threads, which a thread that holds it may take again, and which an interrupted call gives back."""
+    """A lock among threads, which a thread that holds it may take again, and which an interrupted call gives back.
+
+    ``with lock:`` for a block of a function. ``held`` is for blocks that may be closed late, such as those of
+    generators: they release nothing that was freed since.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -60,6 +64,13 @@ class ThreadLock:
     def owned(self) -> bool:
         """Whether this thread holds it."""
         return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        if self.owned:  # an interrupt between the two lines leaves it to ``free``
+            self._lock.release()
 
     @contextmanager
     def held(self, timeout: float = -1) -> Iterator[bool]:

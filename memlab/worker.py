@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
+from memlab.interrupts import ThreadLock
+
 __all__ = ["Background", "Finished", "Worker"]
 
 
@@ -34,7 +36,7 @@ class Worker:
     ) -> None:
         self._name, self._step, self._delay, self._after_error = name, step, delay, after_error
         self._work, self._stopping = threading.Event(), threading.Event()
-        self._starting = threading.Lock()
+        self._starting = ThreadLock()
         self._thread: threading.Thread | None = None
 
     @property

@@ -9,7 +9,6 @@ deleting is ``lab.delete``, which ``lab.restore`` undoes and ``lab.purge(overdue
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +20,7 @@ import polars as pl
 from memlab.arguments import shown
 from memlab.clock import from_micros
 from memlab.errors import InputError, PrivacyError
+from memlab.interrupts import ThreadLock
 from memlab.privacy import personal_kinds, screen
 from memlab.schema import NEVER, RECALLABLE
 from memlab.state import Seen, State
@@ -87,7 +87,7 @@ class Records:
         self.lab, self.root = lab, (name,)
         self.project = project
         self.fields = {name: value for name, value in (("project", project), ("creator", creator)) if value is not None}
-        self.lock = threading.RLock()
+        self.lock = ThreadLock()
         self.hits: Hits | None = None
         self._rows: dict[str, list[int]] = {}
         self._upto = 0

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.interrupts import ThreadLock
 
 __all__ = ["Model"]
 
@@ -23,7 +23,7 @@ class Model:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock = Lock()
+        self._lock = ThreadLock()
         self._static: Any = None
 
     @classmethod

@@ -29,6 +29,7 @@ from memlab.index._base import (
 from memlab.index._building import Build
 from memlab.index._stored import BLOCK
 from memlab.index._vectors import Vectors
+from memlab.interrupts import ThreadLock
 
 __all__ = ["Neighbours"]
 
@@ -92,7 +93,7 @@ class Neighbours:
         self._build: Build | None = None
         self._not_before = 0.0
         self._failed_rows = 0
-        self._mutex = threading.RLock()
+        self._mutex = ThreadLock()
         self._closed = False
 
     # -- before each search -----------------------------------------------------------------------------------

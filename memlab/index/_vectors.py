@@ -16,7 +16,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.index._select import best
 from memlab.index._stored import Grown, Stored
+from memlab.interrupts import ThreadLock
 
 __all__ = ["EXACT_UP_TO", "Approximate", "Vectors", "View"]
 
@@ -99,7 +99,7 @@ class Vectors:
         self._stored = Stored(dim)
         self._views: OrderedDict[Hashable, View] = OrderedDict()
         self._tail: tuple[int, Grown] = (0, self._empty())
-        self._lock = Lock()
+        self._lock = ThreadLock()
         self._index: Approximate | None = None
 
     def __len__(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from types import TracebackType
 
 from memlab.disk import writing
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab, ReadOnlyLab
+from memlab.interrupts import ThreadLock
 from memlab.journal import _database
 from memlab.journal._check import Fault, faults
 from memlab.journal._database import Mode, Synchronous, translated, translation
@@ -58,7 +58,7 @@ class Journal(Reading):
         immutable: bool,
     ) -> None:
         """Use ``Journal.open``."""
-        self._guard = threading.RLock()
+        self._guard = ThreadLock()
         super().__init__(path, reader, self._guard)
         self.read_only = writer is None
         self.immutable = immutable
@@ -247,7 +247,7 @@ class Journal(Reading):
                 def apply(tx: Transaction) -> Reading:
                     # in memory the reader is the same connection, and must not see what is not committed
                     if self.path is None:
-                        hidden.enter_context(self._guard)
+                        hidden.enter_context(self._guard.held())
                     with translated(self.path):
                         tx._apply(writer)
                     return Reading(self.path, writer, contextlib.nullcontext())
@@ -267,7 +267,7 @@ class Journal(Reading):
                     finally:
                         tx._open = False
                     if self.path is None:
-                        hidden.enter_context(self._guard)
+                        hidden.enter_context(self._guard.held())
                     try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")

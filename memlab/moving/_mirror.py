@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 import unicodedata
 import weakref
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ import polars as pl
 from memlab.arguments import Seconds, checked
 from memlab.disk import refusal
 from memlab.errors import InputError, MemlabError
+from memlab.interrupts import ThreadLock
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
 from memlab.moving._lab_folder import lab_id
 from memlab.moving._markdown import fenced_text, front_matter, heading, json_text
@@ -74,7 +74,7 @@ class Mirror(Background):
         self.problem: Exception | None = None
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
-        self._turn = threading.Lock()
+        self._turn = ThreadLock()
         self._worker = Worker("mirror", _keeping(weakref.ref(self), every or 0.0), delay=every or 0.0)
         self.update()
         if every is not None:

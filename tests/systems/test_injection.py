@@ -66,7 +66,7 @@ def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_t
     project.remember("Keys turn over at noon", kind="gotcha", files=["auth/login.py"], **API)
     found = project.context("a login fails", project="api")
     assert found.modules == ("auth",)
-    about = "- auth: Who somebody is.; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
+    about = "- auth: Who somebody is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
     assert about in found.text.splitlines()
     assert tiers(found)[7] == 2
     assert tokens(project.context("a login fails", project="api", budget=60).text) <= 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from memlab.arguments import Seconds, checked, item
 from memlab.display import table
 from memlab.errors import LabError
+from memlab.interrupts import ThreadLock
 from memlab.recall import Hit, Hits
 from memlab.state import checked_text
 from memlab.subjects.feedback.feedback import Judgements
@@ -102,7 +102,7 @@ class Turns:
     ) -> None:
         """``ask`` recalls for a context; ``closeness`` puts cosines on the scale of ``topic-closeness``."""
         self._ask, self._judgements, self._verifier, self._closeness = ask, judgements, verifier, closeness
-        self._mutex = threading.Lock()
+        self._mutex = ThreadLock()
         self._worker: ThreadPoolExecutor | None = None
         self._begun: list[Future[Surfaced]] = []
         self._closed = False

@@ -242,7 +242,7 @@ class Injection:
         mapped = self._fit(f"Modules of {quoted(self._question.project or '')}: {names}", tiers[1] // 4)
         described = 0
         for one in self._spoken_of:
-            parts = [f"{quoted(one.module)}: {quoted(one.known['description'])}".rstrip(": ")]
+            parts = [f"{quoted(one.module)}: {quoted(one.known['description'])}".rstrip(":. ")]
             parts += [
                 f"{name} {', '.join(map(quoted, one.known[kept][:_MOST_FILES]))}"
                 for name, kept in (("files", "files"), ("tests", "tests"), ("imports", "depends_on"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import polars as pl
 
 from memlab.clock import from_micros
 from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_you_mean
+from memlab.interrupts import ThreadLock
 from memlab.language import compile_policy
 from memlab.policies import Pack, VersionLog, pack_from_sources, slot_named
 from memlab.printable import printable
@@ -114,7 +114,7 @@ class Watch(Background):
         self._changes: list[Change] = []
         self._good: str | None = None
         self._error: MemlabError | None = None
-        self._looking = threading.RLock()
+        self._looking = ThreadLock()
         self._settled = self._before = _look(self.path)
         if self._settled.content is None:
             near = [item.name for item in self.path.parent.glob("*.hy")]
