@@ -210,9 +210,13 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         for name in (f"{FILE}-wal", f"{FILE}-shm"):
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
+        # made of another journal: what stays beside the new one would not be believed, and said so at the next opening
+        made = [name for name in ("snapshots", "slates") if (folder / name).is_dir()]
+        for name in made:
+            (folder / name).rename(aside / name)
         draft.rename(folder / FILE)
         sync(folder)
-        for name in ("snapshots", "slates"):
-            shutil.rmtree(folder / name, ignore_errors=True)  # made of another journal: not believed if it stays
+        for name in made:
+            shutil.rmtree(aside / name, ignore_errors=True)
     sweep(folder / "neighbours")
     return aside
