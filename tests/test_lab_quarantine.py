@@ -346,6 +346,7 @@ verbs = st.sampled_from(
 @given(st.lists(st.tuples(verbs, st.integers(0, 9)), min_size=4, max_size=14), st.data())
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @example([("fact", 1), ("fact", 1), ("delete", 1), ("quarantine", 1)], None)  # what displaced a memory was deleted
+@example([("fact", 0), ("fact", 7), ("quarantine", 0), ("quarantine", 3), ("restore", 4), ("quarantine", 9)], None)
 def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_parts(trigrams, life, data):
     clock = memlab.ManualClock("2026-03-01")
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:

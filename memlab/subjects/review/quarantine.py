@@ -112,7 +112,8 @@ def displaced_by(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> D
 def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
     """What the quarantine of ``rows`` changes in this state; one of the past may not have all of them yet.
 
-    What is deleted, purged or in quarantine stays so. What another memory has superseded since stays superseded.
+    What is deleted, purged or in quarantine stays so. What another memory has superseded since stays superseded, and so
+    does what only memories superseded that were in quarantine before.
     """
     statuses = state.names["status"]
     out = set(rows[rows < len(state)].tolist())
@@ -131,8 +132,13 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
         for word, ids in of_summary[row + 1].was.items():
             members = [id - 1 for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"]
             back |= {member: {"status": word} for member in members}
+    newly_out = set(going.tolist())
     for row, (given, before) in displaced.items():
-        if row < len(state) and row not in out and statuses.at(row) == "superseded" and _leads_nowhere(state, row, out):
+        if row >= len(state) or row in out or statuses.at(row) != "superseded":
+            continue
+        successors = _successors(state, row)
+        gone = all(one in out or statuses.at(one) == "quarantined" for one in successors)
+        if gone and not newly_out.isdisjoint(successors):
             same = {name: before[name] for name in given if _value(state, row, name) == given[name]}
             back[row] = {**same, "status": before["status"], "superseded_by": before["superseded_by"]}
     kept = np.array(sorted(back), dtype=np.int64)
@@ -184,15 +190,12 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
 # -- within -----------------------------------------------------------------------------------------------------
 
 
-def _leads_nowhere(state: State, row: int, out: set[int]) -> bool:
-    """Whether all that superseded a memory, one after another, are out of use by this or another quarantine."""
-    by, seen = state.numbers["superseded_by"].values, set()
-    while by[row] == by[row] and row not in seen:
-        seen.add(row)
-        row = int(by[row]) - 1
-        if row not in out and state.names["status"].at(row) != "quarantined":
-            return False
-    return True
+def _successors(state: State, row: int) -> set[int]:
+    """All that superseded a memory, one after another."""
+    by, found = state.numbers["superseded_by"].values, set[int]()
+    while by[row] == by[row] and (row := int(by[row]) - 1) not in found:
+        found.add(row)
+    return found
 
 
 def _value(state: State, row: int, name: str) -> Any:
