@@ -79,7 +79,7 @@ def transcript(row: dict[str, object], number: int) -> dict[str, object]:
         "message": {"role": row["role"], "content": parts},
         "timestamp": f"2026-01-{1 + number % 28:02}T10:00:00Z",
         "sessionId": row["session_id"],
-        "cwd": "/home/ann/project",
+        "cwd": "/src/project",
         "uuid": f"u{number}",
         "isSidechain": False,
     }
