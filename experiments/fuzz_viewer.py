@@ -537,7 +537,7 @@ NOT_READ = {
         *("use", "facts.add", "facts.retract", "entities.declare", "entities.merge", "entities.split", "graph.link"),
         *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
         *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
-        *("feedback_many", "attribute", "attribute_transcript", "credits.calibrate", "modules.scan"),
+        *("feedback_many", "attribute", "credits.calibrate", "credits.transcript", "modules.scan"),
         *("modules.describe", "agents.commit", "agents.end_session"),
         *("operations.run", "load", "io.backup", "io.check", "challenge"),
     ),

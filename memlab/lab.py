@@ -16,14 +16,13 @@ import polars as pl
 
 from memlab.arguments import AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
-from memlab.display import clip, table
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.slates import Slates
-from memlab.state import Seen, State, seen_rows
+from memlab.state import Seen
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
 from memlab.subjects.agents.agents import LabAgents
@@ -58,7 +57,7 @@ from memlab.subjects.purge.receipt import Purged
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.admission import Observation
 from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.results import Feedback, Memory, Remembered
+from memlab.subjects.results import Feedback, Memory, Remembered, overview
 from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
@@ -69,12 +68,6 @@ if TYPE_CHECKING:
     from memlab.moving import Loaded
 
 __all__ = ["Lab"]
-
-
-_SHOWN = ("id", "text", "kind", "speaker", "project", "session", "status", "access", "created")
-"""Columns of the newest memories that a notebook shows of a lab; of those that may be empty, the ones that are not."""
-_ALWAYS = ("id", "text", "kind", "status", "access", "created")
-_MOST_SHOWN = 8
 
 
 class Lab:
@@ -197,8 +190,8 @@ class Lab:
 
     @property
     def credits(self) -> LabCredits:
-        """Attributed rewards: how sure they are, calibrated on what was judged."""
-        return LabCredits(self._held)
+        """Attributed rewards: those of a transcript, and how sure they are, calibrated on what was judged."""
+        return LabCredits(self._held, self._attributions)
 
     @property
     def operations(self) -> LabOperations:
@@ -353,23 +346,14 @@ class Lab:
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
-        what is private to another creator, as if it did not exist (see ``viewed_by``). What belongs to a season takes
-        part only while ``season`` names it ("release-week", or several). ``where`` is any Polars expression over
-        the columns of ``lab.memories``, true or false for each of them; aggregates range over all that ``viewer`` sees.
-        What is left out counts in no statistic either.
+        what is private to another creator, as ``viewed_by`` does. What belongs to a season takes part only while
+        ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
+        aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
 
-        >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status=["active", "superseded"]) \
-        ... # doctest: +SKIP
+        >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status="superseded")  # doctest: +SKIP
         """
-        filters = Filters.of(
-            branch=branch,
-            scope=scope,
-            visibility=visibility,
-            status=status,
-            season=season,
-            viewer=viewer,
-            where=where,
-        )
+        words = {"branch": branch, "scope": scope, "visibility": visibility, "status": status, "season": season}
+        filters = Filters.of(**words, viewer=viewer, where=where)
         return self._questions.ask(
             query,
             limit=limit,
@@ -450,8 +434,7 @@ class Lab:
         trusted (``lab.agents.relationships``).
 
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
-        (``hits.decision``); without one it belongs to the last that did. Where none did it belongs to none, and
-        ``memlab.evaluate`` leaves it out.
+        (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
         """
         return self._judgements.feedback(
             hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
@@ -468,8 +451,7 @@ class Lab:
         ``decision``, as in ``feedback``; null stands for what is not given. Returned in their order. The errors are
         those of ``feedback``, and name the row.
 
-        >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0.0}]) \
-        ... # doctest: +SKIP
+        >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
         """
         return self._judgements.feedback_many(rows)
 
@@ -494,27 +476,11 @@ class Lab:
         What somebody states of the same memory of the same recall takes its place. The same answer read twice changes
         nothing; of several answers to one recall the greatest credit counts, unless it was put right. No text is
         executed or believed, the first 20,000 characters are read, and more than five ids in an answer credit none.
-
-        UnknownName for a recall that was not logged.
+        ``lab.credits.transcript`` reads the answers of a whole transcript. UnknownName for a recall not logged.
 
         >>> lab.attribute("On 7 May 2023 [memory 12]", hits)                               # doctest: +SKIP
         """
         return self._attributions.answer(answer, hits, arguments=arguments, reply=reply, at=at)
-
-    @checked
-    def attribute_transcript(self, messages: Annotated[Iterable[Mapping[str, Any]], AsGiven]) -> tuple[Attributed, ...]:
-        """Attribute every answer of a transcript to the recalls that came before it; see ``attribute``.
-
-        ``messages`` are dicts of ``role`` and ``content`` (a text, or parts with texts), in order, with ``tool_calls``
-        and ``at`` where there are any. A recall belongs to the next answer: one that a message names as its
-        ``decision`` (or several), else the last that asked, word for word, what a user message or a tool's argument
-        since the answer before says; the log's last 2,000 events are searched. What the user says after an answer is
-        its ``reply``. Returned is one for each recall of each answer. InputError names the message that is none.
-
-        >>> lab.attribute_transcript([{"role": "user", "content": "tabs or spaces?"},
-        ...                           {"role": "assistant", "content": "You prefer tabs."}])   # doctest: +SKIP
-        """
-        return self._attributions.transcript(messages)
 
     @checked
     def verify(
@@ -532,11 +498,9 @@ class Lab:
         ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
         that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
 
-        What passed keeps the access that the recall gave it, and gets what the live pack's ``reinforce`` policy gives
-        for "verified"; what did not pass loses that access, is as fresh as it was before the recall, and gets what the
-        policy gives for "rejected". Two or more that passed are joined by ``relates-to`` edges, or those are
-        strengthened, and share the tag that most of them have. Where there were seeds and nothing passed, a gap is
-        logged: see ``lab.review.gaps``.
+        The live pack's ``reinforce`` decides what "verified" and "rejected" change. What did not pass loses the access
+        that the recall gave it; two or more that passed are joined by ``relates-to`` edges, or those are strengthened,
+        and share the tag that most have. Where there were seeds and nothing passed, ``lab.review.gaps`` has a gap.
 
         InputError for a recall that was not logged or was verified before, UnknownName for what it did not show.
 
@@ -582,10 +546,10 @@ class Lab:
         """Bring back memories that are out of use, or all that is deleted of a project.
 
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
-        status that it had before, read from the journal's events (about half a second for 100,000). What was superseded
-        comes back once what took its place is out of use. What is in use is left as it is. Bringing back is a use: the
-        pack's ``reinforce`` is asked as of a recall. What was deprecated was rejected for it; that is undone, number by
-        number, where nothing has changed it since. InputError for what is superseded by a memory in use, or purged.
+        status that it had before, read from the journal (about half a second for 100,000). What was superseded comes
+        back once what took its place is out of use. Bringing back is a use: the pack's ``reinforce`` is asked as of a
+        recall; what a deprecation changed is undone where nothing has changed it since. InputError for what is
+        superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 
@@ -610,26 +574,15 @@ class Lab:
         known of it goes: the facts, its own names unless a memory that stays has them, and questions that name it. A
         memory that only mentions it stays, and the receipt tells of it.
 
-        Texts, names, lists, notes and vectors go from the journal's events and rows, from logged recalls (a question
-        that was such a text, shares 12 characters in a row or a name with such texts and with no memory that stays, or
-        was asked in a purged project or session or by a purged viewer), snapshots, sealed slates, indexes, and all
-        backups that ``backup`` has kept, in whose place comes a new one; the database is rewritten, so that its free
-        pages and its log hold nothing of them. The folders of ``mirror`` are brought in step, and one that is not there
-        is when the lab is opened and it is. Files of ``export`` stay, unless ``remove_exports`` is True.
+        Texts, names, lists, notes and vectors go from the journal, logged recalls (questions that quote or name what
+        goes too), snapshots, sealed slates, indexes, backups and mirrors; files of ``export`` stay unless
+        ``remove_exports`` is True. Then every file of the lab, its backups, mirrors and known exports is searched, and
+        the receipt tells what was searched and found. What stays: the row with the status "purged", its numbers, times
+        and kind, and a keyed hash of the text, by which imports know it again. ``reason`` is kept: it should not repeat
+        what goes. docs/your-data.md says all of it.
 
-        Then every file of the lab, its backups, mirrors and known exports is searched for what went, and the receipt
-        tells what was searched and what was found: an export, a memory that says the same, a file that could not be
-        written. Copies that were made otherwise are not known.
-
-        What stays: the row with the status "purged", its numbers, times, kind and other words of closed vocabularies,
-        edges of the past without their ends' names, and a tombstone (a keyed hash of the text, its origin) by which
-        imports know it again. ``reason`` is kept, so it should not repeat what goes.
-
-        It is done or not begun: what a killed process leaves is ended by whoever opens the lab next. Every process
-        that has the lab open folds it again. LabBusy where one is in the way for a minute; the next opening then goes
-        on. A thousand of 100,000 memories, with 500 logged recalls and a backup, took 14 seconds of processor time:
-        half of it to fold the journal again and to write the database and a snapshot, the rest to find out which
-        questions quote them and to search 63 MB of files.
+        It is done or not begun: whoever opens the lab next ends what a killed process left. LabBusy where another
+        process is in the way for a minute. A thousand of 100,000 memories took 14 seconds of processor time.
 
         >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
         """
@@ -693,8 +646,8 @@ class Lab:
         """The lab as it was: at a time (after the last event that had happened by then), or after an event.
 
         A lab to read and to ask, with the pack that decided then and a clock that stands still; nothing is logged.
-        It is folded from the journal's beginning, about a second for 20,000 events or 100,000 memories, searches
-        exactly, and shares this lab's journal: it ends with it. What was purged since is not there.
+        It is folded from the beginning, about a second for 20,000 events or 100,000 memories, and ends with this lab.
+        What was purged since is not there.
 
         InputError before the lab had a pack, for an event that is not there, or unless one of the two is given.
 
@@ -706,10 +659,9 @@ class Lab:
     def viewed_by(self, viewer: str) -> Self:
         """The lab as ``viewer`` sees it: without what is private to another creator, as if it did not exist.
 
-        A lab to read and to ask, by every verb that reads: what others keep private is in no frame, text, count, score,
-        cluster or export of it, and moves none. It goes on as the lab does, and ends with it. Nothing is logged here:
-        ``recall`` and ``turns`` of the lab itself take ``viewer=``, and log as whom they were asked. Ids are those of
-        the lab. The first question folds the journal, about 0.3 s for 100,000 memories.
+        A lab to read and to ask: what others keep private is in no frame, text, count, score, cluster or export of it,
+        and moves none. It goes on as the lab does, and ends with it. Nothing is logged here: ``recall`` and ``turns``
+        of the lab itself take ``viewer=``. The first question folds the journal, about 0.3 s for 100,000 memories.
 
         InputError for what is no viewer, and for another one than this lab is viewed by already.
 
@@ -726,8 +678,7 @@ class Lab:
 
     @checked
     def __len__(self) -> int:
-        with self._core.reading() as state:
-            return _count(state)
+        return self._core.count()
 
     @checked
     def __getitem__(self, memory: MemoryLike) -> Memory:
@@ -736,19 +687,14 @@ class Lab:
     @checked
     def __repr__(self) -> str:
         with self._core.reading() as state:
-            return printable(
-                f"<Lab {self.store.where}: {_count(state):,} memories, {state.edges.live:,} edges, "
-                f"pack {self.pack.name} [{self.pack.hash[:12]}]>"
-            )
+            where, pack = self.store.where, self.pack
+            count, edges = f"{self._core.count():,} memories", f"{state.edges.live:,} edges"
+        return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]>")
 
     @checked
     def _repr_html_(self) -> str:
         with self._core.reading():
-            title, newest = repr(self), self.memories.select(_SHOWN).tail(_MOST_SHOWN).reverse()
-        heads = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
-        newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
-        rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[heads].rows()]
-        return table(title, heads, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])
+            return overview(repr(self), self.memories)
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
 
@@ -848,9 +794,3 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _count(state: State) -> int:
-    """How many memories there are to see."""
-    seen = seen_rows(state)
-    return len(state) if seen is None else len(seen)

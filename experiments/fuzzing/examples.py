@@ -331,7 +331,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.feedback": lambda d: (d.lab.feedback, {"hit": d.hits[0], "outcome": "success"}),
     "Lab.feedback_many": lambda d: (d.lab.feedback_many, {"rows": [{"memory": 1, "outcome": "success"}]}),
     "Lab.attribute": lambda d: (d.lab.attribute, {"answer": "You prefer tabs", "hits": d.hits}),
-    "Lab.attribute_transcript": lambda d: (d.lab.attribute_transcript, {"messages": TALK}),
+    "LabCredits.transcript": lambda d: (d.lab.credits.transcript, {"messages": TALK}),
     "LabCredits.calibrate": lambda d: (d.lab.credits.calibrate, {"judged": JUDGED}),
     "Calibration.chance": lambda d: (d.lab.credits.calibration.chance, {"credit": np.array([0.5])}),
     "Calibration.confidence": lambda d: (d.lab.credits.calibration.confidence, {"credit": np.array([0.5])}),

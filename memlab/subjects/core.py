@@ -13,7 +13,7 @@ from memlab.clock import Micros, When, datable, to_micros
 from memlab.errors import UnknownName
 from memlab.privacy import personal_kinds
 from memlab.recall import Hit, Recaller
-from memlab.state import Seen, State
+from memlab.state import Seen, State, seen_rows
 from memlab.subjects.results import Memory
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ class Core:
         """Every memory as a row: a copy."""
         with self.reading() as state:
             return state.memories()
+
+    def count(self) -> int:
+        """How many memories there are to see."""
+        with self.reading() as state:
+            seen = seen_rows(state)
+            return len(state) if seen is None else len(seen)
 
     def memory(self, memory: MemoryLike) -> Memory:
         """A memory as it stands; UnknownName if there is none."""

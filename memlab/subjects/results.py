@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memlab.state import State
     from memlab.subjects.linking.linked import Linked
 
-__all__ = ["Feedback", "Memory", "Remembered"]
+__all__ = ["Feedback", "Memory", "Remembered", "overview"]
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
@@ -200,3 +200,18 @@ class Remembered(Sequence[Memory]):
             return paragraph(self)
         shown = self.outcomes.filter(pl.col("outcome").is_in(["merged", "skipped", "superseded"])).head(_MOST_SHOWN)
         return table(self, shown.columns, shown.iter_rows())
+
+
+_SHOWN = ("id", "text", "kind", "speaker", "project", "session", "status", "access", "created")
+"""Columns of the newest memories that a notebook shows of a lab; of those that may be empty, the ones that are not."""
+_ALWAYS = ("id", "text", "kind", "status", "access", "created")
+_NEWEST = 8
+
+
+def overview(title: str, memories: pl.DataFrame) -> str:
+    """HTML of a lab: ``title`` and the newest rows of its memories."""
+    newest = memories.select(_SHOWN).tail(_NEWEST).reverse()
+    heads = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
+    newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
+    rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[heads].rows()]
+    return table(title, heads, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])

@@ -228,7 +228,7 @@ def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, se
 
 def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
     first, second = lab.recall("Who approves deploys?"), lab.recall("garden budget")
-    found = lab.attribute_transcript(
+    found = lab.credits.transcript(
         [
             {"role": "system", "content": "You are helpful."},
             {"role": "user", "content": "Who approves deploys?"},
@@ -251,8 +251,8 @@ def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
 def test_a_message_may_name_its_recall(lab):
     hits = lab.recall("who has to say yes to a deploy")
     messages = [{"role": "assistant", "content": "Priya Natarajan.", "decision": hits.decision}]
-    assert [one.decision for one in lab.attribute_transcript(messages)] == [hits.decision]
-    assert lab.attribute_transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
+    assert [one.decision for one in lab.credits.transcript(messages)] == [hits.decision]
+    assert lab.credits.transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_message_may_name_its_recall(lab):
 )
 def test_a_message_that_is_none(lab, message):
     with pytest.raises(InputError, match="essage 0"):
-        lab.attribute_transcript([message])
+        lab.credits.transcript([message])
 
 
 def test_what_comes_after_an_answer_is_its_reply():

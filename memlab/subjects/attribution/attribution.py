@@ -9,13 +9,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
+from memlab.arguments import AsGiven, checked
 from memlab.clock import Micros, When
 from memlab.display import bar, table
 from memlab.errors import InputError, UnknownName
@@ -123,7 +123,7 @@ class Attributions:
         return self._attributed(decision, answer, arguments or "", reply or "", self._core.instant(at))
 
     def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
-        """Attribute each answer of a transcript to the recalls before it; see ``Lab.attribute_transcript``."""
+        """Attribute each answer of a transcript to the recalls before it; see ``LabCredits.transcript``."""
         turns = turns_of(messages)
         asked = self._asked(turns)
         return tuple(
@@ -181,10 +181,25 @@ class Attributions:
 
 
 class LabCredits:
-    """``lab.credits``: how sure attributed rewards are, and how many of them there are."""
+    """``lab.credits``: attributed rewards, those of a whole transcript, and how sure they are."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, attributions: Attributions) -> None:
+        self._core, self._attributions = core, attributions
+
+    @checked
+    def transcript(self, messages: Annotated[Messages, AsGiven]) -> tuple[Attributed, ...]:
+        """Attribute every answer of a transcript to the recalls that came before it; see ``lab.attribute``.
+
+        ``messages`` are dicts of ``role`` and ``content`` (a text, or parts with texts), in order, with ``tool_calls``
+        and ``at`` where there are any. A recall belongs to the next answer: one that a message names as its
+        ``decision`` (or several), else the last that asked, word for word, what a user message or a tool's argument
+        since the answer before says; the log's last 2,000 events are searched. What the user says after an answer is
+        its ``reply``. Returned is one for each recall of each answer. InputError names the message that is none.
+
+        >>> lab.credits.transcript([{"role": "user", "content": "tabs or spaces?"},
+        ...                         {"role": "assistant", "content": "You prefer tabs."}])   # doctest: +SKIP
+        """
+        return self._attributions.transcript(messages)
 
     @property
     @checked
