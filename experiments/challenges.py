@@ -159,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--design", default="extra", choices=("extra", "lot"))
+    parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     began = time.monotonic()

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 kill_points: Any = importlib.import_module("kill_points")
 interruptions: Any = importlib.import_module("interruptions")

@@ -227,6 +227,7 @@ def test_labels_in_a_file(json_of, run, log, tmp_path):
     assert run(*words, "--labels", "labels.txt").exit_code == 1
 
 
+@pytest.mark.long
 def test_a_challenger_from_the_command_line(json_of, run):
     texts = [f"The user likes {drink} on day {day}" for day in range(8) for drink in ("tea", "cocoa", "milk", "juice")]
     with memlab.open("a.memlab") as lab:

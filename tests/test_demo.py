@@ -94,6 +94,7 @@ def test_the_conversation_is_whole():
     assert all(question.evidence and not question.dropped and question.answer for question in labelled.questions)
 
 
+@pytest.mark.long
 def test_the_swap_puts_what_holds_now_above_what_once_held(run):
     assert run.memories == 171
     assert {"D13:1", "D1:9"} <= set(run.before)

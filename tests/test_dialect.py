@@ -17,6 +17,8 @@ from memlab.errors import PolicyError, PolicyTypeError
 from memlab.language import Policy, read_pack
 from memlab.policies import load_pack
 
+pytestmark = pytest.mark.long
+
 PACKS = sorted((Path(memlab.__file__).parent / "policies" / "packs").glob("*.hy"))
 PACK = """
     ; a comment

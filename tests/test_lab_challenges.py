@@ -187,3 +187,56 @@ def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(asked):
     slate = memlab.slates.decode(blob)
     assert memlab.slates.decode(memlab.slates.encode(slate)).challenge == slate.challenge
     assert np.isfinite(slate.propensity).all()
+
+
+TOPICS = ("harbour", "boat", "tide", "rope", "sail", "mast", "keel", "crew")
+
+
+@pytest.fixture(scope="module")
+def twice_told(trigrams):
+    """Every answer is told five times over, and only the first that is shown is of use; three hundred questions."""
+
+    def asked(design, live, challenger):
+        clock = memlab.ManualClock("2026-03-01T12:00:00")
+        with memlab.open(embedder=trigrams, clock=clock, pack=live) as lab:
+            texts = [f"the {topic} is kept by keeper {n}" for n, topic in enumerate(TOPICS)]
+            lab.remember_many([{"text": f"{text}, copy {copy}", "kind": "turn"} for text in texts for copy in range(5)])
+            lab.challenge(challenger, design=design)
+            truth = []
+            for number in range(300):
+                clock.advance(hours=1)
+                question = f"who keeps the {TOPICS[number % 8]}?"
+                wanted = f"keeper {number % 8},"
+                served = {
+                    pack: any(wanted in hit.text for hit in lab.recall(question, limit=4, pack=pack, log=False))
+                    for pack in (live, challenger)
+                }
+                truth.append(served[challenger] - served[live])
+                of_use = True
+                for hit in lab.recall(question, limit=4):
+                    lab.feedback(hit, reward=float(of_use and wanted in hit.text))
+                    of_use = of_use and wanted not in hit.text
+            return lab.verdict(), float(np.mean(truth)), lab.slates()
+
+    return asked
+
+
+@pytest.mark.long
+def test_where_one_item_makes_another_worthless_whole_heads_are_compared(twice_told):
+    blind = '(pack blind "Looks at what was least asked for.") (defpolicy recall-score [access] (- 0 access))'
+    by_items, _, _ = twice_told("lot", blind, WORDS)
+    assert "redundancy" in {gate.name for gate in by_items["words"].closed}
+    found, truth, slates = twice_told("ab", blind, WORDS)
+    verdict = found["words"]
+    assert verdict.closed == ()
+    assert verdict.difference.low <= truth <= verdict.difference.high
+    assert verdict.planned.low <= truth <= verdict.planned.high
+    assert verdict.better == "words"
+    assert slates.decisions.collect()["sampler"].unique().to_list() == ["ab"]
+
+
+def test_a_pack_that_shows_the_same_is_never_better(twice_told):
+    same = '(pack same "The words again." :inherits words) (defpolicy recall-score [lexical] (* 2 lexical))'
+    found, _, _ = twice_told("ab", WORDS, same.replace(" :inherits words", ""))
+    assert found["same"].difference.value == 0
+    assert found["same"].better is None

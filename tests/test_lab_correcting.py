@@ -270,6 +270,7 @@ def edit_many(path: Path, name: str, barrier) -> None:
             lab.edit(1, importance=number / 100)
 
 
+@pytest.mark.long
 def test_two_processes_edit_one_memory_the_last_counts_and_both_are_kept(tmp_path):
     path, barrier = tmp_path / "agent.memlab", spawn.Barrier(2)
     with memlab.open(path, embedder=letters) as lab:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 durability: Any = importlib.import_module("durability")
 

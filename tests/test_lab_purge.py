@@ -579,6 +579,7 @@ sys.exit(0)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "step", [3, 24, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 6, 14, 19, 28, 30, 33))]
 )
@@ -599,6 +600,7 @@ def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, f
     assert traces(folder) == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delay", [0.01, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.0, 0.03, 0.06))])
 def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     with disk() as lab:

@@ -359,6 +359,7 @@ def test_outside_a_notebook_errors_go_to_standard_error(lab, file, capfd):
 
 
 # the kernel's own start-up, in threads of jupyter_client, is not ours to keep silent
+@pytest.mark.long
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::pytest.PytestUnraisableExceptionWarning")
 def test_a_notebook_shows_a_broken_save_at_once(execute_notebook):
     source = f"""

@@ -296,6 +296,7 @@ def _write(path: Path, name: str, count: int) -> None:
         lab.graph.link_waiting()
 
 
+@pytest.mark.long
 class TestProcesses:
     def test_a_killed_process_loses_nothing_that_waits(self, tmp_path: Path) -> None:
         path, context = tmp_path / "agent.memlab", multiprocessing.get_context("spawn")

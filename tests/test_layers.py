@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
 from importlinter.cli import lint_imports
 
 import memlab
@@ -69,6 +70,7 @@ def test_the_layers_of_pyproject_hold():
     assert lint_imports(config_filename=str(ROOT.parent / "pyproject.toml"), no_cache=True, is_debug_mode=False) == 0
 
 
+@pytest.mark.long
 def test_no_module_imports_itself_by_way_of_others():
     graph = {module: {found for found, _ in imports(module) if found != module} for module in MODULES}
     assert cycles(graph) == []

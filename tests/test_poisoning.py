@@ -11,6 +11,8 @@ import pytest
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 poisoning: Any = importlib.import_module("poisoning")
 

@@ -41,6 +41,7 @@ def test_the_log_of_the_third_example_says_which_is_better(folder):
     assert rows["new_score"].verdict == "better"
 
 
+@pytest.mark.long
 def test_the_challenger_of_the_fourth_example_wins():
     assert _run(3)["verdict"]["memlab"].better == "memlab"
 

@@ -45,6 +45,7 @@ def test_every_parameter_has_an_annotation(name):
     assert set(parameters(call)) <= set(call.__annotations__)
 
 
+@pytest.mark.long
 def test_the_examples_are_right():
     refused = set()
     for name, example in EXAMPLES.items():

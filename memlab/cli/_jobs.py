@@ -190,7 +190,8 @@ def challenge(lab: Path, pack: str, reason: str, end: bool, as_json: bool, **ask
     """Compare PACK (a name or a .hy file) with the live pack of LAB from the next recall on.
 
     Beside the head, EXTRA items are shown that only PACK would show; with the design "lot" a lot decides among those on
-    which the packs differ, and no recall is longer. `memlab verdict` says which is better.
+    which the packs differ, and no recall is longer; with "ab" the whole head of one of the packs is shown. `memlab
+    verdict` says which is better.
     """
     with existing(lab) as opened:
         if end:

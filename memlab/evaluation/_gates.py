@@ -143,7 +143,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             "redundancy",
             facts.redundancy,
             "The reward of an item depends on what else was shown",
-            'Sums over items mislead: compare whole slates, by a lot (design="lot") or side by side.',
+            'Sums over items mislead: compare whole slates, lab.challenge(pack, design="ab").',
         ),
     ]
     return tuple(replace(gate, more=0) if gate.open else gate for gate in found)

@@ -2,7 +2,9 @@
 
 While a pack is challenged, what only one of the two would show is shown with a known probability, and the rewards of
 each recall give one unbiased observation of the difference: the rewards of what only the challenger would show, each
-over its probability, less those of what only the live pack would. A recall enters once, when its horizon has closed.
+over its probability, less those of what only the live pack would. Where whole heads are shown (design "ab") it is the
+reward of the recall, less what recalls earned so far, over the probability of the head that was shown; nothing is then
+assumed of places, or of how items depend on one another. A recall enters once, when its horizon has closed.
 The interval is a confidence sequence: one may look every day, and stop at any. Beside it stands the interval for a
 single look that was planned.
 """
@@ -15,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -26,11 +27,10 @@ from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
 from memlab.evaluation._credited import credited_note
+from memlab.evaluation._duels import Duel, answer_rate, by_items, by_recalls, duels_of
 from memlab.evaluation._feedback import Horizon, Missing, horizon_micros
 from memlab.evaluation._gates import Gate, rounded
-from memlab.evaluation._inclusion import ARM, COLUMNS
 from memlab.evaluation._log import Log, read_log
-from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.evaluation._sequence import recalls_to_end, sequence
 from memlab.printable import printable
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "Verdicts", "verdict"]
 
 Floats = NDArray[np.float64]
-_CERTAIN, _PROBES, _UNSUPPORTED = (COLUMNS.index(name) for name in ("certain", "probes", "unsupported"))
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ def verdict(
             "A model of who answers is learned from the whole log, and a sequence may look at the past alone: say "
             'missing="censor", "bounds" or "zero"; memlab.evaluate knows "inverse".'
         )
-    duels = _duels(log, challenger)
+    duels = duels_of(log, challenger)
     if missing is None:
         check_silence(log)
     schema, names = slates.candidates.collect_schema(), feature_names(slates)
@@ -238,85 +237,25 @@ def verdict(
     return Verdicts(found, settings, tuple(notes))
 
 
-@dataclass(frozen=True)
-class _Duel:
-    """The recalls on which one challenger stood against the live pack, and the two heads on each."""
-
-    challenger: str
-    live: str
-    log: Log
-    own: Head
-    base: Head
-    draws: Floats
-    notes: tuple[str, ...]
-
-
-def _duels(log: Log, wanted: str | None) -> list[_Duel]:
-    if "challenge" not in log.decisions.columns or log.decisions["challenge"].null_count() == len(log):
-        raise InputError(
-            'Nothing was challenged: lab.challenge("companion", reason="...") lets a pack stand against it.'
-        )
-    logged: list[Any] = [text and msgspec.json.decode(text) for text in log.decisions["challenge"].to_list()]
-    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
-    last = {name: at for at, one in enumerate(logged) if one for name in one["heads"]}
-    if wanted is not None and wanted not in last:
-        raise UnknownName("challenger", wanted, last)
-    duels = []
-    for name, end in last.items():
-        if wanted not in (None, name):
-            continue
-        version = logged[end]["heads"][name]["hash"], hashes[end]
-        with_it = [at for at, one in enumerate(logged) if one and name in one["heads"]]
-        chosen = [at for at in with_it if (logged[at]["heads"][name]["hash"], hashes[at]) == version]
-        others = len(with_it) - len(chosen)
-        part = log.only(np.array(chosen, dtype=np.int64))
-        duels.append(
-            _Duel(
-                name,
-                log.decisions["pack"][end] if "pack" in log.decisions.columns else "live",
-                part,
-                _head(name, [logged[at]["heads"][name]["ids"] for at in chosen], part),
-                _head("live", [logged[at]["live"] for at in chosen], part),
-                np.array([float(logged[at]["draws"]) for at in chosen]),
-                (f"{others:,} recalls under other versions of {name} or of the live pack are left out.",)
-                if others
-                else (),
-            )
-        )
-    return duels
-
-
-def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
-    """The head that was logged: its rows among the candidates, and how many of it are none."""
-    given = pl.DataFrame(
-        {
-            "recall": np.repeat(np.arange(len(ids)), [len(one) for one in ids]),
-            "memory_id": pl.Series([memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype),
-        }
-    )
-    row = log.rows_of(given)
-    outside = np.bincount(given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)).astype(np.float64)
-    return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
-
-
 def _judged(
-    duel: _Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float
+    duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float
 ) -> tuple[Verdict, list[str]]:
     """The verdict, and what is to be said of rewards that were read from answers."""
     log, (low, high) = duel.log, settings.reward_range
     features = known_features(log, names, schema)
     order = _order(log)
-    rate = _answer_rate(log, order) if settings.missing == "censor" else np.ones(len(log))
+    rate = answer_rate(log, order) if settings.missing == "censor" else np.ones(len(log))
     evidence = gather(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
-    arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
-    least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
-    apart = evidence.apart(duel.own, duel.base)
-    heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
-    widest = (low, high) if evidence.credited is None else evidence.credited.range_of(low, high)
-    up, down = max(widest[1], 0.0), min(widest[0], 0.0)
-    ceiling, floor = heaviest[0] * up - heaviest[1] * down, heaviest[0] * down - heaviest[1] * up
-    columns, sizes = [values[order] for values in (least, most, floor, ceiling)], np.ones(len(log))
+    planned = compared.difference
+    if duel.shares is None:
+        seen = by_items(duel, evidence, compared, rate, settings)
+    else:
+        seen = by_recalls(duel, evidence, order, rate, settings)
+        sums = np.column_stack([np.ones(len(log)), *seen[:2]])
+        ends = [lambda total, column=column: total[..., column] / total[..., 0] for column in (1, 2)]
+        planned = evidence.sample(sums).estimate(*ends)
+    columns, sizes = [values[order] for values in seen], np.ones(len(log))
     at = log.decisions["at"][order] if "at" in log.decisions.columns else None
     if settings.cluster is not None:
         last, parts = _blocks(log.cluster[order])
@@ -326,7 +265,9 @@ def _judged(
     unit = high - low
     found = sequence(columns[0], columns[1], floor=columns[2], ceiling=columns[3], sizes=sizes, unit=unit, level=level)
     measured = measure(evidence, compared, Tests.of(log, settings, features))
-    ready = ("answered probes", "influence", "clusters", "independence")  # which a sequence does not rest on
+    ready = {"answered probes", "influence", "clusters", "independence"}  # which a sequence does not rest on
+    if duel.shares is not None:
+        ready |= {"position", "redundancy"}
     closed = tuple(gate for gate in measured.gates if not gate.open and gate.name not in ready)
     better, since = None, None
     if not closed and (found.low[-1] > 0 or found.high[-1] < 0):
@@ -345,13 +286,14 @@ def _judged(
     )
     more = credited_note(log, evidence.credited)
     if evidence.credited is not None:
-        more.append("The interval that holds at every look takes the line of attributed rewards for given.")
+        which = "The interval that holds at every look takes" if duel.shares is None else "Both intervals take"
+        more.append(f"{which} the line of attributed rewards for given.")
     found_so_far = Verdict(
         challenger=duel.challenger,
         live=duel.live,
         better=better,
         difference=Estimate(float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan),
-        planned=compared.difference,
+        planned=planned,
         recalls=len(log),
         needed=needed,
         unsupported=measured.unsupported,
@@ -363,7 +305,7 @@ def _judged(
     return found_so_far, more
 
 
-def _faster(needed: int | None, unsupported: float, duel: _Duel) -> str:
+def _faster(needed: int | None, unsupported: float, duel: Duel) -> str:
     if needed is None and unsupported > 0.02:
         return (
             f"{unsupported:.0%} of what {duel.challenger} would show may not be shown under {duel.live}: only a trial "
@@ -371,7 +313,7 @@ def _faster(needed: int | None, unsupported: float, duel: _Duel) -> str:
         )
     if needed is None:
         return "The difference, if there is one, is too small to be told in reasonable time."
-    draws = float(duel.draws.max(initial=0.0))
+    draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
     return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster." if draws <= 2 else ""
 
 
@@ -382,34 +324,6 @@ def _needed(columns: Sequence[Floats], unit: float, level: float) -> int | None:
         return None
     values, bottom = (least, floor) if least.mean() > 0 else (-most, -ceiling)
     return recalls_to_end(values, bottom, unit=unit, level=level)
-
-
-def _sum(arm: Floats, fill: float) -> Floats:
-    _, _, certain_reward, _, _, reward, silent, unsupported = arm.T
-    return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
-
-
-def _heaviest(arm: Floats, rows: NDArray[np.int64], duel: _Duel, evidence: Evidence, rate: Floats) -> Floats:
-    """The most that the weights of an arm can add up to, f64[recalls]: known before anything is drawn."""
-    log = duel.log
-    weight = np.zeros(len(log))
-    probes = rows[evidence.probe[rows]]
-    np.maximum.at(weight, log.recall[probes], 1.0 / log.propensity[probes])
-    drawn = np.minimum(arm[:, _PROBES], duel.draws)
-    return np.asarray((arm[:, _CERTAIN] + drawn * weight) / rate + arm[:, _UNSUPPORTED])
-
-
-def _answer_rate(log: Log, order: NDArray[np.int64]) -> Floats:
-    """f64[recalls]: the share of items answered in earlier recalls, by which a censored reward is scaled up."""
-    shown, answered = (
-        np.bincount(log.recall, weights=flags, minlength=len(log)) for flags in (log.shown, log.answered)
-    )
-    if (shown == answered).all():
-        return np.ones(len(log))
-    rate = np.empty(len(log))
-    before = np.cumsum(np.stack([answered[order], shown[order]]), axis=1) - np.stack([answered[order], shown[order]])
-    rate[order] = np.clip((before[0] + 5.0) / (before[1] + 10.0), 0.05, 1.0)
-    return rate
 
 
 def _order(log: Log) -> NDArray[np.int64]:

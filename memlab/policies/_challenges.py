@@ -11,8 +11,8 @@ from memlab.printable import printable
 
 __all__ = ["CHALLENGE_DESIGNS", "Challenge", "ChallengeDesign", "same_candidates"]
 
-ChallengeDesign = Literal["extra", "lot"]
-CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot")
+ChallengeDesign = Literal["extra", "lot", "ab"]
+CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot", "ab")
 
 _AFTER_THE_POOL = frozenset(
     {
@@ -31,7 +31,8 @@ class Challenge:
     """One pack that is compared with the live one since the event ``seq``.
 
     ``design`` "extra": beside the head, ``extra`` items are shown that only challengers would show. "lot": as many
-    items as ever are shown, and a lot decides among those on which the packs differ. ``rate`` is the share of recalls.
+    items as ever are shown, and a lot decides among those on which the packs differ. "ab": the whole head of one of the
+    packs is shown, each with the same probability. ``rate`` is the share of recalls.
     """
 
     pack: Pack
@@ -48,7 +49,7 @@ class Challenge:
         return self.pack.name
 
     def __repr__(self) -> str:
-        items = "by lot" if self.design == "lot" else f"{self.extra} extra item{'s' * (self.extra > 1)}"
+        items = {"lot": "by lot", "ab": "A/B"}.get(self.design, f"{self.extra} extra item{'s' * (self.extra > 1)}")
         why = f": {self.reason}" if self.reason else ""
         return printable(f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>")
 

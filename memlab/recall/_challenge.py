@@ -10,6 +10,8 @@ never. While a pack is challenged, every recall may show something of the differ
 - *lot*: as many items as ever. What all packs would show is shown, and of the rest as many as the live head has room
   for are drawn, each with the same probability (Radlinski & Craswell 2013). Their order is that of the best rank that
   any pack gave them; ties are drawn.
+- *ab*: the whole head of one pack, as it would show it; the live one and each challenger are equally likely. Nothing is
+  assumed of how the reward of an item depends on its place or on what else is shown, at the price of more recalls.
 
 What the live pack's ``eligible``, the viewer or a filter forbids is never shown; its probability is 0.
 """
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from memlab.policies import Challenge
 from memlab.recall._explore import put_among
 
-__all__ = ["Opposed", "draw_challenge", "inclusion", "logged"]
+__all__ = ["Opposed", "draw_challenge", "inclusion", "logged", "shares"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -42,15 +44,40 @@ class Opposed:
 
 def draw_challenge(
     head: Places, opposed: Sequence[Places], count: int, challenges: Sequence[Challenge], chance: np.random.Generator
-) -> tuple[Places, Places, Scores, int]:
-    """What is shown, which of it by chance, the probability of each of ``count`` candidates, and the most draws.
+) -> tuple[Places, Places, Scores, int, int]:
+    """What is shown, which of it by chance, the probability of each of ``count`` candidates, the most draws, and whose.
 
     ``head`` and ``opposed`` are positions among the candidates, best first; those of challengers hold what may be
-    shown alone.
+    shown alone. Whose head it is: 0 the live pack's, i that of challenger i, counted from 1; "ab" alone shows another.
     """
+    rate = max(one.rate for one in challenges)
+    if challenges[0].design == "ab":
+        return _whole([head, *opposed], count, rate, chance)
     if challenges[0].design == "lot":
-        return _lot(head, opposed, count, max(one.rate for one in challenges), chance)
-    return _extra(head, opposed, count, challenges, chance)
+        return *_lot(head, opposed, count, rate, chance), 0
+    return *_extra(head, opposed, count, challenges, chance), 0
+
+
+def _whole(
+    heads: Sequence[Places], count: int, rate: float, chance: np.random.Generator
+) -> tuple[Places, Places, Scores, int, int]:
+    propensity = np.zeros(count)
+    for share, one in zip(shares(len(heads) - 1, rate), heads, strict=True):
+        propensity[one] += share
+    whose = int(chance.integers(len(heads))) if rate == 1 or chance.random() < rate else 0
+    most = max(len(np.setdiff1d(one, heads[0])) for one in heads)
+    return heads[whose], np.setdiff1d(heads[whose], heads[0]), np.minimum(propensity, 1.0), most, whose
+
+
+def shares(challengers: int, rate: float) -> Scores:
+    """f64[1 + challengers]: the probability that "ab" shows the live head, and that of each challenger.
+
+    >>> shares(1, 0.5).tolist()
+    [0.75, 0.25]
+    """
+    found = np.full(1 + challengers, rate / (1 + challengers))
+    found[0] += 1 - rate
+    return found
 
 
 def _extra(
@@ -125,9 +152,14 @@ def _systematic(share: Scores, chance: np.random.Generator) -> Places:
     return np.asarray(order[np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)])
 
 
-def logged(opposed: Sequence[Opposed], design: str, draws: int, live: Places) -> dict[str, Any]:
-    """What a slate says of a challenge: the heads by memory ids."""
-    return {
+def logged(opposed: Sequence[Opposed], design: str, draws: int, whose: int, live: Places) -> dict[str, Any]:
+    """What a slate says of a challenge: the heads by memory ids; of an A/B, whose was shown, and the probabilities."""
+    drawn = {}
+    if design == "ab" and opposed:
+        names = ["", *(one.challenge.name for one in opposed)]
+        chances = shares(len(opposed), max(one.challenge.rate for one in opposed))
+        drawn = {"whose": names[whose], "shares": dict(zip(names, chances.tolist(), strict=True))}
+    return drawn | {
         "design": design,
         "draws": draws,
         "live": (live + 1).tolist(),

@@ -132,8 +132,8 @@ class Recaller:
         challenge = None
         if against and chance is not None:
             live = pool.rows[ranking.order[: ranking.showable][:shows]]
-            shown, draws = _challenged(pool, ranking, opposed, shows, chance)
-            challenge = logged_challenge(opposed, against[0].design, draws, live)
+            shown, draws, whose = _challenged(pool, ranking, opposed, shows, chance)
+            challenge = logged_challenge(opposed, against[0].design, draws, whose, live)
         else:
             shown = choose(pack, pool, scores, limit=shows, chance=chance, ranking=ranking)
         ids = pool.rows + 1
@@ -356,7 +356,7 @@ def _with_named(state: State, pack: Pack, asked: QuestionFeatures, pool: Candida
 def _most_by_chance(pack: Pack, against: Sequence[Challenge]) -> int:
     """How many may be shown beside the head to learn of them."""
     if against:
-        return 0 if against[0].design == "lot" else max(one.extra for one in against)
+        return max(one.extra for one in against) if against[0].design == "extra" else 0
     return int(pack.settings["probes"]) if pack.settings["probe-rate"] else 0
 
 
@@ -380,8 +380,8 @@ def _selected(
 
 def _challenged(
     pool: Candidates, ranking: Ranking, opposed: Sequence[Opposed], limit: int, chance: np.random.Generator
-) -> tuple[Shown, int]:
-    """What is shown while packs are challenged, and the most that chance may add."""
+) -> tuple[Shown, int, int]:
+    """What is shown while packs are challenged, the most that chance may add, and whose head it is."""
     count = len(pool.rows)
     ranks = np.empty(count, dtype=np.int64)
     ranks[ranking.order] = np.arange(1, count + 1)
@@ -391,9 +391,10 @@ def _challenged(
     if not challenges:
         sure = np.zeros(count)
         sure[head] = 1.0
-        return Shown(head, ranks, sure, (), head[:0], "deterministic"), 0
-    places, drawn, propensity, draws = draw_challenge(head, heads, count, challenges, chance)
-    return Shown(places, ranks, propensity, (), drawn, "lot" if challenges[0].design == "lot" else "challenge"), draws
+        return Shown(head, ranks, sure, (), head[:0], "deterministic"), 0, 0
+    places, drawn, propensity, draws, whose = draw_challenge(head, heads, count, challenges, chance)
+    sampler = "challenge" if challenges[0].design == "extra" else challenges[0].design
+    return Shown(places, ranks, propensity, (), drawn, sampler), draws, whose
 
 
 def _among(rows: Rows, others: Rows) -> NDArray[np.bool_]:

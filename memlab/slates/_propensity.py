@@ -152,7 +152,7 @@ def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> 
     gaps = rest.filter(p.is_null())
     labels.refuse(
         "candidates",
-        gaps.filter(pl.col("sampler").is_in(["probe", "gumbel", "challenge", "lot"])),
+        gaps.filter(pl.col("sampler").is_in(["probe", "gumbel", "challenge", "lot", "ab"])),
         lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
     )
     labels.refuse(

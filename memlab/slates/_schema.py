@@ -14,7 +14,7 @@ ATTRIBUTED = "attributed"
 IDS = ("decision", "memory_id")
 """Int64 or String, the same in every table; declared as Int64 below."""
 
-SAMPLERS = ("deterministic", "probe", "gumbel", "challenge", "lot", "logged", "unknown")
+SAMPLERS = ("deterministic", "probe", "gumbel", "challenge", "lot", "ab", "logged", "unknown")
 """How what was shown was chosen. ``logged``: by a sampler that is not memlab's, which logged its propensities."""
 
 DECISIONS: dict[str, pl.DataType] = {

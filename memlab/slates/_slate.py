@@ -57,7 +57,8 @@ class Slate:
 
     ``filters`` says what the caller admitted, by the names of ``recall``'s arguments; ``also``, by the id of one shown,
     the near-duplicates for which it stands. ``challenge`` holds, while packs were challenged, the ``design``, the most
-    that chance could add (``draws``), the head of the ``live`` pack and the ``heads`` of challengers by memory ids.
+    that chance could add (``draws``), the head of the ``live`` pack and the ``heads`` of challengers by memory ids; of
+    an A/B, ``whose`` head was shown ("" for the live pack's) and the probability of each (``shares``).
     ``known`` is what the slot of that name gave: the probability that something of the pool answers; below its floor
     ``wanted`` is how many the caller asked for, and the head's ``limit`` may be less.
     """

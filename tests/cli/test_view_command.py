@@ -22,6 +22,8 @@ import memlab
 from memlab import widgets
 from memlab.widgets.view import write_bundle
 
+pytestmark = pytest.mark.long
+
 STATIC = Path(widgets.__file__).parent / "static"
 
 

@@ -8,6 +8,8 @@ from probed_logs import World
 
 from memlab.evaluation import evaluate
 
+pytestmark = pytest.mark.long
+
 SHAPE = {"recalls": 160, "pool": 20, "limit": 5, "depth": 8, "rate": 0.8, "spread": 0.5}
 
 

@@ -12,6 +12,8 @@ from memlab.evaluation import evaluate
 from memlab.evaluation._log import read_log
 from memlab.evaluation._position import harvest, moved_p, random_places
 
+pytestmark = pytest.mark.long
+
 HEAD, BAND = 5, 10
 
 

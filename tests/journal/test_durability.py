@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 durability: Any = importlib.import_module("durability")
 

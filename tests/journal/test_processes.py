@@ -16,6 +16,8 @@ from memlab.errors import LabBusy, LabError
 from memlab.journal import Journal
 from memlab.privacy import Screened
 
+pytestmark = pytest.mark.long
+
 spawn = multiprocessing.get_context("spawn")
 
 WRITES = 150

@@ -30,6 +30,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return Session("tests", tmp_path_factory.mktemp("canary"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [400, pytest.param(3000, marks=pytest.mark.slow)])
 def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
     tally = session.run(count)

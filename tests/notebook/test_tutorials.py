@@ -59,6 +59,7 @@ def test_what_cannot_be_copied_is_said(run, tmp_path):
     assert "The notebooks cannot be copied to file" in refused.output
 
 
+@pytest.mark.long
 def test_jupyterlab_is_what_is_started():
     version = subprocess.run([sys.executable, "-m", "jupyterlab", "--version"], capture_output=True, check=False)
     assert version.returncode == 0

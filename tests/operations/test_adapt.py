@@ -7,6 +7,8 @@ import pytest
 import memlab
 from memlab.operations import adapt
 
+pytestmark = pytest.mark.long
+
 PACK = """(pack mine "Scores by activation; importance counts little."  :inherits associative)
 (setting limit 3) (setting probe-rate 1) (setting probes 1) (setting probe-depth 9) (setting pool 12)
 (setting probe-floor 1) (setting linking "off") (setting edge-gain 0) (defpolicy explore [activation] 1)

@@ -24,7 +24,15 @@ def drawn(head, others, *, design="extra", extra=1, rate=1.0, state=0):
     return draw_challenge(np.array(head), [np.array(one) for one in others], COUNT, given, chance)
 
 
-DESIGNS = [("extra", 1, 1.0), ("extra", 2, 1.0), ("extra", 1, 0.4), ("lot", 1, 1.0), ("lot", 1, 0.5)]
+DESIGNS = [
+    ("extra", 1, 1.0),
+    ("extra", 2, 1.0),
+    ("extra", 1, 0.4),
+    ("lot", 1, 1.0),
+    ("lot", 1, 0.5),
+    ("ab", 1, 1.0),
+    ("ab", 1, 0.3),
+]
 
 
 @pytest.mark.parametrize(("design", "extra", "rate"), DESIGNS)
@@ -33,7 +41,7 @@ DESIGNS = [("extra", 1, 1.0), ("extra", 2, 1.0), ("extra", 1, 0.4), ("lot", 1, 1
 def test_frequencies_are_the_propensities(design, extra, rate, others, count):
     head, seen = [0, 1, 2, 3], np.zeros(COUNT)
     for state in range(count):
-        shown, _, expected, _ = drawn(head, others, design=design, extra=extra, rate=rate, state=state)
+        shown, _, expected, *_ = drawn(head, others, design=design, extra=extra, rate=rate, state=state)
         seen[shown] += 1
     error = np.sqrt(np.maximum(expected * (1 - expected), 0) / count)
     assert (np.abs(seen / count - expected) <= 4.5 * error + 1e-12).all()
@@ -41,7 +49,7 @@ def test_frequencies_are_the_propensities(design, extra, rate, others, count):
 
 @given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(1, 4), st.integers(0, 1000))
 def test_the_head_is_shown_in_its_order_and_beside_it_only_what_challengers_want(head, others, extra, state):
-    shown, probes, propensity, draws = drawn(head, others, extra=extra, state=state)
+    shown, probes, propensity, draws, _ = drawn(head, others, extra=extra, state=state)
     wanted = {item for one in others for item in one} - set(head)
     assert [item for item in shown.tolist() if item not in probes.tolist()] == head
     assert set(probes.tolist()) <= wanted
@@ -51,8 +59,19 @@ def test_the_head_is_shown_in_its_order_and_beside_it_only_what_challengers_want
 
 
 @given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(0, 1000))
+def test_an_ab_shows_the_head_of_one_pack_as_it_is(head, others, state):
+    heads = [head, *others]
+    shown, probes, propensity, draws, whose = drawn(head, others, design="ab", state=state)
+    assert shown.tolist() == heads[whose]
+    assert set(probes.tolist()) == set(heads[whose]) - set(head)
+    assert len(probes) <= draws
+    for item in range(COUNT):
+        assert propensity[item] == pytest.approx(sum(item in one for one in heads) / len(heads))
+
+
+@given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(0, 1000))
 def test_a_lot_shows_as_many_as_ever_and_always_what_all_would_show(head, others, state):
-    shown, probes, propensity, _ = drawn(head, others, design="lot", state=state)
+    shown, probes, propensity, *_ = drawn(head, others, design="lot", state=state)
     common = set(head).intersection(*others)
     assert len(shown) == len(head)
     assert common <= set(shown.tolist()) <= set(head).union(*others)
@@ -63,7 +82,7 @@ def test_a_lot_shows_as_many_as_ever_and_always_what_all_would_show(head, others
 @given(HEADS, HEADS, st.sampled_from(["extra", "lot"]), st.lists(st.floats(0, 1), min_size=COUNT, max_size=COUNT))
 def test_the_weighted_difference_is_right_on_average(head, other, design, rewards):
     """By enumeration of what can be drawn first, in place of luck: sums over items need their probabilities alone."""
-    _, _, propensity, draws = drawn(head, [other], design=design)
+    _, _, propensity, draws, _ = drawn(head, [other], design=design)
     rewards = np.array(rewards)
     if not draws:  # a head that lacks nothing has no room for what else another one would show
         assert design == "lot" or not set(other) - set(head)
@@ -75,9 +94,9 @@ def test_the_weighted_difference_is_right_on_average(head, other, design, reward
 
 
 def test_of_one_challenger_each_item_is_as_likely_and_what_more_want_is_likelier():
-    _, _, alone, _ = drawn([0, 1], [[0, 5, 6, 7]])
+    _, _, alone, *_ = drawn([0, 1], [[0, 5, 6, 7]])
     assert alone[[5, 6, 7]] == pytest.approx(1 / 3)
-    _, _, shared, _ = drawn([0, 1], [[0, 5], [5, 6]])
+    _, _, shared, *_ = drawn([0, 1], [[0, 5], [5, 6]])
     assert shared[5] / shared[6] == pytest.approx(np.sqrt(2))
 
 
@@ -93,7 +112,7 @@ def test_an_item_by_lot_stands_where_the_best_rank_puts_it():
 
 
 def test_heads_of_another_length_share_what_room_the_live_head_has():
-    shown, _, propensity, _ = drawn([0, 1, 2, 3], [[0, 9]], design="lot")
+    shown, _, propensity, *_ = drawn([0, 1, 2, 3], [[0, 9]], design="lot")
     assert len(shown) == 4
     assert propensity[[1, 2, 3, 9]] == pytest.approx(3 / 4)
 

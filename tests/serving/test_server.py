@@ -368,6 +368,7 @@ def test_http_is_of_this_machine_and_has_a_token(lab, how, why):
         serve_http(lab, **how)
 
 
+@pytest.mark.long
 def test_a_session_of_an_agent_recalls_better_after_a_restart_and_gives_a_verdict(disk):
     things = ["tabs", "spaces", "vim", "emacs", "tea", "coffee", "bikes", "trains", "python", "rust"]
 

@@ -20,6 +20,8 @@ from running import run_alone
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},

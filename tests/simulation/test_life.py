@@ -18,6 +18,8 @@ sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
 from redraw import Pools
 
+pytestmark = pytest.mark.long
+
 OTHER = SINGLE.replace("single", "other") + "(defpolicy recall-score [age-days] (- age-days))"
 """A pack that shows the newest, whatever is asked."""
 

@@ -12,6 +12,8 @@ from memlab.errors import InputError, UnknownName
 from memlab.ingest import Conversation, LabelledConversation, Question, Turn
 from memlab.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
 
+pytestmark = pytest.mark.long
+
 WORLD = small("differs", days=8)
 PLAIN = SINGLE.replace("single", "plain")
 RICH = f"""{SINGLE.replace("single", "rich")}

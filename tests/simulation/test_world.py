@@ -51,6 +51,7 @@ def test_the_same_settings_give_the_same_bytes(world):
     assert bytes_of(world) == bytes_of(replace(world))
 
 
+@pytest.mark.long
 def test_the_bytes_do_not_depend_on_the_process():
     program = (
         "import hashlib, msgspec; from memlab.simulation import WORLDS;"

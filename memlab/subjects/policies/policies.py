@@ -154,9 +154,11 @@ class LabPolicies:
 
         With ``design="extra"`` the head is shown in full, and beside it, at a random place, ``extra`` items that a
         challenger would show and the live pack did not. With ``"lot"`` no recall is longer: what all packs would show
-        is shown, and a lot decides among the rest. ``rate`` is the share of recalls in which this happens; challengers
-        take the place of the pack's own probes. There may be several at once, under one design. Nothing is shown that
-        the live pack's ``eligible``, a viewer or a filter forbids. Logged; ``end_challenge`` ends it.
+        is shown, and a lot decides among the rest. With ``"ab"`` the whole head of one pack is shown, the live one's or
+        a challenger's: the slowest, and the one that holds where items make one another worthless or places count.
+        ``rate`` is the share of recalls in which this happens; challengers take the place of the pack's own probes.
+        There may be several at once, under one design. Nothing is shown that the live pack's ``eligible``, a viewer or
+        a filter forbids. Logged; ``end_challenge`` ends it.
 
         InputError for the live pack itself, for one that is a challenger already, and for two designs at once.
 
