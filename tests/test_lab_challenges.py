@@ -1,5 +1,7 @@
 """Challenges of a lab: logged events, what a recall shows while packs are compared, and a verdict on real slates."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -98,6 +100,16 @@ def test_slates_carry_the_heads_and_give_a_verdict(asked):
     assert found.frame["challenger"].to_list() == ["words"]
     assert "memlab.trial" in repr(found)
     assert memlab.verdict(asked).frame.equals(asked.verdict().frame)
+
+
+def test_a_report_is_one_page_that_asks_for_nothing(asked, tmp_path):
+    found = asked.verdict("words")
+    page = found.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
+    assert found["words"].sentence in page.replace("&#43;", "+").replace("&#39;", "'")
+    assert "<svg" in page
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?!#|data:)[^"'>\s]+""", page)
+    with pytest.raises(InputError, match="The page cannot be written to"):
+        found.report(tmp_path / "reports" / "verdict.html" / "below.html")
 
 
 def test_an_observation_is_the_weighted_difference(asked):

@@ -439,6 +439,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Failures.text": lambda d: (memlab.failures(d.log).text, {"width": 80}),
     "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"], "missing": "zero"}),
     "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),
+    "Verdicts.report": lambda d: (memlab.verdict(d.challenged).report, {"path": d.folder / "verdict.html"}),
     "Verdicts.__getitem__": lambda d: (memlab.verdict(d.challenged).__getitem__, {"challenger": "associative"}),
     "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
     "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),

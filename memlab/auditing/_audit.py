@@ -13,9 +13,9 @@ import polars as pl
 from memlab.arguments import AsGiven, Count, Within, checked
 from memlab.clock import DAY, ManualClock, Micros, When, from_micros, system_clock, to_micros
 from memlab.display import clip, table
-from memlab.drawing import render_page
+from memlab.drawing import render_page, write_page
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
-from memlab.errors import InputError, UnknownName
+from memlab.errors import UnknownName
 from memlab.lab import Lab
 from memlab.moving import Loaded
 from memlab.policies import Pack, load_pack
@@ -102,7 +102,6 @@ class Audit:
     @checked
     def to_html(self, path: str | Path) -> Path:
         """Write one page that needs nothing else. InputError where that is not possible."""
-        target = Path(path).expanduser()
         html = render_page(
             _TEMPLATE,
             {"safe_text": lambda text: printable(clip(text, 400))},
@@ -112,12 +111,7 @@ class Audit:
             at=f"{from_micros(self.at):%Y-%m-%d %H:%M} UTC",
             version=__version__,
         )
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(html, encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"The page cannot be written to {target}: {error.strerror}. Name another path.") from None
-        return target
+        return write_page(html, path)
 
     @checked
     def text(self, *, most: Count = 5) -> str:

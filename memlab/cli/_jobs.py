@@ -211,12 +211,15 @@ def challenge(lab: Path, pack: str, reason: str, end: bool, as_json: bool, **ask
 @click.option("--cluster", help="What belongs together and enters as one block: session, day, a column.")
 @_LEVEL
 @_RANGE
+@click.option("--report", type=click.Path(path_type=Path), help="Write one self-contained HTML page.")
 @as_json_option
-def verdict(lab: Path, challenger: str | None, as_json: bool, **asked: Any) -> None:
+def verdict(lab: Path, challenger: str | None, report: Path | None, as_json: bool, **asked: Any) -> None:
     """Which is better, the live pack of LAB or CHALLENGER (default: each of them); valid at every look."""
     with existing(lab, read_only=True) as opened:
         found = opened.verdict(challenger, **asked)
-        tell(found.to_dict(), as_json=as_json, text=lambda: repr(found))
+        written = None if report is None else str(found.report(report))
+        text = repr(found) + (f"\n\nOpen {written}" if written else "")
+        tell(found.to_dict() | {"report": written}, as_json=as_json, text=lambda: text)
 
 
 @main.command()

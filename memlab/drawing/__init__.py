@@ -2,7 +2,7 @@
 
 from memlab.drawing._ranks import draw_ranks
 from memlab.drawing._svg import BLUE, CYCLE, GREY, INK, ORANGE, STYLE, Draw, drawn, element, svg
-from memlab.drawing._template import render_page
+from memlab.drawing._template import render_page, write_page
 
 __all__ = [
     "BLUE",
@@ -17,4 +17,5 @@ __all__ = [
     "element",
     "render_page",
     "svg",
+    "write_page",
 ]

@@ -38,9 +38,10 @@ class Evaluation(Findings):
     @checked
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file, and return its path."""
-        from memlab.evaluation._report import write_report
+        from memlab.drawing import write_page
+        from memlab.evaluation._report import page
 
-        return write_report(self, Path(path).expanduser())
+        return write_page(page(self), path)
 
     def to_dict(self) -> dict[str, Any]:
         """All that the text says, as JSON values: each refusal and each closed gate, with its reason."""

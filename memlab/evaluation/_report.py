@@ -12,29 +12,17 @@ from typing import Any
 import numpy as np
 
 from memlab.drawing import render_page, svg
-from memlab.errors import InputError
 from memlab.evaluation._figures import SIZES, draw_disagreement, draw_leaderboard, draw_weights, height_of
 from memlab.evaluation._findings import Findings
 from memlab.evaluation._gates import GATES, share
 from memlab.evaluation._render import caption, headline, interval, number, reasons, remarks, stars
 from memlab.version import __version__
 
-__all__ = ["log_digest", "page", "write_report"]
+__all__ = ["log_digest", "page"]
 
 _TEMPLATE = Path(__file__).parent / "report.html"
 _PACKAGES = ("polars", "numpy")
 _EXAMPLES = 4
-
-
-def write_report(ev: Findings, path: Path) -> Path:
-    """Write the page. ``InputError`` where that is not possible."""
-    html = page(ev)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"The report cannot be written to {path}: {error.strerror}. Name another path.") from None
-    return path
 
 
 def page(ev: Findings) -> str:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from memlab.evaluation._prepared import HasSlates, Settings, check_settings, che
 from memlab.evaluation._sequence import recalls_to_end, sequence
 from memlab.printable import printable
 from memlab.slates import Slates
+from memlab.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,6 +176,35 @@ class Verdicts:
         for row, one in zip(rows, self.verdicts, strict=True):
             row |= {"withheld": [str(gate) for gate in one.closed], "faster": one.faster}
         return {"verdicts": rows, "notes": list(self.notes)}
+
+    @property
+    def withheld(self) -> tuple[tuple[str, Gate], ...]:
+        """Each closed gate with the name of its challenger."""
+        return tuple((one.challenger, gate) for one in self for gate in one.closed)
+
+    @checked
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file, and return its path. InputError where that is not possible."""
+        from markupsafe import Markup
+
+        from memlab.drawing import render_page, svg, write_page
+        from memlab.evaluation._figures import draw_sequences
+
+        tracks, settings = {one.challenger: one.track for one in self}, self.settings
+        head, rows = self._cells()
+        facts = [("recalls", f"{max(one.recalls for one in self):,}"), ("level", f"{settings.level:.0%}")]
+        facts += [("silence", settings.missing or "none"), ("blocks", settings.cluster or "each recall")]
+        html = render_page(
+            Path(__file__).parent / "verdict.html",
+            {"safe_text": printable},
+            verdicts=self,
+            facts=facts,
+            figure=Markup(svg(draw_sequences(tracks, self.verdicts[0].live), name="track", width=7.6, height=3.2)),
+            head=head,
+            rows=rows,
+            version=__version__,
+        )
+        return write_page(html, path)
 
     def figure(self) -> Figure:
         """The difference to the live pack as the recalls came in, with the interval that holds at every look."""

@@ -89,7 +89,7 @@ def test_the_same_evaluation_gives_the_same_report(ev, html, tmp_path):
 
 def test_a_report_that_cannot_be_written_is_refused(ev, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="The report cannot be written"):
+    with pytest.raises(InputError, match="The page cannot be written"):
         ev.report(tmp_path / "file" / "out.html")
 
 

@@ -1,0 +1,185 @@
+"""The recalls on which a challenger stood against the live pack, and what each of them says of the difference.
+
+An observation comes with the bounds between which it lies whatever is drawn and whatever is rewarded: a confidence
+sequence rests on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError, UnknownName
+from memlab.evaluation._compare import Compared
+from memlab.evaluation._inclusion import ARM, COLUMNS
+from memlab.evaluation._log import Log
+from memlab.evaluation._measure import Evidence, Head
+from memlab.evaluation._prepared import Settings
+
+__all__ = ["Duel", "Seen", "answer_rate", "by_items", "by_recalls", "duels_of"]
+
+Floats = NDArray[np.float64]
+Seen = tuple[Floats, Floats, Floats, Floats]
+"""Of each recall, f64[recalls]: what it says of the difference, at least and at most, and the bounds of that."""
+_CERTAIN, _PROBES, _UNSUPPORTED = (COLUMNS.index(name) for name in ("certain", "probes", "unsupported"))
+
+
+@dataclass(frozen=True)
+class Duel:
+    """The recalls on which one challenger stood against the live pack, and the two heads on each."""
+
+    challenger: str
+    live: str
+    log: Log
+    own: Head
+    base: Head
+    draws: Floats
+    shares: Floats | None
+    """f64[recalls, 2]: the probability of the challenger's head and of the live one's, where whole heads are shown."""
+    arm: NDArray[np.int64]
+    """Whose head was shown: 1 the challenger's, -1 the live one's, 0 another's."""
+    same: NDArray[np.bool_]
+    """Where the two heads are the same."""
+    notes: tuple[str, ...]
+
+
+def duels_of(log: Log, wanted: str | None) -> list[Duel]:
+    """Of each challenger, or the one that is wanted: its recalls under its last version and design."""
+    if "challenge" not in log.decisions.columns or log.decisions["challenge"].null_count() == len(log):
+        raise InputError(
+            'Nothing was challenged: lab.challenge("companion", reason="...") lets a pack stand against it.'
+        )
+    logged: list[Any] = [text and msgspec.json.decode(text) for text in log.decisions["challenge"].to_list()]
+    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
+    last = {name: at for at, one in enumerate(logged) if one for name in one["heads"]}
+    if wanted is not None and wanted not in last:
+        raise UnknownName("challenger", wanted, last)
+    duels = []
+    for name, end in last.items():
+        if wanted not in (None, name):
+            continue
+        with_it = [at for at, one in enumerate(logged) if one and name in one["heads"]]
+        version = {at: (logged[at]["heads"][name]["hash"], hashes[at], "shares" in logged[at]) for at in with_it}
+        chosen = [at for at in with_it if version[at] == version[end]]
+        others = len(with_it) - len(chosen)
+        part = log.only(np.array(chosen, dtype=np.int64))
+        drawn = [logged[at] for at in chosen]
+        whole = "shares" in logged[end]
+        duels.append(
+            Duel(
+                name,
+                log.decisions["pack"][end] if "pack" in log.decisions.columns else "live",
+                part,
+                _head(name, [one["heads"][name]["ids"] for one in drawn], part),
+                _head("live", [one["live"] for one in drawn], part),
+                np.array([float(one["draws"]) for one in drawn]),
+                np.array([[one["shares"][name], one["shares"][""]] for one in drawn]) if whole else None,
+                np.array([{name: 1, "": -1}.get(one.get("whose"), 0) for one in drawn]),
+                np.array([one["heads"][name]["ids"] == one["live"] for one in drawn]),
+                (f"{others:,} recalls under other versions of {name} or of the live pack, or designs, are left out.",)
+                if others
+                else (),
+            )
+        )
+    return duels
+
+
+def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
+    """The head that was logged: its rows among the candidates, and how many of it are none."""
+    given = pl.DataFrame(
+        {
+            "recall": np.repeat(np.arange(len(ids)), [len(one) for one in ids]),
+            "memory_id": pl.Series([memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype),
+        }
+    )
+    row = log.rows_of(given)
+    outside = np.bincount(given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)).astype(np.float64)
+    return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
+
+
+def by_items(duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings) -> Seen:
+    """What each recall says of the difference by the items on which the two packs differ."""
+    low, high = settings.reward_range
+    arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
+    least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
+    apart = evidence.apart(duel.own, duel.base)
+    heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
+    low, high = _widest(evidence, settings)
+    up, down = max(high, 0.0), min(low, 0.0)
+    return least, most, heaviest[0] * down - heaviest[1] * up, heaviest[0] * up - heaviest[1] * down
+
+
+def by_recalls(duel: Duel, evidence: Evidence, order: NDArray[np.int64], rate: Floats, settings: Settings) -> Seen:
+    """What each recall says of the difference where one of the two heads was shown whole.
+
+    The reward of the recall less the mean of those before it, over the probability of the head that was shown; 0 where
+    the heads are the same. What may not be shown of a head earns anything within the range.
+    """
+    log = evidence.log
+    assert duel.shares is not None
+    low, high = settings.reward_range
+    unknown = log.shown & ~log.answered & (settings.missing == "bounds")
+    silent = np.bincount(log.recall, weights=unknown, minlength=len(log))
+    earned = np.bincount(log.recall, weights=np.nan_to_num(log.reward) * log.answered, minlength=len(log)) / rate
+    typical = np.empty(len(log))
+    before = np.cumsum(earned[order]) - earned[order]
+    typical[order] = before / (np.arange(len(log)) + 1.0)
+    weight = np.where(duel.arm > 0, 1 / duel.shares[:, 0], np.where(duel.arm < 0, -1 / duel.shares[:, 1], 0.0))
+    ends = weight * (earned + silent * low - typical), weight * (earned + silent * high - typical)
+    hidden = [
+        np.bincount(log.recall[head.rows], weights=evidence.unsupported[head.rows], minlength=len(log)) + head.outside
+        for head in (duel.own, duel.base)
+    ]
+    shortest, longest = hidden[0] * low - hidden[1] * high, hidden[0] * high - hidden[1] * low
+    least, most = np.minimum(*ends) + shortest, np.maximum(*ends) + longest
+    low, high = _widest(evidence, settings)
+    floors, ceilings = [np.zeros(len(log))], [np.zeros(len(log))]
+    for head, share, sign in ((duel.own, duel.shares[:, 0], 1.0), (duel.base, duel.shares[:, 1], -1.0)):
+        size = np.bincount(log.recall[head.rows], weights=~evidence.unsupported[head.rows], minlength=len(log))
+        reach = [sign * (size * end / rate - typical) / share for end in (low, high)]
+        floors.append(np.minimum(*reach))
+        ceilings.append(np.maximum(*reach))
+    floor, ceiling = np.minimum.reduce(floors), np.maximum.reduce(ceilings)
+    least, most, floor, ceiling = (
+        np.where(duel.same, 0.0, values) for values in (least, most, floor + shortest, ceiling + longest)
+    )
+    return least, most, floor, ceiling
+
+
+def _widest(evidence: Evidence, settings: Settings) -> tuple[float, float]:
+    """The range of a reward, attributed ones among them."""
+    return settings.reward_range if evidence.credited is None else evidence.credited.range_of(*settings.reward_range)
+
+
+def _sum(arm: Floats, fill: float) -> Floats:
+    _, _, certain_reward, _, _, reward, silent, unsupported = arm.T
+    return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
+
+
+def _heaviest(arm: Floats, rows: NDArray[np.int64], duel: Duel, evidence: Evidence, rate: Floats) -> Floats:
+    """The most that the weights of an arm can add up to, f64[recalls]: known before anything is drawn."""
+    log = duel.log
+    weight = np.zeros(len(log))
+    probes = rows[evidence.probe[rows]]
+    np.maximum.at(weight, log.recall[probes], 1.0 / log.propensity[probes])
+    drawn = np.minimum(arm[:, _PROBES], duel.draws)
+    return np.asarray((arm[:, _CERTAIN] + drawn * weight) / rate + arm[:, _UNSUPPORTED])
+
+
+def answer_rate(log: Log, order: NDArray[np.int64]) -> Floats:
+    """f64[recalls]: the share of items answered in earlier recalls, by which a censored reward is scaled up."""
+    shown, answered = (
+        np.bincount(log.recall, weights=flags, minlength=len(log)) for flags in (log.shown, log.answered)
+    )
+    if (shown == answered).all():
+        return np.ones(len(log))
+    rate = np.empty(len(log))
+    before = np.cumsum(np.stack([answered[order], shown[order]]), axis=1) - np.stack([answered[order], shown[order]])
+    rate[order] = np.clip((before[0] + 5.0) / (before[1] + 10.0), 0.05, 1.0)
+    return rate
