@@ -108,11 +108,7 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
 
 def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[Answer]]:
     """Answers by ability, for the two abilities that have an earlier and a later statement."""
-    parts = {
-        "knowledge_update": ("original_info", "updated_info"),
-        "contradiction_resolution": ("first_statement", "second_statement"),
-    }
-    found: dict[str, list[Answer]] = {ability: [] for ability in parts}
+    found: dict[str, list[Answer]] = {"knowledge_update": [], "contradiction_resolution": []}
     chats = read_beam(folder)
     with bar(progress, len(chats), unit="chat") as step:
         for chat in chats:
@@ -120,14 +116,10 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
             with memlab.open(pack=pack) as lab:
                 conversation(lab, talk)
                 for question in chat.questions:
-                    named = dict(question.parts)
-                    if question.category not in parts:
+                    if question.category not in found or not question.outdated:
                         continue
-                    first, second = (named.get(part, ()) for part in parts[str(question.category)])
-                    if not first or not second or set(first) & set(second):
-                        continue
-                    if min(map(int, first)) > min(map(int, second)):  # some name the later statement first
-                        first, second = second, first
+                    first = question.outdated
+                    second = [ref for ref in question.evidence if ref not in first]
                     at = talk.end + timedelta(days=1)
                     refs = [
                         hit.ref for hit in lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)

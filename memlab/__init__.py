@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memlab import widgets as widgets
     from memlab.auditing import audit as audit
     from memlab.bench import bench_conversations as bench_conversations
+    from memlab.bench import bench_dynamics as bench_dynamics
     from memlab.bench import bench_lab as bench_lab
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
@@ -83,6 +84,7 @@ _WHERE = {
     "Slates": "slates",
     "audit": "auditing",
     "bench_conversations": "bench",
+    "bench_dynamics": "bench",
     "bench_lab": "bench",
     "check": "subjects.backups.checking",
     "compare": "history",

@@ -464,6 +464,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.bench_conversations,
         {"conversations": [d.labelled], "packs": ["memlab"], "baselines": False, "embedder": EMBEDDER},
     ),
+    "bench_dynamics": lambda d: (
+        memlab.bench_dynamics,
+        {"conversations": [d.labelled], "packs": ["memlab"], "embedder": EMBEDDER},
+    ),
     "BenchResult.trec": lambda d: (
         memlab.bench_conversations([d.labelled], packs=["memlab"], baselines=False, embedder=EMBEDDER).trec,
         {"folder": d.folder / "trec"},

@@ -68,14 +68,43 @@ def locomo(
 
 @bench.command()
 @click.argument("folder", type=_PATH)
+@click.option("--dynamics", is_flag=True, help="Live the chats: linking, upkeep; what is outdated, and still shown?")
 @_SHA256
 @_options
-def beam(folder: Path, sha256: str, **asked: Any) -> None:
+def beam(folder: Path, sha256: str, dynamics: bool, **asked: Any) -> None:
     """Rank the messages of BEAM's chats (FOLDER/1/chat.json, ...) with every pack, by ability."""
     from memlab.ingest import check_digest, read_beam
 
     digest = check_digest(folder, sha256)
-    _benched(read_beam(folder), folder, digest, unit="message", **asked)
+    if dynamics:
+        _lived(read_beam(folder), folder, digest, **asked)
+    else:
+        _benched(read_beam(folder), folder, digest, unit="message", **asked)
+
+
+def _lived(
+    read: tuple[LabelledConversation, ...],
+    where: Path,
+    digest: str,
+    *,
+    packs: tuple[str, ...],
+    limit: int,
+    trec: Path | None,
+    as_json: bool,
+) -> None:
+    from memlab.bench import bench_dynamics
+
+    if trec is not None:
+        raise click.UsageError("--dynamics compares two lives of a chat and has no run to write: leave --trec out.")
+    result = bench_dynamics(
+        read,
+        packs=packs or None,
+        limit=limit,
+        dataset=where.resolve().stem,
+        sha256=digest,
+        progress=not as_json and sys.stderr.isatty(),
+    )
+    tell(result.to_dict(), as_json=as_json, text=lambda: repr(result))
 
 
 @bench.command()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def _number(chat: Path) -> tuple[int, str]:
 
 def _labelled(chat: Path) -> LabelledConversation:
     turns = _turns(Place(chat / _CHAT))
-    known = {turn.ref for turn in turns}
+    known = {turn.ref: place for place, turn in enumerate(turns)}
     name = f"beam-{chat.resolve().name}"
     return LabelledConversation(Conversation(name, turns), tuple(_questions(Place(chat / _QUESTIONS), known)))
 
@@ -147,7 +147,7 @@ def _time(record: dict[str, Any], field: str, place: Place) -> datetime | None:
         raise place.error(f"{field}.time_anchor", f'"{anchor}" is not a date such as "March-15-2024".') from None
 
 
-def _questions(place: Place, known: Collection[str]) -> Iterator[Question]:
+def _questions(place: Place, known: Mapping[str, int]) -> Iterator[Question]:
     abilities = place.record(
         loaded(place.path, "BEAM's questions"), "(itself)", "an object with a list for each ability"
     )
@@ -157,10 +157,23 @@ def _questions(place: Place, known: Collection[str]) -> Iterator[Question]:
             yield _question(place.record(value, field), ability, known, field, place)
 
 
+_STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_statement"))
+"""Parts of the evidence of which the one that was said later replaces, or contradicts, the other one."""
+
+
+def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
+    """What was said first, and none of which is part of what was said later; some files name the later one first."""
+    for names in _STATEMENTS:
+        first, second = ([ref for ref in parts.get(name, ()) if ref in order] for name in names)
+        if first and second and not set(first) & set(second):
+            return tuple(min((first, second), key=lambda refs: min(order[ref] for ref in refs)))
+    return ()
+
+
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
-def _question(item: dict[str, Any], ability: str, known: Collection[str], field: str, place: Place) -> Question:
+def _question(item: dict[str, Any], ability: str, known: Mapping[str, int], field: str, place: Place) -> Question:
     given = item.get("source_chat_ids")
     lists = given if isinstance(given, dict) else {"": given}
     parts: list[tuple[str, tuple[str, ...]]] = []
@@ -175,4 +188,5 @@ def _question(item: dict[str, Any], ability: str, known: Collection[str], field:
         next((place.text(item, name, field, required=False) for name in _ANSWERS if item.get(name)), ""),
         tuple(ref for ref in cited if ref not in known),
         tuple((part, refs) for part, refs in parts if part),
+        outdated=_outdated(dict(parts), known),
     )

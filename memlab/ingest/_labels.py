@@ -20,7 +20,8 @@ class Question:
 
     ``category`` is what the file sorts questions by: 1-5 of LoCoMo, which have no names here since published names
     conflict, or the name of an ability. ``parts`` are named parts of the evidence, such as BEAM's ``original_info`` and
-    ``updated_info``. ``at`` is when it is asked, where the file says so.
+    ``updated_info``. ``at`` is when it is asked, where the file says so. ``outdated`` is what of the evidence was put
+    right by the rest of it.
     """
 
     text: str
@@ -30,6 +31,7 @@ class Question:
     dropped: tuple[str, ...] = ()
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     at: datetime | None = None
+    outdated: tuple[str, ...] = ()
 
     @property
     def answerable(self) -> bool:

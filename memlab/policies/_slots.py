@@ -88,11 +88,12 @@ def _pair() -> dict[str, Input]:
     return both | _inputs(
         Input("pair/similarity", "num", "cosine of the two"),
         Input("pair/closeness", "num", "similarity on the scale of all-MiniLM-L6-v2"),
-        Input("pair/negates", "bool", "one of the two denies what the other says"),
+        Input("pair/negates", "bool", "one of the two, short statements, denies what the other says"),
         Input(
             "pair/update-words",
             "bool",
-            "the new one says that something changed (now, no longer, instead ...), and not what the old one says",
+            "the new one says that something changed (now, no longer, instead ...), and not what the old one says; "
+            "both are short",
         ),
         Input(
             "pair/conflicts",

@@ -88,6 +88,21 @@ def test_evidence_in_its_forms(read, ids, evidence, dropped, parts):
     assert (question.category, question.answer, question.answerable) == ("knowledge_update", "nine", True)
 
 
+@pytest.mark.parametrize(
+    ("parts", "outdated"),
+    [
+        ({"original_info": [0], "updated_info": [2]}, ("0",)),
+        ({"first_statement": [2], "second_statement": [1]}, ("1",)),
+        ({"original_info": [0, 1], "updated_info": [1]}, ()),
+        ({"original_info": [0]}, ()),
+        ([0, 1], ()),
+    ],
+)
+def test_what_was_said_first_is_outdated_unless_it_is_part_of_what_came_later(read, parts, outdated):
+    (chat,) = read(questions={"knowledge_update": [asked(parts, answer="nine")]})
+    assert chat.questions[0].outdated == outdated
+
+
 def test_abstention_has_no_evidence_and_no_answer_to_find(read):
     (chat,) = read(questions={"abstention": [{"question": "Who sold them?", "ideal_response": "Nobody said."}]})
     assert not chat.questions[0].answerable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlab.subjects.linking.negation import Statement, difference
+from memlab.subjects.linking.negation import LONGEST, Statement, difference
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,12 @@ def test_the_same_words_in_another_order_say_something_else():
     assert not Statement("Alice owes Bob money").same_order(Statement("Bob owes Alice money"))
     assert Statement("Alice owes Bob money").same_order(Statement("Alice owes the money to Bob soon"))
     assert Statement("tabs please").same_order(Statement("please, tabs!")) is False
+
+
+def test_of_a_text_that_says_more_than_one_thing_nothing_is_said():
+    told = "We no longer use tabs" + ", and there is much to say of this and of that" * 6
+    assert len(Statement(told).words) > LONGEST
+    assert Statement("We no longer use tabs").denies(Statement("We use tabs"))
+    assert not Statement(told).denies(Statement("We use tabs"))
+    assert not Statement("We no longer use tabs").denies(Statement(told.replace("no longer ", "")))
+    assert not Statement(told).updates(Statement("We use tabs"))

@@ -1,0 +1,60 @@
+"""Conversations that are lived beside the same ones that are stored."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import memlab
+from memlab.errors import DatasetError
+from memlab.ingest import Conversation, LabelledConversation, Question, Turn
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+SAID = [
+    ("1", "user", "The user lives in Lisbon", "s1", 0),
+    ("2", "assistant", "Noted, Lisbon it is.", "s1", 0),
+    ("3", "user", "The user keeps two cats", "s1", 0),
+    ("4", "user", "The user no longer lives in Lisbon", "s2", 20),
+    ("5", "user", "The user plays the cello", "s2", 20),
+]
+TURNS = tuple(
+    Turn(ref, who, text, session, START + timedelta(days=day, minutes=int(ref)), role=who)
+    for ref, who, text, session, day in SAID
+)
+QUESTIONS = (
+    Question("Where does the user live?", "knowledge_update", ("1", "4"), outdated=("1",)),
+    Question("What does the user play?", "information_extraction", ("5",)),
+    Question("Who sold the boat?", "abstention", ()),
+)
+TALK = LabelledConversation(Conversation("moves", TURNS), QUESTIONS)
+REPLACES = """(pack replaces "What is denied goes." :inherits memlab)
+(defpolicy link [pair/negates] (if pair/negates "contradicts" "none"))
+(defpolicy resolve [pair/negates] "keep-new")"""
+
+
+@pytest.fixture(scope="module")
+def found(trigrams):
+    return memlab.bench_dynamics([TALK], packs=[REPLACES], limit=3, dataset="moves", embedder=trigrams)
+
+
+def test_what_was_put_right_is_shown_no_more_once_it_was_lived(found):
+    row = found.frame.filter(ability="knowledge_update").row(0, named=True)
+    assert (row["stored"], row["lived"]) == (1.0, 0.5)
+    assert (row["outdated"], row["outdated_stored"], row["outdated_lived"]) == (1, 1.0, 0.0)
+    assert found.statuses == {"replaces": {"active": 4, "superseded": 1}}
+
+
+def test_every_answerable_question_is_asked_and_the_first_row_is_of_all(found):
+    assert [(row.ability, row.questions) for row in found.rows] == [
+        ("", 2),
+        ("information_extraction", 1),
+        ("knowledge_update", 1),
+    ]
+    assert found.rows[0].lived == pytest.approx((0.5 + 1.0) / 2)
+    assert "1 superseded" in repr(found)
+    assert found.to_dict()["packs"] == dict(found.hashes)
+
+
+def test_without_evidence_there_is_nothing_to_measure():
+    bare = LabelledConversation(TALK.conversation, (QUESTIONS[2],))
+    with pytest.raises(DatasetError, match="nothing to measure"):
+        memlab.bench_dynamics([bare])
