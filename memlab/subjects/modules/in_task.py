@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memlab.state import State
 from memlab.subjects.modules.words import words
 
-__all__ = ["InTask", "ModuleWords", "described", "nearest"]
+__all__ = ["InTask", "ModuleWords", "described", "nearest", "owners", "plain_path"]
 
 _LISTS = ("files", "tests", "entry_points", "depends_on")
 _MOST = 2_000
@@ -39,7 +39,7 @@ class ModuleWords:
 
     def __init__(self, modules: Mapping[str, Mapping[str, Any]]) -> None:
         self.modules = modules
-        self._owner = {path: name for name, one in modules.items() for path in (*one["files"], *one["tests"])}
+        self._owner = owners(modules)
         self._weights = {name: _weighed(name, one) for name, one in modules.items()}
         held = Counter(word for mine in self._weights.values() for word in mine)
         self._rarity = {word: math.log1p(len(modules) / count) for word, count in held.items()}
@@ -67,7 +67,7 @@ class ModuleWords:
         return np.array(sorted(found), dtype=np.int64)
 
     def _of(self, path: str) -> str | None:
-        plain = path.replace("\\", "/").removeprefix("./")
+        plain = plain_path(path)
         return self._owner.get(plain) or nearest(plain, self.modules)
 
 
@@ -78,6 +78,16 @@ def described(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     modules = {one["name"]: one for one in known["modules"]}
     said = known["described"]
     return {name: _with(modules.get(name, {}), said.get(name, {})) for name in dict.fromkeys([*modules, *said])}
+
+
+def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The module of each file that a scan found."""
+    return {path: name for name, one in modules.items() for path in (*one["files"], *one["tests"])}
+
+
+def plain_path(path: str) -> str:
+    """A path as a map writes it."""
+    return path.replace("\\", "/").removeprefix("./")
 
 
 def nearest(path: str, modules: Iterable[str]) -> str | None:

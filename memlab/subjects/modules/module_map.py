@@ -19,7 +19,7 @@ from memlab.journal import Event
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.state import Projection, State
-from memlab.subjects.modules.in_task import ModuleWords, described, nearest
+from memlab.subjects.modules.in_task import ModuleWords, described, nearest, owners, plain_path
 
 __all__ = ["ModuleMap", "ModuleMaps", "module_map"]
 
@@ -146,7 +146,7 @@ class ModuleMaps(Projection):
 def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMap:
     """A map as of this state: what memories in use name among its files joins the modules."""
     modules = described(known)
-    owner = {path: name for name, one in modules.items() for path in (*one["files"], *one["tests"])}
+    owner = owners(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path, session in _touched(state, project):
         name = owner.get(path) or nearest(path, modules)
@@ -207,4 +207,4 @@ def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
     for row, paths in state.lists["files"].filled():
         if paths and names["project"].codes[row] == code and int(status.codes[row]) in live:
             for path in paths:
-                yield path.replace("\\", "/").removeprefix("./"), names["session"].at(row)
+                yield plain_path(path), names["session"].at(row)
