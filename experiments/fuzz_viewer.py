@@ -573,9 +573,9 @@ def _or_error(ask: Callable[..., Any], *arguments: Any) -> str:
 
 def _turned(lab: memlab.Lab) -> Any:
     with lab.agents.turns(limit=3) as turns:
-        turns.turn("Ada says the goat eats hay")
+        turns.offer("Ada says the goat eats hay")
         turns.wait()
-        return turns.turn("and the barn").frame
+        return turns.offer("and the barn").frame
 
 
 # -- comparing --------------------------------------------------------------------------------------------------

@@ -21,19 +21,19 @@ def cascade(trigrams, clock):
 def taken(turns, *contexts):
     """What comes up for each context, by the ids that the turn after it gives."""
     found = []
-    turns.turn(contexts[0])
+    turns.offer(contexts[0])
     for context in (*contexts[1:], "zzzz qqqq"):
         assert turns.wait(30)
-        found.append([hit.id for hit in turns.turn(context)])
+        found.append([hit.id for hit in turns.offer(context)])
     return found
 
 
 def test_results_of_a_turn_are_ready_at_the_next(cascade):
     turns = cascade.agents.turns()
-    first = turns.turn("when does the bakery open?")
+    first = turns.offer("when does the bakery open?")
     assert (len(first), first.contexts) == (0, ())
     assert turns.wait(30)
-    second = turns.turn("and when does it close?")
+    second = turns.offer("and when does it close?")
     assert second.contexts == ("when does the bakery open?",)
     assert {hit.id for hit in second} == {1, 2}
     assert [hit.score for hit in second] == sorted((hit.score for hit in second), reverse=True)
@@ -62,9 +62,9 @@ def test_the_turn_says_where_a_topic_begins(cascade):
     turns = cascade.agents.turns()
     told = []
     for context in ("the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys"):
-        told.append(turns.turn(context).new_topic)
+        told.append(turns.offer(context).new_topic)
         assert turns.wait(30)
-    told.append(turns.turn("the end").new_topic)
+    told.append(turns.offer("the end").new_topic)
     assert told[:4] == [False, False, False, True]
 
 
@@ -107,11 +107,11 @@ def test_the_agent_never_waits_and_one_worker_does_it_in_order(cascade):
 
     turns = cascade.agents.turns(verifier=slow)
     contexts = [f"the bakery opens at {hour}" for hour in ("six", "seven", "eight")]
-    assert [len(turns.turn(context)) for context in contexts] == [0, 0, 0]
+    assert [len(turns.offer(context)) for context in contexts] == [0, 0, 0]
     assert not turns.wait(0)
     gate.set()
     assert turns.wait(30)
-    last = turns.turn("and now")
+    last = turns.offer("and now")
     assert last.contexts == tuple(contexts) == tuple(order)
     assert len({hit.id for hit in last}) == len(last.hits) > 0
     assert len(threads) == 1
@@ -130,13 +130,13 @@ def test_an_error_is_raised_at_the_next_turn_and_loses_nothing(cascade):
         with turns._mutex:  # as if the agent was quicker than the worker
             turns._begun.append(turns._worker.submit(turns._search, context)) if turns._worker else None
         if turns._worker is None:
-            turns.turn(context)
+            turns.offer(context)
     assert turns.wait(30)
     fails[:] = [False] * 9
     with pytest.raises(memlab.InputError, match="no verdict"):
-        turns.turn("on we go")
+        turns.offer("on we go")
     assert turns.wait(30)
-    contexts = turns.turn("and on").contexts
+    contexts = turns.offer("and on").contexts
     assert contexts == ("the bakery opens at six", "deploys go out on Tuesdays", "on we go")
 
 
@@ -144,31 +144,31 @@ def test_closing_the_lab_ends_all_turns(trigrams, clock):
     lab = memlab.open(embedder=trigrams, clock=clock, pack="cascade")
     lab.remember_many(NOTES, linking="off")
     turns = lab.agents.turns()
-    turns.turn("the bakery")
+    turns.offer("the bakery")
     lab.close()
     with pytest.raises(memlab.LabError, match="have ended"):
-        turns.turn("the bakery")
+        turns.offer("the bakery")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("memlab-turns")]
 
 
 def test_with_ends_them_too(cascade):
     with cascade.agents.turns() as turns:
-        turns.turn("the bakery")
+        turns.offer("the bakery")
     with pytest.raises(memlab.LabError, match="have ended"):
-        turns.turn("the bakery")
+        turns.offer("the bakery")
 
 
 def test_a_context_has_a_text(cascade):
     with pytest.raises(memlab.InputError, match="empty"):
-        cascade.agents.turns().turn(" ")
+        cascade.agents.turns().offer(" ")
 
 
 def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
     cascade.remember("<script>the bakery opens</script>", linking="off")
     turns = cascade.agents.turns()
-    turns.turn("the bakery opens")
+    turns.offer("the bakery opens")
     turns.wait(30)
-    surfaced = turns.turn("more")
+    surfaced = turns.offer("more")
     assert surfaced.frame["memory_id"].to_list() == [hit.id for hit in surfaced]
     assert surfaced[0] is surfaced.hits[0]
     assert "<script>" not in surfaced._repr_html_()

@@ -230,7 +230,7 @@ def conversation(lab, dice, words, folder):
 @verb(0.5)
 def turns(lab, dice, words, folder):
     with lab.agents.turns() as begun:
-        begun.turn(words.text(dice))
+        begun.offer(words.text(dice))
         begun.wait()
 
 
