@@ -25,7 +25,9 @@ from memlab.slates import Slates
 from memlab.state import Seen
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
+from memlab.subjects.agents.agent import Agent, identity_of
 from memlab.subjects.agents.agents import LabAgents
+from memlab.subjects.agents.identity import Role
 from memlab.subjects.agents.turns import Turns
 from memlab.subjects.attribution.attribution import Attributed, Attributions, LabCredits
 from memlab.subjects.backups.backups import back_up_if_due
@@ -178,10 +180,25 @@ class Lab:
 
     @property
     def agents(self) -> LabAgents:
-        """Turns, admission, what sessions taught, and relationships of agents."""
+        """Turns, admission, what sessions taught, relationships of agents, and the switch of memory."""
         return LabAgents(
             self._held, self._remembering, self._questions, self._judgements, self._turns, self._extraction
         )
+
+    @checked
+    def agent(
+        self, name: str, *, project: str | None = None, session: str | None = None, role: Role = "member"
+    ) -> Agent:
+        """One agent, by name: the daily verbs, with what it remembers its own and facts shared; see ``Agent``.
+
+        It reads and writes its ``project`` alone, beside what belongs to none. Without a ``session`` it has one of its
+        own. A "reader" only recalls, a "member" changes what is its own, an "owner" whatever it sees.
+
+        >>> lab.agent("tutor", project="algebra").recall("fractions")                      # doctest: +SKIP
+        """
+        identity = identity_of(name, project=project, session=session, role=role, now=self.store.clock())
+        verbs = self._remembering, self._questions, self._contexts, self._judgements, self._corrections
+        return Agent(identity, self._held, self.agents, *verbs, self._extraction)
 
     @property
     def modules(self) -> LabModules:

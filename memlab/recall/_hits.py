@@ -327,10 +327,8 @@ class Hits(Sequence[Hit]):
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
         asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
-        lines = [
-            f"{asked}, {pack}{self._answered}{self._unscored}{self._redactions}",
-            *([self.off] if self.off else []),
-        ]
+        lines = [f"{asked}, {pack}{self._answered}{self._unscored}{self._redactions}"]
+        lines += [self.off] if self.off else []
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
