@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -247,8 +247,18 @@ def verdict_of(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
     """
     given = accepted(hits) if callable(accepted) else accepted
     if isinstance(given, Verdict):
-        return verdict(given.accepted, given.rejected, given.relations)
-    return verdict(given)
+        return verdict(_ended(given.accepted), _ended(given.rejected), given.relations)
+    return verdict(_ended(given))
+
+
+def _ended(given: Any) -> Any:
+    """What a verifier gave; of what has no length, a list. InputError for what may have no end."""
+    if isinstance(given, Sized) or not isinstance(given, Iterable):
+        return given
+    named = list(islice(given, _MOST_NAMED + 1))
+    if len(named) > _MOST_NAMED:
+        raise InputError(f"A verdict names the hits that were shown, and not more than {_MOST_NAMED:,} memories.")
+    return named
 
 
 @checked
@@ -263,12 +273,7 @@ def verdict(
 
 
 def _several(given: Memories) -> list[MemoryLike]:
-    if isinstance(given, Memory | Hit | int):
-        return [given]
-    named = list(islice(given, _MOST_NAMED + 1))
-    if len(named) > _MOST_NAMED:
-        raise InputError(f"A verdict names the hits that were shown, and not more than {_MOST_NAMED:,} memories.")
-    return named
+    return [given] if isinstance(given, Memory | Hit | int) else list(given)
 
 
 def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
