@@ -169,6 +169,8 @@ class LabAgents:
         and turns return nothing and are not logged; ``hits.off`` says why. A recall that names no project leaves out
         those that are off. What is there can still be looked at, judged, corrected, forgotten and purged.
 
+        The purge of a project by name takes its switch with it.
+
         Returned is what is off; nothing is written if it was. PrivacyError for a secret in the reason.
 
         >>> lab.agents.switch_off("api", reason="under audit")                             # doctest: +SKIP

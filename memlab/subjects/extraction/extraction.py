@@ -145,7 +145,7 @@ class Extraction:
         """
         checked_text(session, where="session")
         with self._core.reading() as state:
-            gaps = seen(self._core.store.journal, state, viewer).projection(Gaps).frame
+            gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
         given = messages_of(messages, "user") if messages is not None else self._turns(session, project, gaps.height)
         screened = screen_many([one.text for one in given], personal=self._core.personal())
