@@ -5,7 +5,7 @@
 An agent offers a context, thinks for ``--pause`` milliseconds and offers the next: faster than recalls are, so that the
 worker is always at one, and newer contexts take the place of those that wait. Printed are percentiles in milliseconds
 of wall time of ``offer`` with the verifier by default, with one that hangs, and with none; how many recalls the worker
-made; and how long a context took from its offer to what came up.
+made; and how long it took from an offer until the worker had nothing left to do.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def offered(lab: memlab.Lab, contexts: list[str], pause: float, **how: Any) -> t
     return spent, searched, skipped
 
 
-def answered(lab: memlab.Lab, contexts: list[str]) -> list[float]:
-    """Milliseconds from an offer to what came up, one at a time."""
+def worked(lab: memlab.Lab, contexts: list[str]) -> list[float]:
+    """Milliseconds from an offer until nothing is left to do, one at a time."""
     spent = []
     with lab.agents.turns() as turns:
         for context in contexts:
@@ -80,9 +80,9 @@ def main() -> None:
                 f"{searched:,} searched, {skipped:,} gave way to a newer one"
             )
         ended.set()
-        p50, p99 = np.percentile(answered(lab, contexts[:100]), [50, 99])
+        p50, p99 = np.percentile(worked(lab, contexts[:100]), [50, 99])
         refined = int((lab.log["kind"] == "refine").sum())
-        print(f"  from offer to what came up, verified: p50 {p50:.1f}  p99 {p99:.1f} ms; clusters refined {refined} times")
+        print(f"  from offer to idle, verified: p50 {p50:.1f}  p99 {p99:.1f} ms; refined {refined} times")
 
 
 if __name__ == "__main__":

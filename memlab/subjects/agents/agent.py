@@ -12,6 +12,7 @@ from memlab.clock import When, from_micros
 from memlab.display import paragraph
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
+from memlab.state import columns_of
 from memlab.subjects.agents.agents import LabAgents
 from memlab.subjects.agents.identity import Identity, is_fact
 from memlab.subjects.agents.relationships import Relationship
@@ -116,10 +117,15 @@ class Agent:
 
     @checked
     def remember_many(
-        self, rows: Annotated[Iterable[Mapping[str, Any] | str], AsGiven], *, linking: str | None = None
+        self,
+        rows: Annotated[Iterable[Mapping[str, Any] | str] | pl.DataFrame, AsGiven],
+        *,
+        linking: str | None = None,
     ) -> Remembered:
-        """Remember several in one transaction, all or nothing: dicts as ``lab.remember_many`` takes them, or texts."""
-        return self._stored([{"text": row} if isinstance(row, str) else row for row in rows], linking)
+        """Remember several in one transaction, all or nothing: ``rows`` are those of ``lab.remember_many``."""
+        columns = columns_of(rows)
+        given = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return self._stored(given, linking)
 
     def _stored(self, rows: Sequence[Mapping[str, Any]], linking: str | None) -> Remembered:
         """Facts are always compared with what is known, so that one which is told twice is one."""
@@ -260,8 +266,9 @@ class Agent:
 
     @checked
     def end_session(self, messages: Annotated[Any, AsGiven] = None, *, store: bool = True) -> Learned:
-        """What its session taught, stored unless ``store=False``, and what it looked for in vain; see
-        ``lab.agents.end_session``.
+        """What its session taught, stored unless ``store=False``, and what it looked for in vain.
+
+        See ``lab.agents.end_session``; what is private to others is neither known nor a gap.
         """
         if store:
             self._identity.check_writes()
