@@ -255,6 +255,12 @@ def test_what_a_connection_may_do_is_its_role(lab):
         lab_server(lab, role="member")
 
 
+def test_a_member_of_the_command_line_is_somebody(run, tmp_path):
+    refusal = run("serve", tmp_path / "a.memlab", "--role", "member")
+    assert refusal.exit_code
+    assert "A member is somebody" in refusal.stderr
+
+
 def test_while_memory_is_off_it_says_so(lab):
     lab.remember("The user prefers tabs")
     lab.agents.switch_off(reason="audit")
