@@ -152,7 +152,7 @@ class TestWorkbench:
         assert workbench.agent("agent:coder", session="s").name == workbench.agent("coder", session="s").name
         with pytest.raises(InputError, match="1 to 1000 characters"):
             workbench.agent("")
-        with pytest.raises(UnknownName, match='no role of agent "boss"'):
+        with pytest.raises(UnknownName, match='no role "boss"'):
             workbench.agent("coder", role="boss")
 
     def test_turns_are_asked_as_the_agent(self, workbench):

@@ -47,6 +47,9 @@ class Agent:
     this agent: what is private to others does not exist. With a ``project`` it reads and writes that alone, beside what
     belongs to none. The pack's limits (``session-writes``, ``write-bytes``) hold for its ``session``.
 
+    A "reader" only recalls, a "member" also writes and changes what it created and nobody else contributed to, an
+    "owner" changes whatever it sees. Without a ``session`` it has one of its own, called by its name and the time.
+
     >>> tutor = lab.agent("tutor", project="algebra")                                      # doctest: +SKIP
     >>> tutor.remember("Fractions went badly; begin with pictures", kind="learning")       # doctest: +SKIP
     """
