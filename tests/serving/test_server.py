@@ -245,7 +245,7 @@ def test_what_a_connection_may_do_is_its_role(lab):
     done(lab, "remember", {"text": "Fractions went badly", "kind": "learning"}, **member)
     assert lab.memories.select("creator", "agents", "visibility", "project").row(1) == (
         *("agent:coder", ["agent:coder"]),
-        *("private", "api"),
+        *("project", "api"),
     )
     for tool, arguments in (("forget", {"memories": [1]}), ("remember", {"text": "x", "replaces": 1})):
         assert "agent:coder changes its own alone" in refused(lab, tool, arguments, **member)

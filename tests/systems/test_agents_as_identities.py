@@ -180,3 +180,12 @@ def test_a_fact_of_a_graph_is_one_with_both_as_sources(clock):
         for name, text in (("coach", "The user works at Acme"), ("tutor", "Acme employs the user")):
             lab.agent(name).remember(text, subject="user", predicate="works-at", value="Acme")
         assert lab.memories["agents"].to_list() == [["agent:coach", "agent:tutor"]]
+
+
+def test_what_is_said_to_be_no_fact_is_the_agents_own(clock):
+    with memlab.open(clock=clock) as lab:
+        tutor = lab.agent("tutor")
+        tutor.remember("Fractions went badly")
+        tutor.remember("Fractions are taught on Mondays", kind="fact")
+        tutor.remember("Fractions need pictures", visibility="project")
+        assert lab.memories["visibility"].to_list() == ["private", "project", "project"]

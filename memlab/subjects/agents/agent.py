@@ -35,20 +35,22 @@ def identity_of(name: str, *, project: str | None, session: str | None, role: st
     """Who "tutor" or "agent:tutor" is; without a session it has one of its own, called by its name and the time."""
     short = name.removeprefix("agent:")
     own = f"{short} {from_micros(now).isoformat()}"
-    return Identity(as_agent(name) if short else "", project, own if session is None else session, role)
+    return Identity(as_agent(name) if short else "", project, own if session is None else session, role, keeps=True)
 
 
 class Agent:
     """One agent on a lab; made by ``lab.agent``. It has the daily verbs, and is whoever is named on what they write.
 
     What it remembers is its own: created by it, and private to it unless the pack says who sees what agents write, or
-    it is given a ``visibility``. Facts (of the user, of the kind "fact", with subject and predicate) are shared by all
-    agents, and one that several assert is one, with all of them as sources in ``agents``. Every question is asked as
-    this agent: what is private to others does not exist. With a ``project`` it reads and writes that alone, beside what
-    belongs to none. The pack's limits (``session-writes``, ``write-bytes``) hold for its ``session``.
+    it is given a ``visibility``. Facts (of the kinds personal, preference, goal, trait and fact, where that is given,
+    and whatever has subject and predicate) are shared by all agents, and one that several assert is one, with all of
+    them as sources in ``agents``: which is the same, the pack's ``link`` decides. Every question is asked as this
+    agent: what is private to others does not exist. With a ``project`` it reads and writes that alone, beside what
+    belongs to none. The pack's limits (``session-writes``, ``write-bytes``) hold for its ``session``; without one it
+    has one of its own, called by its name and the time.
 
     A "reader" only recalls, a "member" also writes and changes what it created and nobody else contributed to, an
-    "owner" changes whatever it sees. Without a ``session`` it has one of its own, called by its name and the time.
+    "owner" changes whatever it sees.
 
     >>> tutor = lab.agent("tutor", project="algebra")                                      # doctest: +SKIP
     >>> tutor.remember("Fractions went badly; begin with pictures", kind="learning")       # doctest: +SKIP

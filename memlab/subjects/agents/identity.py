@@ -33,13 +33,15 @@ class Identity:
     """``name`` is whom memories are created by and who views ("agent:tutor", "user"); None is nobody, who sees all.
 
     With a ``project`` it reads that project and what belongs to none, and writes into it alone. ``session`` is what its
-    questions and memories belong to.
+    questions and memories belong to. ``keeps``: what it remembers that is no fact is private to it, where the pack has
+    no rule (the setting ``visibility``) and nothing else is given.
     """
 
     name: str | None
     project: str | None
     session: str | None
     role: str = "owner"
+    keeps: bool = False
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -74,10 +76,8 @@ class Identity:
     def row(self, pack: Pack, given: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a memory as this identity writes it.
 
-        It is created by it, of its project and session, and an agent is a source of it. What an agent remembers is its
-        own: private unless it is given otherwise, the pack has a rule of its own (the setting ``visibility``), or it is
-        a fact, which all agents share: of a user (personal, preference, goal, trait), of the kind "fact", or one with
-        subject and predicate.
+        It is created by it, of its project and session, and an agent is a source of it. Facts are shared by all agents:
+        of a user (personal, preference, goal, trait), said to be of the kind "fact", or with subject and predicate.
         """
         self.check_fields(given)
         row = {**given, "project": self.place(given.get("project"))}
@@ -87,7 +87,8 @@ class Identity:
             row["creator"] = self.name
             if is_agent(self.name):
                 row["agents"] = [self.name]
-                row.setdefault("visibility", None if is_fact(given) else visibility_of_own(pack))
+                if self.keeps and not is_fact(given):
+                    row.setdefault("visibility", visibility_of_own(pack))
         return {name: value for name, value in row.items() if value is not None}
 
     def check_fields(self, given: Mapping[str, Any]) -> None:
@@ -139,8 +140,8 @@ class Identity:
 
 def is_fact(given: Mapping[str, Any]) -> bool:
     """Whether what is to be remembered is a fact, which all agents share."""
-    kind = given.get("kind") or MEMORY["kind"].default
-    return kind in (*OF_THE_USER, "fact") or (given.get("subject") is not None and given.get("predicate") is not None)
+    stated = given.get("subject") is not None and given.get("predicate") is not None
+    return stated or given.get("kind") in (*OF_THE_USER, "fact")
 
 
 def visibility_of_own(pack: Pack) -> str | None:

@@ -309,7 +309,8 @@ class _Verifying:
         until = time.monotonic() + self._patience
         while self._thread.is_alive() and not stopping() and (left := until - time.monotonic()) > 0:
             self._thread.join(min(left, _LOOK))
-        verdict = answered[0] if answered else f"it gave no verdict within {self._patience:g} s"
+        late = f"it gave no verdict within {self._patience:g} s" if self._thread.is_alive() else "it gave no verdict"
+        verdict = answered[0] if answered else late
         if isinstance(verdict, Verdict):
             try:
                 return set(self._judgements.verify(hits, verdict).accepted)
