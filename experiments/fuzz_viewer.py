@@ -520,6 +520,8 @@ READERS: dict[str, Asked] = {
     "graph.waiting": lambda lab, names: lab.graph.waiting(),
     "agents.admit": lambda lab, names: vars(lab.agents.admit("I prefer the goat with hay")),
     "agents.turns": lambda lab, names: _turned(lab),
+    "agents.switched_off": lambda lab, names: lab.agents.switched_off(),
+    "agent": lambda lab, names: _as_agents(lab),
     "operations.proposals": lambda lab, names: len(lab.operations.proposals(names.some(6))),
     "consolidation.run": lambda lab, names: lab.consolidation.run(dry_run=True, older_than_days=0.0).frame,
     "io.export jsonl": _exported("jsonl"),
@@ -538,7 +540,7 @@ NOT_READ = {
         *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
         *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
         *("feedback_many", "attribute", "credits.calibrate", "credits.transcript", "modules.scan"),
-        *("modules.describe", "agents.commit", "agents.end_session"),
+        *("modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
         *("operations.run", "load", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
@@ -573,9 +575,18 @@ def _or_error(ask: Callable[..., Any], *arguments: Any) -> str:
 
 def _turned(lab: memlab.Lab) -> Any:
     with lab.agents.turns(limit=3) as turns:
-        turns.turn("Ada says the goat eats hay")
+        turns.offer("Ada says the goat eats hay")
         turns.wait()
-        return turns.turn("and the barn").frame
+        return turns.offer("and the barn").frame
+
+
+def _as_agents(lab: memlab.Lab) -> Any:
+    """What agents see of it: of another viewer's lab, nothing."""
+    agents = [lab.agent(name, session="s1") for name in ("carol", "bob")]
+    return [
+        [one.memories, _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), one)]
+        for one in agents
+    ]
 
 
 # -- comparing --------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@
     │   ├── DamagedLab            truncated or overwritten files
     │   ├── ReadOnlyLab           the disk or the lab refuses writes      (also a PermissionError)
     │   ├── LabBusy               another process holds the writer's lock (also a TimeoutError)
+    │   ├── MemoryOff             memory is switched off, for all or for a project
+    │   ├── NotPermitted          outside an agent's project or the role of a connection (also a PermissionError)
     │   └── EmbedderMismatch      vectors of another embedder
     ├── PrivacyError          text that must not reach the disk
     ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
@@ -43,10 +45,12 @@ __all__ = [
     "LabBusy",
     "LabError",
     "MemlabError",
+    "MemoryOff",
     "MissingExtra",
     "NewerLab",
     "NoSuchItem",
     "NotALab",
+    "NotPermitted",
     "PolicyError",
     "PolicyLimitError",
     "PolicyNameError",
@@ -221,6 +225,14 @@ class ReadOnlyLab(LabError, PermissionError):
 
 class LabBusy(LabError, TimeoutError):
     """Another process has held the writer's lock for longer than the timeout."""
+
+
+class MemoryOff(LabError):
+    """Memory is switched off, for all or for the project for which something was to be remembered."""
+
+
+class NotPermitted(LabError, PermissionError):
+    """An agent or a connection wants what its project or its role does not allow."""
 
 
 class EmbedderMismatch(LabError):

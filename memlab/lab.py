@@ -25,6 +25,7 @@ from memlab.slates import Slates
 from memlab.state import Seen
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
+from memlab.subjects.agents.agent import Agent, identity_of
 from memlab.subjects.agents.agents import LabAgents
 from memlab.subjects.agents.turns import Turns
 from memlab.subjects.attribution.attribution import Attributed, Attributions, LabCredits
@@ -178,10 +179,18 @@ class Lab:
 
     @property
     def agents(self) -> LabAgents:
-        """Turns, admission, what sessions taught, and relationships of agents."""
-        return LabAgents(
-            self._held, self._remembering, self._questions, self._judgements, self._turns, self._extraction
-        )
+        """Turns, admission, what sessions taught, relationships of agents, and the switch of memory."""
+        verbs = self._remembering, self._questions, self._judgements
+        return LabAgents(self._held, *verbs, self._turns, self._extraction)
+
+    @checked
+    def agent(
+        self, name: str, *, project: str | None = None, session: str | None = None, role: str = "member"
+    ) -> Agent:
+        """The daily verbs as one agent ("reader", "member", "owner"), which keeps to its project; see ``Agent``."""
+        identity = identity_of(name, project=project, session=session, role=role, now=self.store.clock())
+        verbs = self._remembering, self._questions, self._contexts, self._judgements, self._corrections
+        return Agent(identity, self._held, self.agents, *verbs, self._extraction)
 
     @property
     def modules(self) -> LabModules:
@@ -519,7 +528,6 @@ class Lab:
         which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
         ``provenance`` and ``source`` are given. Editing what was edited meanwhile, here or in another process, edits
         what stands in its place: the last one counts, and all are kept.
-
         Raises InputError for what is deleted or purged, and for a value that ``remember`` would not take;
         PrivacyError for a secret in a field. A secret in the text is redacted.
 
@@ -546,10 +554,9 @@ class Lab:
         """Bring back memories that are out of use, or all that is deleted of a project.
 
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
-        status that it had before, read from the journal (about half a second for 100,000). What was superseded comes
-        back once what took its place is out of use. Bringing back is a use: the pack's ``reinforce`` is asked as of a
-        recall; what a deprecation changed is undone where nothing has changed it since. InputError for what is
-        superseded by a memory in use, or purged.
+        status that it had before. What was superseded comes back once what took its place is out of use. Bringing back
+        is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
+        has changed it since. InputError for what is superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 
@@ -580,7 +587,6 @@ class Lab:
         the receipt tells what was searched and found. What stays: the row with the status "purged", its numbers, times
         and kind, and a keyed hash of the text, by which imports know it again. ``reason`` is kept: it should not repeat
         what goes. docs/your-data.md says all of it.
-
         It is done or not begun: whoever opens the lab next ends what a killed process left. LabBusy where another
         process is in the way for a minute. A thousand of 100,000 memories took 14 seconds of processor time.
 
@@ -647,9 +653,8 @@ class Lab:
 
         A lab to read and to ask, with the pack that decided then and a clock that stands still; nothing is logged.
         It is folded from the beginning, about a second for 20,000 events or 100,000 memories, and ends with this lab.
-        What was purged since is not there.
-
-        InputError before the lab had a pack, for an event that is not there, or unless one of the two is given.
+        What was purged since is not there. InputError before the lab had a pack, for an event that is not there, or
+        unless one of the two is given.
 
         >>> lab.at("2026-11-01").recall("where does Ada live?")                            # doctest: +SKIP
         """
@@ -662,7 +667,6 @@ class Lab:
         A lab to read and to ask: what others keep private is in no frame, text, count, score, cluster or export of it,
         and moves none. It goes on as the lab does, and ends with it. Nothing is logged here: ``recall`` and ``turns``
         of the lab itself take ``viewer=``. The first question folds the journal, about 0.3 s for 100,000 memories.
-
         InputError for what is no viewer, and for another one than this lab is viewed by already.
 
         >>> lab.viewed_by("agent:coder").memories                                          # doctest: +SKIP

@@ -14,11 +14,21 @@ import numpy as np
 
 from memlab.arguments import checked
 from memlab.recall import Hit, Hits
+from memlab.subjects.linking.conflicts import claim, conflicts, updates
 
 if TYPE_CHECKING:
     from memlab.subjects.results import Memory
 
-__all__ = ["Verdict", "Verifier", "overlap"]
+__all__ = ["Verdict", "Verifier", "local", "overlap"]
+
+_CLOSE = 0.5
+"""Closeness from which ``local`` lets a hit pass that shares few words. Of the evidence that recalls of 300 LoCoMo
+questions showed, .93 passes with it and .90 without (.82 and .77 under the default pack), and .12 and .13 (.15 and .16)
+of what passes is evidence; where evidence was shown, nothing passes at .01 of the questions and .04 (.02 and .04).
+"""
+
+_COMPARED = 10
+"""The best hits that pass of which each two are compared: 45 pairs of short texts take some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +66,35 @@ def overlap(hits: Hits) -> Verdict:
     passes = (slate.numbers["coverage"] >= hits.pack.number("verify-coverage")) | (slate.numbers["triggered"] > 0)
     passing = set(slate.ids[np.flatnonzero(passes)].tolist())
     return Verdict([hit for hit in hits if hit.id in passing])
+
+
+@checked
+def local(hits: Hits) -> Verdict:
+    """The verifier of turns unless they are given another: ``overlap``, paraphrases, and relations by rules.
+
+    A hit passes that ``overlap`` lets pass, and one whose closeness to the question is at least a half. Of two that
+    pass, the later ``contradicts`` the earlier where short statements exclude one another, and ``updates`` it where it
+    says that something changed (plain English; in other languages nothing is named). Neither retires a memory. It
+    reads the slate and the texts, asks no model, and takes some milliseconds.
+
+    >>> import memlab
+    >>> with memlab.open() as lab:
+    ...     _ = lab.remember_many(["The user speaks French fluently", "The user speaks no French"])
+    ...     local(lab.recall("Does the user speak French?")).relations
+    {(2, 1): 'contradicts'}
+    """
+    slate = hits.slate
+    shared = {hit.id for hit in overlap(hits).accepted}  # type: ignore[union-attr]
+    shared.update(slate.ids[np.flatnonzero(slate.numbers["closeness"] >= _CLOSE)].tolist())
+    passed = [hit for hit in hits if hit.id in shared]
+    age = dict(zip(slate.ids.tolist(), slate.numbers["age-days"].tolist(), strict=True))
+    compared = sorted(passed[:_COMPARED], key=lambda hit: (age[hit.id], -hit.id))
+    claims = [claim(hit.text) for hit in compared]
+    relations: dict[tuple[int, int], str] = {}
+    for place, (new, mine) in enumerate(zip(compared, claims, strict=True)):
+        for old, other in zip(compared[place + 1 :], claims[place + 1 :], strict=True):
+            if updates(mine, other):
+                relations[new.id, old.id] = "updates"
+            elif conflicts(mine, other):
+                relations[new.id, old.id] = "contradicts"
+    return Verdict(passed, relations=relations)

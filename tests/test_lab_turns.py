@@ -1,5 +1,7 @@
-"""Turns: the agent goes on, and what comes up is there at the next turn."""
+"""Turns: the agent goes on, and what comes up is there at the next offer."""
 
+import gc
+import itertools
 import threading
 
 import polars as pl
@@ -21,19 +23,19 @@ def cascade(trigrams, clock):
 def taken(turns, *contexts):
     """What comes up for each context, by the ids that the turn after it gives."""
     found = []
-    turns.turn(contexts[0])
+    turns.offer(contexts[0])
     for context in (*contexts[1:], "zzzz qqqq"):
         assert turns.wait(30)
-        found.append([hit.id for hit in turns.turn(context)])
+        found.append([hit.id for hit in turns.offer(context)])
     return found
 
 
 def test_results_of_a_turn_are_ready_at_the_next(cascade):
     turns = cascade.agents.turns()
-    first = turns.turn("when does the bakery open?")
+    first = turns.offer("when does the bakery open?")
     assert (len(first), first.contexts) == (0, ())
     assert turns.wait(30)
-    second = turns.turn("and when does it close?")
+    second = turns.offer("and when does it close?")
     assert second.contexts == ("when does the bakery open?",)
     assert {hit.id for hit in second} == {1, 2}
     assert [hit.score for hit in second] == sorted((hit.score for hit in second), reverse=True)
@@ -62,9 +64,9 @@ def test_the_turn_says_where_a_topic_begins(cascade):
     turns = cascade.agents.turns()
     told = []
     for context in ("the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys"):
-        told.append(turns.turn(context).new_topic)
+        told.append(turns.offer(context).new_topic)
         assert turns.wait(30)
-    told.append(turns.turn("the end").new_topic)
+    told.append(turns.offer("the end").new_topic)
     assert told[:4] == [False, False, False, True]
 
 
@@ -96,79 +98,177 @@ def test_filters_are_those_of_recall(cascade):
     assert taken(cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [[2]]
 
 
-def test_the_agent_never_waits_and_one_worker_does_it_in_order(cascade):
-    gate, threads, order = threading.Event(), set(), []
+def test_the_agent_never_waits_and_the_newest_context_wins(cascade):
+    begun, gate, threads, order = threading.Event(), threading.Event(), set(), []
 
     def slow(hits):
+        begun.set()
         assert gate.wait(30)
         threads.add(threading.current_thread().name)
         order.append(hits.slate.query)
         return hits
 
-    turns = cascade.agents.turns(verifier=slow)
-    contexts = [f"the bakery opens at {hour}" for hour in ("six", "seven", "eight")]
-    assert [len(turns.turn(context)) for context in contexts] == [0, 0, 0]
+    turns = cascade.agents.turns(verifier=slow, patience=30)
+    contexts = [f"the bakery opens at {hour}" for hour in ("six", "seven", "eight", "nine")]
+    turns.offer(contexts[0])
+    assert begun.wait(30)
+    offered = [turns.offer(context) for context in contexts[1:]]
+    assert [len(one) for one in offered] == [0, 0, 0]
     assert not turns.wait(0)
     gate.set()
     assert turns.wait(30)
-    last = turns.turn("and now")
-    assert last.contexts == tuple(contexts) == tuple(order)
+    last = turns.offer("and now")
+    assert last.contexts == tuple(order) == (contexts[0], contexts[3])
+    assert [*offered[1].skipped, *offered[2].skipped, *last.skipped] == contexts[1:3]
     assert len({hit.id for hit in last}) == len(last.hits) > 0
     assert len(threads) == 1
 
 
-def test_an_error_is_raised_at_the_next_turn_and_loses_nothing(cascade):
-    fails = [False, True, False]
+def test_an_error_of_a_search_is_raised_at_the_next_offer_and_loses_nothing(cascade):
+    fails = [True, False]
 
-    def verifier(hits):
-        if fails.pop(0):
-            raise memlab.InputError("no verdict")
+    def admits(text):
+        if fails[0]:
+            raise ValueError("no answer")
+        return True
+
+    where = pl.col("text").map_elements(admits, return_dtype=pl.Boolean)
+    with cascade.agents.turns(where=where) as turns:
+        turns.offer("the bakery opens at six")
+        assert turns.wait(30)
+        del fails[0]
+        with pytest.raises(memlab.InputError, match="no answer"):
+            turns.offer("the bakery opens at noon")
+        assert turns.wait(30)
+        assert turns.offer("on we go").contexts == ("the bakery opens at noon",)
+
+
+FAULTY = {
+    "it raises": (lambda hits: 1 / 0, "ZeroDivisionError"),
+    "it names what was not shown": (lambda hits: [4711], 'no hit of this recall "4711"'),
+    "it says nothing": (lambda hits: None, "not None"),
+    "it never ends its list": (lambda hits: itertools.count(1), "more than 10,000 memories"),
+    "it names no relation": (
+        lambda hits: verifiers.Verdict(hits.ids, relations={hits.ids: "is the boss of"}),
+        'no relation "is the boss of"',
+    ),
+}
+
+
+@pytest.mark.parametrize("how", FAULTY)
+def test_a_faulty_verifier_is_said_and_changes_nothing(cascade, how):
+    verifier, said = FAULTY[how]
+    before = cascade.memories["confidence"].to_list()
+    with cascade.agents.turns(verifier=verifier) as turns:
+        turns.offer("the bakery opens at six")
+        assert turns.wait(30)
+        found = turns.offer("and on")
+    assert sorted(hit.id for hit in found) == [1, 2], "what its recall showed comes up unverified"
+    assert said in found.notes[0]
+    assert cascade.memories["confidence"].to_list() == before
+    assert cascade.review.gaps().is_empty()
+
+
+def test_a_verifier_that_hangs_holds_up_nothing(cascade):
+    gate, asked = threading.Event(), []
+
+    def hangs(hits):
+        asked.append(hits.slate.query)
+        assert gate.wait(60)
+        return []
+
+    turns = cascade.agents.turns(verifier=hangs, patience=0.05)
+    turns.offer("the bakery opens at six")
+    assert turns.wait(30)
+    found = turns.offer("deploys go out on Tuesdays")
+    assert "no verdict within 0.05 s" in found.notes[0]
+    assert {1, 2} == {hit.id for hit in found}
+    assert turns.wait(30)
+    assert "has not answered for recall" in turns.offer("and on").notes[0]
+    assert len(asked) == 1, "it is not asked again before it has answered"
+    assert cascade.recall("the bakery").ids, "the lab goes on"
+    gate.set()
+    assert turns.wait(30)
+    turns.close()
+    assert cascade.review.gaps().is_empty(), "what it says too late counts for nothing"
+
+
+def test_closing_does_not_wait_for_a_verdict(cascade):
+    begun, gate = threading.Event(), threading.Event()
+
+    def hangs(hits):
+        begun.set()
+        assert gate.wait(60)
         return hits
 
-    turns = cascade.agents.turns(verifier=verifier)
-    for context in ("the bakery opens at six", "the bakery", "deploys go out on Tuesdays"):
-        with turns._mutex:  # as if the agent was quicker than the worker
-            turns._begun.append(turns._worker.submit(turns._search, context)) if turns._worker else None
-        if turns._worker is None:
-            turns.turn(context)
+    turns = cascade.agents.turns(verifier=hangs, patience=600)
+    turns.offer("the bakery opens at six")
+    assert begun.wait(30)
+    turns.close()
+    gate.set()
+
+
+def test_a_verifier_may_close_the_turns_and_ask_the_lab(cascade):
+    ended = threading.Event()
+
+    def verifier(hits):
+        cascade.recall("deploys", log=False)
+        turns.close()
+        ended.set()
+        return hits
+
+    turns = cascade.agents.turns(verifier=verifier, patience=30)
+    turns.offer("the bakery opens at six")
+    assert ended.wait(30)
+
+
+def test_turns_that_are_left_end_their_thread(cascade):
+    turns = cascade.agents.turns()
+    turns.offer("the bakery")
     assert turns.wait(30)
-    fails[:] = [False] * 9
-    with pytest.raises(memlab.InputError, match="no verdict"):
-        turns.turn("on we go")
-    assert turns.wait(30)
-    contexts = turns.turn("and on").contexts
-    assert contexts == ("the bakery opens at six", "deploys go out on Tuesdays", "on we go")
+    (thread,) = [thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")]
+    del turns
+    gc.collect()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_without_a_verifier_all_that_is_shown_comes_up_and_nothing_changes(cascade):
+    cascade.remember("zebra bakery noon", linking="off")
+    found = taken(cascade.agents.turns(verifier=None), "the bakery opens at noon")[0]
+    assert found == list(cascade.recall("the bakery opens at noon", log=False).ids)
+    assert cascade.memories["confidence"].unique().to_list() == [0.8]
 
 
 def test_closing_the_lab_ends_all_turns(trigrams, clock):
     lab = memlab.open(embedder=trigrams, clock=clock, pack="cascade")
     lab.remember_many(NOTES, linking="off")
     turns = lab.agents.turns()
-    turns.turn("the bakery")
+    turns.offer("the bakery")
     lab.close()
     with pytest.raises(memlab.LabError, match="have ended"):
-        turns.turn("the bakery")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("memlab-turns")]
+        turns.offer("the bakery")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")]
 
 
 def test_with_ends_them_too(cascade):
     with cascade.agents.turns() as turns:
-        turns.turn("the bakery")
+        turns.offer("the bakery")
     with pytest.raises(memlab.LabError, match="have ended"):
-        turns.turn("the bakery")
+        turns.offer("the bakery")
 
 
 def test_a_context_has_a_text(cascade):
     with pytest.raises(memlab.InputError, match="empty"):
-        cascade.agents.turns().turn(" ")
+        cascade.agents.turns().offer(" ")
 
 
 def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
     cascade.remember("<script>the bakery opens</script>", linking="off")
     turns = cascade.agents.turns()
-    turns.turn("the bakery opens")
+    turns.offer("the bakery opens")
     turns.wait(30)
-    surfaced = turns.turn("more")
+    surfaced = turns.offer("more")
     assert surfaced.frame["memory_id"].to_list() == [hit.id for hit in surfaced]
     assert surfaced[0] is surfaced.hits[0]
     assert "<script>" not in surfaced._repr_html_()

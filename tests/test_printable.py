@@ -77,6 +77,8 @@ CALLS = {
     "edit": [LAB, 2, "--set", f"title=more {EVIL}"],
     "forget": [LAB, 2],
     "undelete": [LAB, 2],
+    "switch-off": [LAB, "--project", f"p {EVIL}", "--reason", f"why {EVIL}"],
+    "switch-on": [LAB],
     "quarantine": [LAB, "--creator", f"who {EVIL}"],
     "release": [LAB, 1],
     "check": [LAB],

@@ -51,8 +51,9 @@ from memlab.simulation import (
     trial,
 )
 from memlab.slates import WIDE
+from memlab.subjects.agents.agent import Agent
 from memlab.subjects.clusters.finding import Clusters
-from memlab.verifiers import Verdict, overlap
+from memlab.verifiers import Verdict, local, overlap
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
 
@@ -100,6 +101,15 @@ class Desk:
     def verified(self) -> int:
         """The number of a gap that is open."""
         return self.lab.verify(self.lab.recall("who knows?"), []).gap or 0
+
+    @cached_property
+    def agent(self) -> Agent:
+        return self.lab.agent("tutor", project="api")
+
+    @cached_property
+    def own(self) -> int:
+        """A memory of the agent."""
+        return self.agent.remember("Fractions went badly", kind="learning").id
 
     @cached_property
     def slates(self) -> memlab.Slates:
@@ -308,9 +318,23 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.similar": lambda d: (d.lab.similar, {"memory": 1}),
     "Lab.recall_again": lambda d: (d.lab.recall_again, {"decision": {"decision": d.hits.decision}, "pack": d.lab.pack}),
     "LabAgents.turns": lambda d: (d.lab.agents.turns, {}),
-    "Turns.turn": lambda d: (d.lab.agents.turns().turn, {"context": "tabs"}),
+    "LabAgents.switch_off": lambda d: (d.lab.agents.switch_off, {"project": "api", "reason": "under audit"}),
+    "LabAgents.switch_on": lambda d: (d.lab.agents.switch_on, {"project": "api"}),
+    "Lab.agent": lambda d: (d.lab.agent, {"name": "tutor", "project": "api"}),
+    "Agent.remember": lambda d: (d.agent.remember, {"text": "Fractions went badly", "kind": "learning"}),
+    "Agent.remember_many": lambda d: (d.agent.remember_many, {"rows": ["new"]}),
+    "Agent.recall": lambda d: (d.agent.recall, {"query": "tabs"}),
+    "Agent.context": lambda d: (d.agent.context, {"task": "tabs in api.py", "files": ["api.py"]}),
+    "Agent.feedback": lambda d: (d.agent.feedback, {"hit": d.hits[0], "outcome": "success"}),
+    "Agent.edit": lambda d: (d.agent.edit, {"memory": d.own, "text": "Fractions went well"}),
+    "Agent.forget": lambda d: (d.agent.forget, {"memory": d.own}),
+    "Agent.restore": lambda d: (d.agent.restore, {"memory": d.own}),
+    "Agent.turns": lambda d: (d.agent.turns, {}),
+    "Agent.end_session": lambda d: (d.agent.end_session, {"messages": ["I live in Rome"]}),
+    "Agent.conversation": lambda d: (d.agent.conversation, {"at": SAID}),
+    "Turns.offer": lambda d: (d.lab.agents.turns().offer, {"context": "tabs"}),
     "Turns.wait": lambda d: (d.lab.agents.turns().wait, {"timeout": 0.0}),
-    "Surfaced.__getitem__": lambda d: (d.lab.agents.turns().turn("tabs").__getitem__, {"index": slice(None)}),
+    "Surfaced.__getitem__": lambda d: (d.lab.agents.turns().offer("tabs").__getitem__, {"index": slice(None)}),
     "LabFacts.frame": lambda d: (d.lab.facts.frame, {}),
     "LabFacts.narrative": lambda d: (d.lab.facts.narrative, {"about": "Where does Ada live?"}),
     "LabFacts.profile": lambda d: (d.lab.facts.profile, {"subject": "Ada"}),
@@ -337,6 +361,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Calibration.confidence": lambda d: (d.lab.credits.calibration.confidence, {"credit": np.array([0.5])}),
     "Lab.verify": lambda d: (d.lab.verify, {"hits": d.hits, "accepted": d.hits[:1]}),
     "overlap": lambda d: (overlap, {"hits": d.hits}),
+    "local": lambda d: (local, {"hits": d.hits}),
     "Verdict": lambda d: (Verdict, {"accepted": [1]}),
     "LabReview.close_gap": lambda d: (d.lab.review.close_gap, {"gap": d.verified, "reason": "told"}),
     "LabAgents.conversation": lambda d: (d.lab.agents.conversation, {"agent": "coder"}),

@@ -227,10 +227,31 @@ def conversation(lab, dice, words, folder):
     return lab.agents.conversation(words.one(dice))
 
 
+@verb(1)
+def agent(lab, dice, words, folder):
+    one = lab.agent(dice.choice(["tutor", "coach"]), project=dice.choice([None, words.all[0]]), session=words.all[0])
+    fields = {name: value for name, value in _fields(dice, words).items() if name not in ("creator", "project")}
+    made = one.remember(words.text(dice), **fields)
+    hits = one.recall(words.text(dice))
+    if hits and dice.random() < 0.5:
+        one.feedback(hits[0], dice.choice(OUTCOMES))
+    return one.forget(made) if dice.random() < 0.3 else one.edit(made, importance=dice.random())
+
+
+@verb(0.5)
+def switch(lab, dice, words, folder):
+    """Off and on again, so that a life goes on; a project may stay off for a while."""
+    project = dice.choice([None, words.all[0], words.all[1]])
+    lab.agents.switch_off(project, reason=words.text(dice).strip())
+    lab.recall(words.text(dice))
+    for name in (project, None) if dice.random() < 0.8 else (None,):
+        lab.agents.switch_on(name)
+
+
 @verb(0.5)
 def turns(lab, dice, words, folder):
     with lab.agents.turns() as begun:
-        begun.turn(words.text(dice))
+        begun.offer(words.text(dice))
         begun.wait()
 
 

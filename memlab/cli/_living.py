@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import polars as pl
 
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.printable import printable
 from memlab.schema import RECALLABLE
 
 
@@ -79,3 +81,34 @@ def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
         back = [id for id in members if opened[id].status in RECALLABLE]
     report = {"id": undone.id, "status": undone.status, "restored": back}
     tell(report, as_json=as_json, text=lambda: f"#{undone.id} is {undone.status}; {len(back):,} memories are back")
+
+
+@main.command("switch-off")
+@LAB
+@click.option("--project", help="For this project; for all unless given.")
+@click.option("--reason", default="", help="Why; it is kept in the log.")
+@as_json_option
+def switch_off(lab: Path, project: str | None, reason: str, as_json: bool) -> None:
+    """Switch memory off: nothing is remembered in LAB and recalls return nothing, until switch-on."""
+    with existing(lab) as opened:
+        off = opened.agents.switch_off(project, reason=reason)
+    _tell_off(off, as_json=as_json)
+
+
+@main.command("switch-on")
+@LAB
+@click.option("--project", help="For this project; for all unless given.")
+@click.option("--reason", default="", help="Why; it is kept in the log.")
+@as_json_option
+def switch_on(lab: Path, project: str | None, reason: str, as_json: bool) -> None:
+    """Switch memory on again, after switch-off. Projects that were switched off by themselves stay off."""
+    with existing(lab) as opened:
+        off = opened.agents.switch_on(project, reason=reason)
+    _tell_off(off, as_json=as_json)
+
+
+def _tell_off(off: pl.DataFrame, *, as_json: bool) -> None:
+    names = ["all" if name is None else printable(name) for name in off["project"].to_list()]
+    rows = [{**row, "since": row["since"].isoformat()} for row in off.to_dicts()]
+    text = f"Memory is off for {', '.join(names)}." if names else "Memory is on."
+    tell({"off": rows}, as_json=as_json, text=lambda: text)

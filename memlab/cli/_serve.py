@@ -10,6 +10,7 @@ import click
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
 from memlab.loopback import HOST
+from memlab.subjects.agents.identity import ROLES, Role
 
 __all__: list[str] = []
 
@@ -23,6 +24,7 @@ __all__: list[str] = []
 @click.option("--read-only", is_flag=True, help="Tools that read, and no log of recalls.")
 @click.option("--project", help="Remember into this project, and recall from it and from what belongs to none.")
 @click.option("--viewer", help="Who asks and writes: user, agent:coder ... What is private to others is not there.")
+@click.option("--role", type=click.Choice(ROLES), default="owner", show_default=True, help="What clients may do.")
 @click.option("--pack", help="Let this pack decide from now on (a name or a .hy file).")
 @as_json_option
 def serve(
@@ -34,13 +36,15 @@ def serve(
     read_only: bool,
     project: str | None,
     viewer: str | None,
+    role: Role,
     pack: str | None,
     as_json: bool,
 ) -> None:
     """Serve LAB, which is made if it is new, to agents by the Model Context Protocol.
 
     A host starts it as a command and talks to it over standard input and output: five tools (remember, recall, forget,
-    feedback, context), and the rest to read. Several may serve one lab at once. It needs: pip install 'memlab[mcp]'.
+    feedback, context), and the rest to read. A reader recalls, a member also remembers and changes what it created
+    alone, an owner changes whatever it sees. Several may serve one lab at once. It needs: pip install 'memlab[mcp]'.
     """
     from memlab.serving import serve_http, serve_stdio
 
@@ -51,11 +55,11 @@ def serve(
             opened.use(pack, reason="memlab serve")
         if not http:
             session = f"mcp-{opened.store.clock()}-{os.getpid()}"
-            serve_stdio(opened, project=project, viewer=viewer, session=session)
+            serve_stdio(opened, project=project, viewer=viewer, session=session, role=role)
             return
 
         def address(url: str, secret: str) -> None:
             found = {"url": url, "token": secret, "lab": str(lab)}
             tell(found, as_json=as_json, text=lambda: f"{url}\nAuthorization: Bearer {secret}\nCtrl-C ends it.")
 
-        serve_http(opened, host=host, port=port, token=token, project=project, viewer=viewer, tell=address)
+        serve_http(opened, host=host, port=port, token=token, project=project, viewer=viewer, role=role, tell=address)

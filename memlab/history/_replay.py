@@ -135,6 +135,7 @@ class _Player:
             "verify": self._verify,
             "conversation": self._conversation,
             "link": self._link,
+            "switch": self._switch,
             **dict.fromkeys(_BY_HAND, self._by_hand),
         }
 
@@ -188,6 +189,11 @@ class _Player:
         self._ids.update(dict.fromkeys(ids))
         self._ids.update(zip((ids[row] for row in kept), found, strict=True))
         return None if kept else "purged since"
+
+    def _switch(self, event: Event) -> str | None:
+        agents, body = self._new.agents, event.body
+        (agents.switch_on if body["on"] else agents.switch_off)(body["project"], reason=body["reason"])
+        return None
 
     def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
         self._ids[id] = None

@@ -29,7 +29,8 @@ class Filters:
     """Which memories may take part; None admits all, of ``status`` all that recall admits by default.
 
     ``branch`` also admits what has no branch, and ``season`` what belongs to none; without it, nothing that belongs to
-    a season takes part. ``viewer`` leaves out what is private to another creator.
+    a season takes part. ``viewer`` leaves out what is private to another creator. ``without`` names projects that take
+    no part, as memory is off for them; None leaves out every memory, as it is off for all that is asked.
     """
 
     scope: tuple[str, ...] | None = None
@@ -39,10 +40,11 @@ class Filters:
     season: tuple[str, ...] | None = None
     viewer: str | None = None
     where: Where | None = None
+    without: tuple[str, ...] | None = ()
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of ``of`` that give these filters."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "without"}
         return given | {"where": None if self.where is None else self.where.expression}
 
     @classmethod
@@ -81,7 +83,12 @@ class Filters:
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}
         where = logged.get("where")
-        return cls(**words, viewer=logged.get("viewer"), where=None if where is None else Where.read(where))
+        return cls(
+            **words,
+            viewer=logged.get("viewer"),
+            where=None if where is None else Where.read(where),
+            without=tuple(logged.get("without", ())),
+        )
 
     def logged(self) -> dict[str, Any]:
         """What a slate keeps: only what was given."""
@@ -92,6 +99,8 @@ class Filters:
         }
         if self.viewer is not None:
             kept["viewer"] = self.viewer
+        if self.without:
+            kept["without"] = list(self.without)
         if self.where is not None:
             kept["where" if self.where.plain else "where-text"] = self.where.text
         return kept

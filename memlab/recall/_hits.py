@@ -130,7 +130,8 @@ class Hit:
 class Hits(Sequence[Hit]):
     """The answer of a recall, best first. ``slate`` holds the whole pool with its features.
 
-    ``redacted`` lists what the privacy gate took out of the question before it was asked.
+    ``redacted`` lists what the privacy gate took out of the question before it was asked. ``off`` says why memory is
+    switched off, so that nothing is shown or logged; None where it is on.
     """
 
     def __init__(
@@ -141,8 +142,10 @@ class Hits(Sequence[Hit]):
         shown: Sequence[Recalled],
         *,
         redacted: tuple[Finding, ...] = (),
+        off: str | None = None,
     ) -> None:
         self.redacted = redacted
+        self.off = off
         self.slate = slate
         self.pack = pack
         self.decision = decision
@@ -325,6 +328,7 @@ class Hits(Sequence[Hit]):
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
         asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
         lines = [f"{asked}, {pack}{self._answered}{self._unscored}{self._redactions}"]
+        lines += [self.off] if self.off else []
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
@@ -352,7 +356,7 @@ class Hits(Sequence[Hit]):
             f"[{self.pack.hash[:12]}]{self._answered}{self._unscored}{self._redactions}"
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
-        return table(caption, heads, rows)
+        return table(caption, heads, rows, notes=[self.off] if self.off else [])
 
 
 def _stands_for(hit: Hit) -> str:

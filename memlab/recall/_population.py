@@ -159,7 +159,7 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
 
     In use (or of the statuses named), of this project, of none or of global scope, of this session if bound to one, of
     these seasons and branches or none, of these scopes and visibilities; not private to another than ``viewer``; and
-    what ``where`` admits.
+    what ``where`` admits. Nothing of projects for which memory is off.
     """
 
     def among(column: str, *words: str | None) -> Mask:
@@ -181,6 +181,10 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
         mask &= among("branch", *filters.branch, None)
     if filters.viewer is not None:
         mask &= ~among("visibility", "private") | among("creator", filters.viewer)
+    if filters.without is None:
+        mask[:] = False
+    elif filters.without:
+        mask &= ~among("project", *filters.without)
     if filters.where is not None:
         mask &= filters.where.mask(state)[start:]
     return mask

@@ -12,6 +12,7 @@ from memlab.arguments import checked
 from memlab.errors import InputError, MissingExtra
 from memlab.lab import Lab
 from memlab.loopback import HOST
+from memlab.subjects.agents.identity import Role
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -24,7 +25,12 @@ SHORTEST_TOKEN = 16
 
 @checked
 def lab_server(
-    lab: Lab, *, project: str | None = None, viewer: str | None = None, session: str | None = None
+    lab: Lab,
+    *,
+    project: str | None = None,
+    viewer: str | None = None,
+    session: str | None = None,
+    role: Role = "owner",
 ) -> Server:
     """A server of ``lab`` that any transport of the package ``mcp`` can carry; the lab ends it by closing.
 
@@ -32,7 +38,10 @@ def lab_server(
     whoever asks and writes, such as "agent:coder": what is private to others does not exist. ``session`` is what
     memories and questions belong to where a call names none. A lab that is read only has no tools that write.
 
-    MissingExtra where ``mcp`` is not installed; InputError for what is no viewer.
+    ``role`` is what the connection may do: a "reader" asks, a "member" also writes and changes what it created and
+    nobody else contributed to, an "owner" changes whatever it sees. A member is a ``viewer``.
+
+    MissingExtra where ``mcp`` is not installed; InputError for what is no viewer or role.
     """
     try:
         import mcp  # noqa: F401
@@ -41,16 +50,23 @@ def lab_server(
     from memlab.serving._desk import Desk
     from memlab.serving._server import server_of
 
-    return server_of(Desk.of(lab, project=project, viewer=viewer, session=session))
+    return server_of(Desk.of(lab, project=project, viewer=viewer, session=session, role=role))
 
 
 @checked
-def serve_stdio(lab: Lab, *, project: str | None = None, viewer: str | None = None, session: str | None = None) -> None:
+def serve_stdio(
+    lab: Lab,
+    *,
+    project: str | None = None,
+    viewer: str | None = None,
+    session: str | None = None,
+    role: Role = "owner",
+) -> None:
     """Serve ``lab`` over standard input and output until the input ends; the arguments are those of ``lab_server``.
 
     A signal ends the process at once: what was acknowledged is on the disk.
     """
-    server = lab_server(lab, project=project, viewer=viewer, session=session)
+    server = lab_server(lab, project=project, viewer=viewer, session=session, role=role)
     from memlab.serving._transports import run_stdio
 
     run_stdio(server)
@@ -65,6 +81,7 @@ def serve_http(
     token: str | None = None,
     project: str | None = None,
     viewer: str | None = None,
+    role: Role = "owner",
     tell: Callable[[str, str], object] = print,
 ) -> None:
     """Serve ``lab`` as streamable HTTP to this machine alone, until the process is interrupted or ended.
@@ -77,7 +94,7 @@ def serve_http(
         raise InputError(
             f"A token has at least {SHORTEST_TOKEN} characters, of ASCII and printable; without one memlab makes it."
         )
-    server = lab_server(lab, project=project, viewer=viewer)
+    server = lab_server(lab, project=project, viewer=viewer, role=role)
     from memlab.serving._transports import run_http
 
     run_http(server, host=host, port=port, token=token, tell=tell)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import UnknownName
 from memlab.lab import Lab
 from memlab.recall import Hits
 from memlab.slates import Slate
+from memlab.subjects.agents.identity import Identity
 from memlab.subjects.recalling.logged import logged_slate
 from memlab.subjects.results import Memory
 
@@ -22,28 +23,41 @@ class Desk:
 
     lab: Lab
     seen: Lab
-    project: str | None
-    viewer: str | None
-    session: str | None
+    who: Identity
 
     @classmethod
-    def of(cls, lab: Lab, *, project: str | None, viewer: str | None, session: str | None) -> Self:
-        """What a server of ``lab`` works on; InputError for what is no viewer."""
-        return cls(lab, lab if viewer is None else lab.viewed_by(viewer), project, viewer, session)
+    def of(cls, lab: Lab, *, project: str | None, viewer: str | None, session: str | None, role: str = "owner") -> Self:
+        """What a server of ``lab`` works on; InputError for what is no viewer or role."""
+        who = Identity(viewer, project, session, role)
+        return cls(lab, lab if viewer is None else lab.viewed_by(viewer), who)
+
+    @property
+    def project(self) -> str | None:
+        """The project of this connection; None: a call may name one."""
+        return self.who.project
+
+    @property
+    def viewer(self) -> str | None:
+        """Who is connected; None: nobody in particular, who sees all."""
+        return self.who.name
+
+    @property
+    def session(self) -> str | None:
+        """What a call belongs to that names no session."""
+        return self.who.session
 
     @property
     def read_only(self) -> bool:
         """Whether nothing is written, recalls included."""
         return self.lab.store.journal.read_only
 
-    def project_of(self, given: str | None) -> str | None:
-        """The project of a call: the server's if it has one."""
-        if given is not None and self.project is not None and given != self.project:
-            raise InputError(f'This server is of the project "{self.project}": leave `project` out.')
-        return given if self.project is None else self.project
+    @property
+    def writes(self) -> bool:
+        """Whether there are tools that write: the lab can be written, and the role may."""
+        return self.who.writes and not self.read_only
 
     def memory(self, id: int) -> Memory:
-        """A memory that may be read and changed; UnknownName for any other, as if it did not exist."""
+        """A memory that may be read; UnknownName for any other, as if it did not exist."""
         memory = self.seen[id]
         if self.project is not None and memory.project not in (None, self.project):
             raise UnknownName("memory", id)
@@ -52,6 +66,11 @@ class Desk:
     def memories(self, ids: Sequence[int]) -> list[Memory]:
         """Several of them, each once."""
         return [self.memory(id) for id in dict.fromkeys(ids)]
+
+    def changes(self, memories: Sequence[Memory]) -> None:
+        """Whether this connection may change these memories; NotPermitted where it may not."""
+        with self.lab.store.reading() as state:
+            self.who.check_changes(state, [memory.id - 1 for memory in memories])
 
     def found(self, hits: Hits) -> list[Memory]:
         """The memories that a recall showed, read at once."""

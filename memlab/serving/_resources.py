@@ -82,6 +82,7 @@ def _lab(desk: Desk, _: str) -> str:
         "read_only": desk.read_only,
         "project": desk.project,
         "viewer": desk.viewer,
+        "role": desk.who.role,
         "memories": {"in_use": used.height, "all": len(lab)},
         "kinds": dict(used.group_by("kind").len().sort("len", descending=True).iter_rows()),
         "projects": used["project"].drop_nulls().unique().sort().to_list()[:_MOST_NAMES],

@@ -37,7 +37,7 @@ Context = ServerRequestContext[Any]
 
 def server_of(desk: Desk) -> Server[Any]:
     """A server whose calls run in threads, one lab among them; it knows no transport."""
-    tools = {tool.name: tool for tool in TOOLS if not (tool.writes and desk.read_only)}
+    tools = {tool.name: tool for tool in TOOLS if desk.writes or not tool.writes}
     declared = {name: _declared(tool) for name, tool in tools.items()}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:

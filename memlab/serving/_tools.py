@@ -61,10 +61,9 @@ def _remember(desk: Desk, given: RememberForm) -> Said:
     fields: dict[str, Any] = given.model_dump(exclude={"text", "replaces", "project", "session"}, exclude_defaults=True)
     if given.replaces is not None:
         return _replace(desk, given, fields)
-    fields |= {"project": desk.project_of(given.project), "session": given.session or desk.session}
-    if desk.viewer is not None:
-        fields["creator"] = desk.viewer
-    remembered = desk.lab.remember_many([{"text": given.text, **fields}])
+    desk.who.check_writes()
+    row = {"text": given.text, **fields, "project": given.project, "session": given.session}
+    remembered = desk.lab.remember_many([desk.who.row(desk.lab.pack, row)])
     memory, outcomes = remembered[0], remembered.outcomes
     outcome = str(outcomes["outcome"][0])
     superseded = outcomes.filter(outcomes["outcome"] == "superseded")["of"].to_list()
@@ -75,8 +74,9 @@ def _remember(desk: Desk, given: RememberForm) -> Said:
 def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
     assert given.replaces is not None
     old = desk.memory(given.replaces)
+    desk.changes([old])
     if given.project is not None:
-        fields["project"] = desk.project_of(given.project)
+        fields["project"] = desk.who.place(given.project)
     new = desk.lab.edit(old.id, text=given.text, **fields)
     outcome, superseded = ("unchanged", []) if new.id == old.id else ("replaced", [old.id])
     return _remembered(desk, new.id, outcome, superseded, [])
@@ -98,7 +98,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
     hits = desk.lab.recall(
         given.query,
         limit=given.limit,
-        project=desk.project_of(given.project),
+        project=desk.who.place(given.project),
         session=given.session or desk.session,
         viewer=desk.viewer,
     )
@@ -108,7 +108,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
     answer = RecallAnswer(recall=hits.decision, note=NOTE, memories=found, redacted=redacted)
     number = "This recall is not logged" if hits.decision is None else f"Recall {hits.decision}"
     if not found:
-        return Said(answer, f"{number}: nothing that is remembered answers this.")
+        return Said(answer, hits.off or f"{number}: nothing that is remembered answers this.")
     lines = [
         element(
             "memory",
@@ -130,6 +130,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:
     memories = desk.memories(given.memories)
+    desk.changes(memories)
     used = [memory for memory in memories if memory.status in RECALLABLE]
     forgotten = sorted(desk.lab.forget(used).ids) if used else []
     unchanged = [memory.id for memory in memories if memory.id not in forgotten]
@@ -140,6 +141,7 @@ def _forget(desk: Desk, given: ForgetForm) -> Said:
 
 
 def _feedback(desk: Desk, given: FeedbackForm) -> Said:
+    desk.who.check_writes()
     shown = None if given.recall is None else desk.slate(given.recall).shown
     if given.outcome is None and given.answer is None and not given.memories:
         raise InputError(
@@ -175,7 +177,7 @@ def _context(desk: Desk, given: ContextForm) -> Said:
         given.task,
         budget=given.budget,
         session=given.session or desk.session,
-        project=desk.project_of(given.project),
+        project=desk.who.place(given.project),
         files=given.files,
         viewer=desk.viewer,
     )
@@ -188,6 +190,8 @@ def _context(desk: Desk, given: ContextForm) -> Said:
     )
     number = "Not logged" if made.decision is None else f"Recall {made.decision}"
     if not held:
+        if made.hits.off is not None:
+            return Said(answer, made.hits.off)
         return Said(answer, f"{number}: nothing that is remembered is of use for this, or not for the first time.")
     ids = ", ".join(str(one.id) for one in held)
     return Said(answer, f"{made}\n{number}, memories {ids} in this order; {answer.left_out} left out.")

@@ -28,7 +28,7 @@ from memlab.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 
 __all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "remove_snapshot", "save_snapshot"]
 
-_FORMAT = 9
+_FORMAT = 10
 _PREFIX, _DRAFT = "snapshot-", ".draft-"
 
 Decided = tuple[int, int, str, dict[str, Any]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memlab.state import Projection, State
 from memlab.subjects.agents.relationships import Relationships
+from memlab.subjects.agents.switch import Switches
 from memlab.subjects.attribution.known import Calibrated, Credited
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
@@ -29,6 +30,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Recalls,
     Relationships,
     Summaries,
+    Switches,
     Waiting,
 )
 

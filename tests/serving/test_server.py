@@ -234,6 +234,43 @@ def test_what_is_private_to_others_does_not_exist(lab):
     assert lab.memories["creator"].to_list() == ["user:ada", "user:bob"]
 
 
+def test_what_a_connection_may_do_is_its_role(lab):
+    lab.remember("Tests run with tox", creator="agent:other", project="api")
+    reader, member, owner = (
+        {"viewer": "agent:coder", "project": "api", "role": role} for role in ("reader", "member", "owner")
+    )
+    assert [tool.name for tool in tools(lab, **reader)] == ["recall", "context"]
+    assert "There is no tool" in refused(lab, "remember", {"text": "x"}, **reader)
+    assert len(done(lab, "recall", {"query": "how do tests run?"}, **reader)["memories"]) == 1
+    done(lab, "remember", {"text": "Fractions went badly", "kind": "learning"}, **member)
+    assert lab.memories.select("creator", "agents", "visibility", "project").row(1) == (
+        *("agent:coder", ["agent:coder"]),
+        *("project", "api"),
+    )
+    for tool, arguments in (("forget", {"memories": [1]}), ("remember", {"text": "x", "replaces": 1})):
+        assert "agent:coder changes its own alone" in refused(lab, tool, arguments, **member)
+    assert done(lab, "forget", {"memories": [2]}, **member)["forgotten"] == [2]
+    assert done(lab, "forget", {"memories": [1]}, **owner)["forgotten"] == [1]
+    with pytest.raises(memlab.InputError, match="A member is somebody"):
+        lab_server(lab, role="member")
+
+
+def test_a_member_of_the_command_line_is_somebody(run, tmp_path):
+    refusal = run("serve", tmp_path / "a.memlab", "--role", "member")
+    assert refusal.exit_code
+    assert "A member is somebody" in refusal.stderr
+
+
+def test_while_memory_is_off_it_says_so(lab):
+    lab.remember("The user prefers tabs")
+    lab.agents.switch_off(reason="audit")
+    assert "Memory is off for all" in refused(lab, "remember", {"text": "x"})
+    for tool, arguments in (("recall", {"query": "tabs"}), ("context", {"task": "indent"})):
+        answer = call(lab, tool, arguments)
+        assert "Memory is off for all" in answer.content[0].text
+        assert not answer.is_error
+
+
 def test_a_lab_to_read_has_the_tools_that_read(disk):
     with disk() as lab:
         lab.remember("The user prefers tabs")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
 from memlab.subjects.agents.relationships import Relationships
+from memlab.subjects.agents.switch import Switches
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
@@ -23,7 +24,7 @@ def journals(draw):
     """Events of use in any order that could have happened."""
     events, gaps = [], []
     for seq in range(1, draw(st.integers(1, 25))):
-        kind = draw(st.sampled_from(["recall", "feedback", "verify", "close-gap", "conversation", "refine"]))
+        kind = draw(st.sampled_from(["recall", "feedback", "verify", "close-gap", "conversation", "refine", "switch"]))
         body: dict[str, Any] = {}
         if kind == "recall":
             body = {"ids": draw(st.lists(ids, max_size=4, unique=True))}
@@ -40,6 +41,9 @@ def journals(draw):
             if not gaps:
                 continue
             body = {"gap": draw(st.sampled_from(gaps)), "reason": "done"}
+        elif kind == "switch":
+            project = draw(st.sampled_from([None, "api", "web"]))
+            body = {"project": project, "on": draw(st.booleans()), "reason": draw(st.sampled_from(["", "audit"]))}
         if kind in ("feedback", "conversation") and draw(st.booleans()):
             body["relationship"] = {"agent": draw(st.sampled_from("ab")), "trust": draw(shares)}
             body["relationship"]["familiarity"] = draw(shares)
@@ -55,7 +59,7 @@ def folded(kind, events, register=None):
     return register
 
 
-@pytest.mark.parametrize("kind", [Judged, Gaps, Relationships, Recalls])
+@pytest.mark.parametrize("kind", [Judged, Gaps, Relationships, Recalls, Switches])
 @given(journals(), st.data())
 def test_prefix_and_rest_equal_all_through_a_snapshot(kind, events, data):
     cut = data.draw(st.integers(0, len(events)))

@@ -167,9 +167,9 @@ class TestWarnings:
 
     def test_it_is_there_at_the_next_turn(self, lab):
         turns = lab.agents.turns(verifier=memlab.verifiers.overlap)
-        assert not turns.turn("then print(token) to the console")
+        assert not turns.offer("then print(token) to the console")
         assert turns.wait(30)
-        assert [hit.id for hit in turns.turn("and on")] == [9]
+        assert [hit.id for hit in turns.offer("and on")] == [9]
 
 
 class TestConfidence:

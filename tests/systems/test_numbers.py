@@ -114,7 +114,7 @@ class TestCascade:
         turns = lab.agents.turns()
         told = []
         for context in (QUESTION, next_one, "the end"):
-            told.append([hit.text for hit in turns.turn(context)])
+            told.append([hit.text for hit in turns.offer(context)])
             assert turns.wait(30)
         assert told == [[], ["A note"], ["A note"] if again else []]
 

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Within, checked
+from memlab.arguments import AsGiven, Count, Seconds, Within, checked
 from memlab.clock import When, to_micros
+from memlab.errors import InputError
+from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, WordOrWords
+from memlab.state import checked_text
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
@@ -19,7 +22,8 @@ from memlab.subjects.agents.relationships import (
     relationship_of,
     talked,
 )
-from memlab.subjects.agents.turns import Turns
+from memlab.subjects.agents.switch import Switches
+from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.extraction import Extraction, Learned
@@ -29,7 +33,7 @@ from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.admission import Admission
 from memlab.subjects.remembering.remember import Remembering
 from memlab.subjects.results import Remembered
-from memlab.verifiers import Verifier
+from memlab.verifiers import Verifier, local
 
 __all__ = ["LabAgents"]
 
@@ -53,7 +57,8 @@ class LabAgents:
     def turns(
         self,
         *,
-        verifier: Verifier | None = None,
+        verifier: Verifier | None = local,
+        patience: Seconds = PATIENCE,
         limit: Count | None = None,
         project: str | None = None,
         session: str | None = None,
@@ -64,10 +69,11 @@ class LabAgents:
     ) -> Turns:
         """The turns of one agent, until ``close`` or the end of the lab; the other arguments are those of ``recall``.
 
-        An agent says what it is doing and goes on; what its memory has to say about it is there at the next turn. With
-        a ``verifier`` each recall is verified, and only what passes comes up. See ``Turns``.
+        An agent says what it is doing and goes on; what its memory has to say about it is there at the next turn. Each
+        recall is verified, by rules unless another ``verifier`` is given, which has ``patience`` seconds, and only what
+        passes comes up; with ``verifier=None`` all that a recall shows does. See ``Turns``.
 
-        >>> turns = lab.agents.turns(project="api", verifier=memlab.verifiers.overlap)     # doctest: +SKIP
+        >>> turns = lab.agents.turns(project="api")                                        # doctest: +SKIP
         """
         filters = Filters.of(branch=branch, season=season, viewer=viewer, where=where)
 
@@ -76,7 +82,7 @@ class LabAgents:
                 context, limit=limit, project=project, session=session, filters=filters, at=None, log=True
             )
 
-        begun = Turns(ask, self._judgements, verifier, self._core.store.embedder.closeness)
+        begun = Turns(ask, self._judgements, verifier, self._core.store, patience=patience)
         self._begun.add(begun)
         return begun
 
@@ -153,6 +159,48 @@ class LabAgents:
         """One row an agent: agent, trust, familiarity (both 0-100), conversations, helpful, unhelpful, since, last."""
         with self._core.reading() as state:
             return state.projection(Relationships).frame
+
+    @checked
+    def switch_off(self, project: str | None = None, *, reason: str = "") -> pl.DataFrame:
+        """Switch memory off, for a project or without one for all; logged, and undone by ``switch_on``.
+
+        While it is off nothing is remembered: ``remember`` and whatever stores memories, loads them or maps the
+        project's modules raise ``MemoryOff``, as what is dropped in silence would be taken for known. Recalls, contexts
+        and turns return nothing and are not logged; ``hits.off`` says why. A recall that names no project leaves out
+        those that are off. What is there can still be looked at, judged, corrected, forgotten and purged.
+
+        The purge of a project by name takes its switch with it.
+
+        Returned is what is off; nothing is written if it was. PrivacyError for a secret in the reason.
+
+        >>> lab.agents.switch_off("api", reason="under audit")                             # doctest: +SKIP
+        """
+        return self._switch(project, reason, on=False)
+
+    @checked
+    def switch_on(self, project: str | None = None, *, reason: str = "") -> pl.DataFrame:
+        """Switch memory on again, for a project or without one for all; projects that are off by themselves stay off.
+
+        Returned is what is off still; nothing is written if it was on.
+        """
+        return self._switch(project, reason, on=True)
+
+    def switched_off(self) -> pl.DataFrame:
+        """One row for all (project null) and for each project for which memory is off: project, since, reason."""
+        with self._core.reading() as state:
+            return state.projection(Switches).frame
+
+    def _switch(self, project: str | None, reason: str, *, on: bool) -> pl.DataFrame:
+        for name, text in (("project", project), ("reason", reason)):
+            if text:
+                refuse(checked_text(text, where=name), name)
+        if project == "":
+            raise InputError("project is a name, or nothing for all, not an empty one.")
+        store = self._core.store
+        with store.writing() as tx:
+            if store.state.projection(Switches).has(project) == on:
+                tx.event("switch", {"project": project, "on": on, "reason": reason}, at=store.clock())
+        return self.switched_off()
 
     @checked
     def metrics(self, *, since: When | None = None) -> Metrics:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import polars as pl
@@ -13,28 +15,51 @@ from numpy.typing import NDArray
 
 from memlab.arguments import Seconds, checked, item
 from memlab.display import table
-from memlab.errors import LabError
+from memlab.errors import LabError, MemlabError
 from memlab.interrupts import ThreadLock
+from memlab.printable import printable
 from memlab.recall import Hit, Hits
 from memlab.state import checked_text
-from memlab.subjects.feedback.feedback import Judgements
-from memlab.verifiers import Verifier
+from memlab.storage.store import Store
+from memlab.subjects.clusters.clusters import refine_if_due
+from memlab.subjects.feedback.feedback import Judgements, verdict_of
+from memlab.verifiers import Verdict, Verifier
+from memlab.worker import Worker
 
-__all__ = ["Surfaced", "Turns"]
+__all__ = ["PATIENCE", "Surfaced", "Turns"]
+
+PATIENCE = 10.0
+"""Seconds that a verifier has for one recall, unless the caller says: a model at hand answers in a few."""
+
+_REST = 50
+"""How long, in times of what it took, clusters that recalls span are left alone after a refinement: the lab, which it
+holds, is then free for 98% of the time (0.2 s beside 10,000 memories, 1.4 s beside 100,000).
+"""
+
+_LOOK = 0.05
+"""Seconds between two looks at whether the turns are closed, while a verifier is waited for."""
+
+_MOST_SAID = 300
+"""Characters of what a verifier raised."""
 
 
 @dataclass(frozen=True)
 class Surfaced(Sequence[Hit]):
-    """What came up since the turn before, best first, none of it twice on one topic.
+    """What came up since the offer before, best first, none of it twice on one topic.
 
-    ``decisions`` are the recalls that it comes from (one, unless turns came faster than recalls), ``contexts`` what
-    they were asked for, and ``new_topic`` says whether one of those began another topic.
+    ``decisions`` are the recalls that it comes from, ``contexts`` what they were asked for, and ``new_topic`` says
+    whether one of those began another topic. ``skipped`` are contexts that were never searched, because a newer one
+    came before the worker got to them. ``notes`` say what went otherwise: a verifier that raised, named what it was not
+    shown or gave no answer in time (what its recall showed comes up unverified), clusters that could not be refined,
+    memory that is switched off.
     """
 
     hits: tuple[Hit, ...] = ()
     contexts: tuple[str, ...] = ()
     decisions: tuple[int | None, ...] = ()
     new_topic: bool = False
+    skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -72,24 +97,31 @@ class Surfaced(Sequence[Hit]):
         )
 
     def _repr_html_(self) -> str:
-        note = "a new topic; " if self.new_topic else ""
+        topic = "a new topic; " if self.new_topic else ""
         rows = [(hit.id, f"{hit.score:.4f}", hit.text) for hit in self]
-        return table(f"{note}{len(self)} came up", ("id", "score", "memory"), rows)
+        notes = [f"not searched: {context}" for context in self.skipped]
+        return table(f"{topic}{len(self)} came up", ("id", "score", "memory"), rows, notes=[*notes, *self.notes])
 
 
 class Turns:
-    """The turns of one agent; made by ``lab.agents.turns``. One thread, which runs only while there is something to do.
+    """The turns of one agent; made by ``lab.agents.turns``. One thread, which waits until something is offered.
 
-    Contexts are searched in the order in which they came. A memory comes up once; when the closeness of a context to
-    the one before falls below the setting ``topic-closeness``, the topic is new, and everything may come up again.
-    What came up before still takes part in the recall, and counts as used.
+    ``offer`` takes what the agent is doing and returns at once. One worker searches: while it is at a context, the
+    newest of those that come waits, and it takes the place of any that waited before. A memory comes up once; when the
+    closeness of a context to the one before falls below the setting ``topic-closeness``, the topic is new, and
+    everything may come up again. What came up before still takes part in the recall, and counts as used.
 
-    With a ``verifier`` each recall is verified (see ``lab.verify``), and only what passes comes up.
+    Each recall is verified (see ``lab.verify``), and only what passes comes up. A verifier runs in a thread of its own,
+    and has ``patience`` seconds; one that fails, or names what it was not shown, changes nothing in the lab. One that
+    hangs is not asked again before it has answered.
 
-    >>> turns = lab.agents.turns(project="api", verifier=memlab.verifiers.overlap)                # doctest: +SKIP
-    >>> turns.turn("the build fails on CI")        # the first time there is nothing yet
+    When nothing waits, clusters are refined where the pack says that it is due: after ``refine-every`` recalls of the
+    lab, those of ``lab.recall`` counted too, or when the last one spans several.
+
+    >>> turns = lab.agents.turns(project="api")                                                   # doctest: +SKIP
+    >>> turns.offer("the build fails on CI")       # the first time there is nothing yet
     ... # doctest: +SKIP
-    >>> turns.turn("a test times out")             # what is known about the build
+    >>> turns.offer("a test times out")            # what is known about the build
     ... # doctest: +SKIP
     """
 
@@ -98,50 +130,35 @@ class Turns:
         ask: Callable[[str], Hits],
         judgements: Judgements,
         verifier: Verifier | None,
-        closeness: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        store: Store,
+        *,
+        patience: float = PATIENCE,
     ) -> None:
-        """``ask`` recalls for a context; ``closeness`` puts cosines on the scale of ``topic-closeness``."""
-        self._ask, self._judgements, self._verifier, self._closeness = ask, judgements, verifier, closeness
-        self._mutex = ThreadLock()
-        self._worker: ThreadPoolExecutor | None = None
-        self._begun: list[Future[Surfaced]] = []
-        self._closed = False
-        # of the worker alone: what came up on this topic, and the vector of the last context
-        self._known: set[int] = set()
-        self._last: np.ndarray[Any, np.dtype[np.int8]] | None = None
+        """``ask`` recalls for a context; ``store`` is that of the lab which it asks."""
+        verifying = None if verifier is None else _Verifying(judgements, verifier, patience)
+        self._search = _Search(ask, verifying, store)
+        weakref.finalize(self, self._search.worker.stop_soon)
 
     @checked
-    def turn(self, context: str) -> Surfaced:
-        """What came up for the contexts before, as far as it is ready; then the search for this one begins.
+    def offer(self, context: str) -> Surfaced:
+        """What came up for the contexts before, as far as it is ready; then this one waits to be searched.
 
-        Returns at once. An error of a search is raised at the turn after it; what else was ready comes with the next.
+        Returns at once: nothing is asked of the lab here. An error of a search is raised at the offer after it; what
+        else was ready comes with the next.
         """
-        text = checked_text(context)
-        with self._mutex:
-            if self._closed:
-                raise LabError("These turns have ended: the lab was closed.")
-            failed, ready = self._ready()
-            if self._worker is None:
-                self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memlab-turns")
-            self._begun.append(self._worker.submit(self._search, text))
-        if failed is not None:
-            raise failed
-        return _together([future.result() for future in ready])
+        return self._search.offer(checked_text(context))
 
     @checked
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Until the worker has done all that was begun, at most ``timeout`` seconds; whether it has."""
-        with self._mutex:
-            begun = list(self._begun)
-        return not wait(begun, timeout).not_done
+        """Until the worker has done all that there is to do, at most ``timeout`` seconds; whether it has."""
+        return self._search.wait(timeout)
 
     def close(self) -> None:
-        """Let the search that is running end, leave out those that wait, and begin no more."""
-        with self._mutex:
-            self._closed = True
-            worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.shutdown(wait=True, cancel_futures=True)
+        """Let the search that is running end, leave out what waits, and begin no more.
+
+        A verdict that has not come by then is not waited for: what its recall showed stays unverified.
+        """
+        self._search.close()
 
     def __enter__(self) -> Turns:
         return self
@@ -149,25 +166,109 @@ class Turns:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _ready(self) -> tuple[BaseException | None, list[Future[Surfaced]]]:
-        """Searches that have ended, which are forgotten here; or the first error among them, and nothing else."""
-        done = [future for future in self._begun if future.done()]
-        failed = next((future for future in done if future.exception() is not None), None)
-        taken = done if failed is None else [failed]
-        self._begun = [future for future in self._begun if future not in taken]
-        return (None, done) if failed is None else (failed.exception(), [])
 
-    def _search(self, context: str) -> Surfaced:
+class _Search:
+    """What the worker of some turns does. It does not know them, so that they may be left and not closed."""
+
+    def __init__(self, ask: Callable[[str], Hits], verifying: _Verifying | None, store: Store) -> None:
+        self._ask, self._verifying, self._store = ask, verifying, store
+        self.worker = Worker(f"turns of {store.where}", self._step)
+        self._mutex = ThreadLock()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._closed = False
+        # guarded by the mutex
+        self._next: str | None = None
+        self._skipped: list[str] = []
+        self._ready: list[Surfaced] = []
+        self._failed: list[Exception] = []
+        self._notes: list[str] = []
+        # of the worker alone: what came up on this topic, and the vector of the last context
+        self._known: set[int] = set()
+        self._last: NDArray[np.int8] | None = None
+        self._rests_until = 0.0
+
+    def offer(self, context: str) -> Surfaced:
+        with self._mutex:
+            if self._closed:
+                raise LabError("These turns have ended: the lab was closed.")
+            if self._next is not None:
+                self._skipped.append(self._next)
+            self._next = context
+            self._idle.clear()
+            failed = self._failed.pop(0) if self._failed else None
+            if failed is None:
+                ready, self._ready = self._ready, []
+                skipped, self._skipped = self._skipped, []
+                notes, self._notes = self._notes, []
+        self.worker.wake()
+        if failed is not None:
+            raise failed
+        return _together(ready, skipped, notes)
+
+    def wait(self, timeout: float | None) -> bool:
+        if not self._closed and not self._idle.is_set():
+            self.worker.wake()  # an interrupt may have ended an offer just before
+        return self._idle.wait(timeout)
+
+    def close(self) -> None:
+        with self._mutex:
+            self._closed = True
+        self.worker.stop()
+        self._idle.set()
+
+    def _step(self) -> float | None:
+        """One search, or where nothing waits what else there is to do; the seconds until the next."""
+        with self._mutex:
+            context, self._next = self._next, None
+        found: Surfaced | None = None
+        failed: Exception | None = None
+        try:
+            if context is None:
+                self._refine()
+            else:
+                found = self._searched(context)
+        except Exception as error:  # noqa: BLE001  also what a caller's expression raises: it is raised at the next offer
+            failed = error
+        with self._mutex:
+            self._ready += [] if found is None else [found]
+            self._failed += [] if failed is None else [failed]
+            if context is None and self._next is None:
+                self._idle.set()
+                return None
+        return 0.0
+
+    def _searched(self, context: str) -> Surfaced:
         hits = self._ask(context)
         new = self._is_new(hits)
         if new:
             self._known.clear()
-        passing = set(hits.ids)
-        if self._verifier is not None and hits.decision is not None:
-            passing = set(self._judgements.verify(hits, self._verifier).accepted)
+        passing, notes = set(hits.ids), () if hits.off is None else (hits.off,)
+        if self._verifying is not None and hits.decision is not None:
+            verified = self._verifying(hits, stopping=lambda: self.worker.stopping)
+            if isinstance(verified, str):
+                notes = (*notes, verified)
+            else:
+                passing = verified
         fresh = tuple(hit for hit in hits if hit.id in passing and hit.id not in self._known)
         self._known.update(hit.id for hit in fresh)
-        return Surfaced(fresh, (hits.slate.query,), (hits.decision,), new)
+        return Surfaced(fresh, (hits.slate.query,), (hits.decision,), new, notes=notes)
+
+    def _refine(self) -> None:
+        """Refine clusters where it is due."""
+        store = self._store
+        if store.journal.read_only or self.worker.stopping:
+            return
+        began = time.monotonic()
+        try:
+            made = refine_if_due(store, store.clock(), spanning=began >= self._rests_until)
+        except MemlabError as error:
+            with self._mutex:
+                self._notes.append(f"Clusters were not refined: {error}")
+            return
+        if made is not None:
+            ended = time.monotonic()
+            self._rests_until = ended + _REST * (ended - began)
 
     def _is_new(self, hits: Hits) -> bool:
         """Whether this context begins another topic than the last one; the first one begins none."""
@@ -178,14 +279,53 @@ class Turns:
         a, b = vector.astype(np.float64), last.astype(np.float64)
         lengths = float(np.sqrt(a @ a) * np.sqrt(b @ b))
         cosine = float(a @ b) / lengths if lengths else 0.0
-        return float(self._closeness(np.array([cosine]))[0]) < hits.pack.number("topic-closeness")
+        closeness = self._store.embedder.closeness(np.array([cosine]))
+        return float(closeness[0]) < hits.pack.number("topic-closeness")
 
 
-def _together(several: list[Surfaced]) -> Surfaced:
+class _Verifying:
+    """A verifier that is asked in a thread of its own, at most one at a time, and for so long."""
+
+    def __init__(self, judgements: Judgements, verifier: Verifier, patience: float) -> None:
+        self._judgements, self._verifier, self._patience = judgements, verifier, patience
+        self._thread: threading.Thread | None = None
+        self._asked: int | None = None
+
+    def __call__(self, hits: Hits, *, stopping: Callable[[], bool]) -> set[int] | str:
+        """The ids that pass, with the verdict carried out; or why there is none."""
+        if self._thread is not None and self._thread.is_alive():
+            return f"Not verified: the verifier has not answered for recall {self._asked} yet."
+        answered: list[Verdict | str] = []
+
+        def ask() -> None:
+            try:
+                answered.append(verdict_of(hits, self._verifier))
+            except Exception as error:  # noqa: BLE001  a caller's own: it is told with what came up
+                answered.append(f"{type(error).__name__}: {error}")
+
+        self._asked = hits.decision
+        self._thread = threading.Thread(target=ask, name="memlab verifier", daemon=True)
+        self._thread.start()
+        until = time.monotonic() + self._patience
+        while self._thread.is_alive() and not stopping() and (left := until - time.monotonic()) > 0:
+            self._thread.join(min(left, _LOOK))
+        late = f"it gave no verdict within {self._patience:g} s" if self._thread.is_alive() else "it gave no verdict"
+        verdict = answered[0] if answered else late
+        if isinstance(verdict, Verdict):
+            try:
+                return set(self._judgements.verify(hits, verdict).accepted)
+            except MemlabError as error:
+                verdict = str(error)
+        return printable(f"Recall {hits.decision} is not verified: {verdict[:_MOST_SAID]}")
+
+
+def _together(several: list[Surfaced], skipped: list[str], notes: list[str]) -> Surfaced:
     hits = {hit.id: hit for one in several for hit in one.hits}
     return Surfaced(
         tuple(hits.values()),
         tuple(context for one in several for context in one.contexts),
         tuple(decision for one in several for decision in one.decisions),
         any(one.new_topic for one in several),
+        tuple(skipped),
+        (*(note for one in several for note in one.notes), *notes),
     )

@@ -48,6 +48,7 @@ __all__ = [
     "find_clusters",
     "keep_clusters",
     "refine",
+    "refine_if_due",
 ]
 
 Ints = NDArray[np.int64]
@@ -187,22 +188,35 @@ def keep_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
     It costs nothing where the pack has neither ``cluster-closeness`` nor ``refine-every``; a refinement reads each
     member's vector (CPU: 0.2 s of 10,000 memories, 1.4 s of 100,000), and finding clusters takes 2 to 5 s.
     """
+    refined = refine_if_due(store, now, seed=seed)
+    if refined is not None:
+        return refined
     with store.reading():
-        state, pack = store.state, store.versions.pack
-        # when they are refined says nothing of recalls that showed what is private
-        due = refine_due(seen(store.journal, state, EVERYONE), pack)
-        joins = bool(pack.number("cluster-closeness"))
-        known = current(state) is not None if due or joins else False
-        own = audiences(state) if joins else []
+        state = store.state
+        own = audiences(state) if store.versions.pack.number("cluster-closeness") else []
         fresh = [one for one in own if current(state, one) and centroids_of(state).part(one).looked < len(state)]
-    if due:
-        made = [refine(store, now) if known else cluster(store, now, min_size=None, seed=seed, kind="refine")]
-    else:
-        made = [
-            _written(store, "cluster", partial(_joining, audience=one), now, always=False, audience=one)
-            for one in fresh
-        ]
+    made = [
+        _written(store, "cluster", partial(_joining, audience=one), now, always=False, audience=one) for one in fresh
+    ]
     return [one.event for one in made if one.event is not None]
+
+
+def refine_if_due(store: Store, now: Micros, *, seed: int = 0, spanning: bool = True) -> list[int] | None:
+    """Refine clusters where the pack says that it is due, or find them where there are none; None where it is not.
+
+    ``spanning``: also for a recall that showed several clusters, and not for the number of recalls alone. Returned are
+    the events that it wrote.
+    """
+    with store.reading():
+        pack = store.versions.pack
+        # when they are refined says nothing of recalls that showed what is private
+        if not pack.count("refine-every") or not refine_due(
+            seen(store.journal, store.state, EVERYONE), pack, spanning=spanning
+        ):
+            return None
+        known = current(store.state) is not None
+    made = refine(store, now) if known else cluster(store, now, min_size=None, seed=seed, kind="refine")
+    return [] if made.event is None else [made.event]
 
 
 def _joining(state: State, pack: Pack, audience: str) -> Clustering:

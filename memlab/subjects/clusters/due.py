@@ -44,12 +44,12 @@ class Recalls(Projection):
         self.since_refined, self.last = dumped[0], tuple(dumped[1])
 
 
-def refine_due(state: State, pack: Pack) -> bool:
-    """Whether clusters are to be refined: ``refine-every`` recalls were logged since they last were, or what the last
-    recall showed spans clusters. Never where the setting is 0.
+def refine_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
+    """Whether clusters are to be refined: ``refine-every`` recalls were logged since they last were, or, if
+    ``spanning`` counts, what the last recall showed spans clusters. Never where the setting is 0.
     """
     every, recalls = pack.count("refine-every"), state.projection(Recalls)
-    return bool(every) and (recalls.since_refined >= every or spanned(state, recalls.last) > 1)
+    return bool(every) and (recalls.since_refined >= every or (spanning and spanned(state, recalls.last) > 1))
 
 
 def spanned(state: State, ids: tuple[int, ...]) -> int:

@@ -159,7 +159,9 @@ class Contexts:
             budget=budget,
             hits=hits,
             frame=injection.frame,
-            left_out=injection.left_out,
+            left_out=injection.left_out
+            if hits.off is None
+            else pl.DataFrame([(None, "all memories", hits.off)], schema=injection.left_out.schema, orient="row"),
             pack=pack.name,
             pack_hash=pack.hash,
             seed=self._core.seed,

@@ -96,7 +96,8 @@ class Injection:
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
         self._state, self._pack, self._question = state, pack, question
         self._unit = max(pack.count("tier-3-tokens"), LEAST)
-        self._words = None if question.project is None else state.projection(ModuleMaps).words(question.project)
+        mapped = question.project is not None and question.filters.without is not None
+        self._words = state.projection(ModuleMaps).words(question.project or "") if mapped else None
         self._spoken_of = [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
         self._agent = question.filters.viewer
         known = state.projection(Injected)

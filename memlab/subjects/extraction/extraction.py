@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from memlab.printable import printable
 from memlab.privacy import screen, screen_many
 from memlab.schema import role_of
 from memlab.state import checked_text
+from memlab.storage.views import seen
 from memlab.subjects.agents.relationships import check_agent
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.learning import LESSONS, lessons
@@ -72,7 +73,9 @@ class Learned:
         lines = ["Here is what I learned:", *lines] if lines else ["Nothing was learned that a rule recognises."]
         lines += self.notices
         if self.gaps.height:
-            lines.append(f"{self.gaps.height} questions found nothing; lab.review.gaps() lists them.")
+            lines.append(f"Looked for in vain {self.gaps.height} times (lab.review.gaps):")
+            newest = dict.fromkeys(self.gaps["snippet"].reverse())
+            lines += [f"- {clip(snippet, 160)}" for snippet in list(newest)[:_LINES]]
         return "\n".join(lines)
 
     @property
@@ -100,14 +103,14 @@ class Extraction:
         """Facts and memories of messages; see ``Lab.extract``."""
         return self._of(messages_of(messages, role), _where(agent, project, session))
 
-    def _of(self, messages: Sequence[Message], where: Where) -> Extracted:
+    def _of(self, messages: Sequence[Message], where: Where, viewer: str | None = None) -> Extracted:
         known: dict[tuple[object, ...], bool] = {}
 
         def admits(text: str, shown: Utterance, role: str) -> bool:
             reads = self._core.pack.policies["admit"].inputs
             key = (role, shown.fired, shown.length if "length" in reads else 0, text if "nearest" in reads else "")
             if key not in known:  # what a policy was asked with the same inputs it answers alike
-                known[key] = self._remembering.admit(text, role=role, project=where.project).admitted
+                known[key] = self._remembering.admit(text, role=role, project=where.project, viewer=viewer).admitted
             return known[key]
 
         found: list[Proposed] = []
@@ -124,10 +127,27 @@ class Extraction:
         rows = [one.row for one in (extracted if only is None else [extracted[place] for place in only])]
         return self._remembering.many(rows, chain=False, linking=linking)
 
-    def end(self, session: str, messages: Any, *, agent: str | None, project: str | None, store: bool) -> Learned:
-        """What a session taught; see ``LabAgents.end_session``."""
+    def end(
+        self,
+        session: str,
+        messages: Any,
+        *,
+        agent: str | None,
+        project: str | None,
+        store: bool,
+        viewer: str | None = None,
+        written: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
+    ) -> Learned:
+        """What a session taught; see ``LabAgents.end_session``.
+
+        ``viewer`` is who learns: what is private to others is not known, and what they looked for is no gap.
+        ``written`` makes of each row what is stored.
+        """
         checked_text(session, where="session")
-        given = self._turns(session, project) if messages is None else messages_of(messages, "user")
+        with self._core.reading() as state:
+            gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
+            gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
+        given = messages_of(messages, "user") if messages is not None else self._turns(session, project, gaps.height)
         screened = screen_many([one.text for one in given], personal=self._core.personal())
         said = [replace(one, text=after.text) for one, after in zip(given, screened, strict=True)]
         where = _where(agent, project, session)
@@ -135,26 +155,27 @@ class Extraction:
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
             near = Comparing(self._core)
-            fresh = [one for one in taught if (near.nearest(one.text, project=project) or 0.0) <= _KNOWN]
-        lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where)
+            fresh = [one for one in taught if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN]
+        lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where, viewer)
         remembered: tuple[Remembered, ...] = ()
         if store:  # lessons are told apart by their nearness alone: what failed once contradicts no other failure
-            remembered = (self.commit(lessons_of, None, "off"), self.commit(stated, None, None if off else "now"))
+            remembered = tuple(
+                self._remembering.many([written(one.row) for one in found], chain=False, linking=how)
+                for found, how in ((lessons_of, "off"), (stated, None if off else "now"))
+            )
         extracted = Extracted((*lessons_of, *stated), len(said))
         notices = tuple(dict.fromkeys(line for one in remembered for line in self._notices(one)))
-        with self._core.reading() as state:
-            gaps = state.projection(Gaps).frame.filter(pl.col("session") == session, pl.col("closed").is_null())
         return Learned(session, extracted, remembered, notices, gaps)
 
-    def _turns(self, session: str, project: str | None) -> list[Message]:
-        """The turns of a session that the lab holds, in order. InputError where it holds none."""
+    def _turns(self, session: str, project: str | None, gaps: int) -> list[Message]:
+        """The turns of a session that the lab holds, in order. InputError where it holds none, and knows of no gaps."""
         with self._core.reading() as state:
             memories = state.memories()
         of_session = (pl.col("session") == session) & (pl.col("kind") == "turn")
         if project is not None:
             of_session &= pl.col("project") == project
         turns = memories.filter(of_session).select("speaker", "creator", "text", "created")
-        if turns.is_empty():
+        if turns.is_empty() and not gaps:
             known = memories.filter(pl.col("kind") == "turn")["session"].drop_nulls().unique().sort().to_list()
             raise InputError(
                 f"The lab holds no turns of a session {session!r:.60}: give messages=, or name one of "

@@ -20,6 +20,7 @@ from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
 from memlab.subjects.phrases import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
+from memlab.subjects.remembering.limits import as_agent
 
 __all__ = ["Where", "proposals"]
 
@@ -42,8 +43,8 @@ class Where:
 
     def fields(self, message: Message, number: int, *, own: bool) -> dict[str, Any]:
         """Of a proposal from this message; ``own``: it is the agent's and nobody else's."""
-        agents = None if self.agent is None else [self.agent]
-        creator = f"agent:{self.agent}" if own and self.agent is not None else None
+        agents = None if self.agent is None else [as_agent(self.agent)]
+        creator = as_agent(self.agent) if own and self.agent is not None else None
         given = {
             "project": self.project,
             "session": self.session,

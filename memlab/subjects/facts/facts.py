@@ -15,6 +15,7 @@ from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, Question
 from memlab.schema import STATUSES
 from memlab.state import State, checked_text, entity_key
+from memlab.subjects.agents.switch import filters_while_off
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.entities.entities import check_name
 from memlab.subjects.entities.merging import entities_of, entity_named
@@ -198,7 +199,8 @@ class LabFacts:
                 entity_named(entities, subject)
             entry = None if known is None else entities.entries[known]
             called = subject if entry is None else entry.name
-            question = Question("", at=now, project=project, session=session)
+            filters, _ = filters_while_off(state, project, Filters.of())
+            question = Question("", at=now, project=project, session=session, filters=filters)
             among = self._core.recaller.population(state, question).mask
             most = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens
             rows = about(state, pack, called, now, among=among)

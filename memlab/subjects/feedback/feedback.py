@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,10 @@ from memlab.subjects.recalling.logged import find_slate, logged_slate
 from memlab.subjects.results import Feedback, Memory
 from memlab.verifiers import Verdict, Verifier
 
-__all__ = ["Judgements", "Verified"]
+__all__ = ["Judgements", "Verified", "verdict_of"]
+
+_MOST_NAMED = 10_000
+"""Memories that one list of a verdict names at most: a verifier may never come to an end."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ class Judgements:
     def verify(
         self,
         hits: Hits,
-        accepted: Verifier | Memories,
+        accepted: Verifier | Verdict | Memories,
         *,
         rejected: Memories | None = None,
         relations: Mapping[tuple[int, int], str] | None = None,
@@ -145,7 +149,7 @@ class Judgements:
         decision = hits.decision
         if decision is None:
             raise InputError("This recall was not logged, so a verdict on it cannot be: recall with log=True.")
-        verdict = _verdict(hits, accepted)
+        verdict = verdict_of(hits, accepted)
         passed = _shown(hits, verdict.accepted)
         failing = verdict.rejected if rejected is None else _several(rejected)
         failed = [id for id in hits.ids if id not in passed] if failing is None else _shown(hits, failing)
@@ -236,11 +240,25 @@ def _of_outcome(
     return change
 
 
-def _verdict(hits: Hits, accepted: Verifier | Memories) -> Verdict:
+def verdict_of(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
+    """What a verifier, or whoever names the hits that pass, says of a recall; nothing is written.
+
+    InputError for what is no verdict. Whether it names what was shown is looked at when it is carried out.
+    """
     given = accepted(hits) if callable(accepted) else accepted
     if isinstance(given, Verdict):
-        return verdict(given.accepted, given.rejected, given.relations)
-    return verdict(given)
+        return verdict(_ended(given.accepted), _ended(given.rejected), given.relations)
+    return verdict(_ended(given))
+
+
+def _ended(given: Any) -> Any:
+    """What a verifier gave; of what has no length, a list. InputError for what may have no end."""
+    if isinstance(given, Sized) or not isinstance(given, Iterable):
+        return given
+    named = list(islice(given, _MOST_NAMED + 1))
+    if len(named) > _MOST_NAMED:
+        raise InputError(f"A verdict names the hits that were shown, and not more than {_MOST_NAMED:,} memories.")
+    return named
 
 
 @checked

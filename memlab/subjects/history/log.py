@@ -71,6 +71,8 @@ def _what(event: Event) -> str:
     """A few words: what an event says besides whom it concerned."""
     body = event.body
     parts = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
+    if event.kind == "switch":
+        parts = ["on" if body["on"] else "off", f"project {body['project']}" if body["project"] else "for all", *parts]
     if body.get("reward") is not None:
         parts.append(f"reward {body['reward']:g}")
     for part in body.get("set", ()):

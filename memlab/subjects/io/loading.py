@@ -16,6 +16,7 @@ from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.privacy import Finding
 from memlab.progress import Step, bar
 from memlab.state import checked_columns, columns_of, refuse_names
+from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.linking.comparing import check_linking
 from memlab.subjects.linking.linker import Linker
@@ -106,6 +107,8 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
             raise InputError(f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it.")
     store = core.store
     bundle = read_lab(path, new_state(), now=store.clock()) if format == "lab" else read_bundle(path, format)
+    with core.reading() as state:
+        check_on(state, bundle.memories["project"].unique().to_list() if given.project is None else [given.project])
     pack = pack_of(bundle.policies, bundle.source) if given.policies and bundle.policies is not None else None
     loaded = load_bundle(
         store,

@@ -13,6 +13,7 @@ from memlab.arguments import Count, checked
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import screen, without_sensitive
 from memlab.state import checked_text, refuse_names
+from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map
 from memlab.subjects.modules.scanning import scan
@@ -63,6 +64,7 @@ class LabModules:
         }
         store = self._core.store
         with store.writing() as tx:
+            check_on(store.state, [named])
             tx.event("scan", body, at=store.clock())
         return self.map(named)
 
@@ -115,6 +117,7 @@ class LabModules:
             lists[name] = kept or ()
         store = self._core.store
         with store.writing() as tx:
+            check_on(store.state, [project])
             known = self._known(store.state.projection(ModuleMaps), project)
             names = [*known["described"], *(one["name"] for one in known["modules"])]
             if module not in names and not new:

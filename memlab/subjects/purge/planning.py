@@ -265,8 +265,8 @@ def _held(events: Iterable[Event], ids: NDArray[np.int64]) -> _Names:
         names.by_hand |= declared
         names.declared |= declared
         names.declared.update(_strings((body.get("relationship") or {}).get("agent")))
-        if event.kind in ("scan", "describe-module"):
-            names.declared.add(body["project"])
+        if event.kind in ("scan", "describe-module", "switch"):
+            names.declared.update(_strings(body["project"]))
         if "columns" in body:
             _gather(range(body["first"], body["first"] + body["count"]), body["columns"], ids, names)
         for part in body.get("set", ()):
@@ -327,7 +327,8 @@ def _gather_registers(registers: Mapping[str, Any], names: _Names) -> None:
         )
     names.declared |= names.by_hand
     names.declared.update(row["agent"] for row in registers.get("relationships", ()))
-    names.declared.update(row["project"] for row in registers.get("modules", ()))
+    for name in ("modules", "switches"):
+        names.declared.update(_strings([row["project"] for row in registers.get(name, ())]))
 
 
 def _strings(value: Any) -> Iterator[str]:

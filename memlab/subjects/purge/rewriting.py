@@ -216,6 +216,7 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "gaps": _rows,
     "relationships": _rows,
     "modules": _rows,
+    "switches": _rows,
 }
 
 

@@ -18,6 +18,7 @@ from memlab.recall import Filters, Hits, Question, Selection, recalled, similar
 from memlab.slates import Slate, encode
 from memlab.state import State, checked_text
 from memlab.storage.views import SeenJournal, SeenStore, seen
+from memlab.subjects.agents.switch import filters_while_off
 from memlab.subjects.core import Core
 from memlab.subjects.feedback.coactivation import coactivated
 from memlab.subjects.feedback.reinforcing import reinforced
@@ -71,9 +72,10 @@ class Questions:
         with store.reading() as state:
             store.refresh_index()
             asked, state = pack or store.versions.pack, seen(store.journal, state, filters.viewer)
+            filters, off = filters_while_off(state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
             question = Question(screening.text, project=project, session=session, filters=filters, at=now)
-            logs = log and pack is None and not store.journal.read_only
+            logs = log and pack is None and off is None and not store.journal.read_only
             if logs:
                 refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
             slate = self._core.recaller.recall(
@@ -103,7 +105,7 @@ class Questions:
                     tx.slate(decision, encode(slate))
                     for kind, said in ({} if use is None else use.events(decision)).items():
                         tx.event(kind, said, at=now)
-            return Hits(slate, asked, decision, memories, redacted=screening.findings)
+            return Hits(slate, asked, decision, memories, redacted=screening.findings, off=off)
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""

@@ -12,7 +12,7 @@ from memlab.policies import Pack
 from memlab.schema import MEMORY
 from memlab.state import State
 
-__all__ = ["check_bytes", "check_sessions", "is_agent"]
+__all__ = ["as_agent", "check_bytes", "check_sessions", "is_agent"]
 
 _AGENT = "agent:"
 
@@ -20,6 +20,15 @@ _AGENT = "agent:"
 def is_agent(creator: object) -> bool:
     """Whether a creator is an agent: agent:coder, ..."""
     return isinstance(creator, str) and creator.startswith(_AGENT)
+
+
+def as_agent(name: str) -> str:
+    """How a creator, a source and a viewer are written that is the agent of this name.
+
+    >>> as_agent("coder"), as_agent("agent:coder")
+    ('agent:coder', 'agent:coder')
+    """
+    return f"{_AGENT}{name.removeprefix(_AGENT)}"
 
 
 def check_bytes(pack: Pack, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from memlab.errors import InputError
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
 from memlab.state import EVERYONE, checked_columns, checked_text, columns_of, redactions, refuse_names, with_speaker
+from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.linking.comparing import Comparing, check_linking, linking_of
@@ -87,6 +88,7 @@ class Remembering:
                 columns, given, speakers = only(kept, columns), only(kept, given), chosen(speakers, kept)
                 texts, screenings, vectors = chosen(texts, kept), chosen(screenings, kept), vectors[kept]
                 count = int(kept.sum())
+            check_on(state, columns.get("project", [None]))
             first, how = tx.next_id, linking_of(pack, linking, columns)
             for name in ("confidence", "strength"):
                 with_first(name, columns, without(given, name, count), pack)

@@ -1,0 +1,89 @@
+"""How long does an agent wait when it offers its context, while its memory searches, verifies and refines?
+
+    python experiments/turn_cost.py [--memories 10000] [--offers 3000] [--pack cascade] [--pause 5]
+
+An agent offers a context, thinks for ``--pause`` milliseconds and offers the next: faster than recalls are, so that the
+worker is always at one, and newer contexts take the place of those that wait. Printed are percentiles in milliseconds
+of wall time of ``offer`` with the verifier by default, with one that hangs, and with none; how many recalls the worker
+made; and how long it took from an offer until the worker had nothing left to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from speed import rows, sentence
+
+import memlab
+from memlab.verifiers import local
+
+SEED = 7
+
+
+def offered(lab: memlab.Lab, contexts: list[str], pause: float, **how: Any) -> tuple[list[float], int, int]:
+    """Milliseconds of each offer, how many contexts were searched, and how many gave way to a newer one."""
+    spent, searched, skipped = [], 0, 0
+    with lab.agents.turns(**how) as turns:
+        turns.offer(contexts[0])
+        turns.wait()
+        for context in contexts:
+            began = time.perf_counter()
+            found = turns.offer(context)
+            spent.append(1000 * (time.perf_counter() - began))
+            searched, skipped = searched + len(found.contexts), skipped + len(found.skipped)
+            time.sleep(pause / 1000)
+    return spent, searched, skipped
+
+
+def worked(lab: memlab.Lab, contexts: list[str]) -> list[float]:
+    """Milliseconds from an offer until nothing is left to do, one at a time."""
+    spent = []
+    with lab.agents.turns() as turns:
+        for context in contexts:
+            began = time.perf_counter()
+            turns.offer(context)
+            turns.wait()
+            spent.append(1000 * (time.perf_counter() - began))
+    return spent
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--memories", type=int, default=10_000)
+    options.add_argument("--offers", type=int, default=3_000)
+    options.add_argument("--pack", default="cascade")
+    options.add_argument("--pause", type=float, default=5.0)
+    given = options.parse_args()
+    dice = random.Random(SEED)
+    ended = threading.Event()
+
+    def hangs(hits: memlab.Hits) -> Any:
+        ended.wait()
+        return hits
+
+    ways: dict[str, Callable[[memlab.Hits], Any] | None] = {"by default": local, "hangs": hangs, "none": None}
+    with memlab.open(pack=given.pack) as lab:
+        lab.remember_many(rows(given.memories, dice), linking="off")
+        contexts = [sentence(dice) for _ in range(given.offers)]
+        print(f"{given.memories:,} memories, pack {given.pack}, {given.offers:,} offers, {given.pause:g} ms apart")
+        for name, verifier in ways.items():
+            spent, searched, skipped = offered(lab, contexts, given.pause, verifier=verifier, patience=0.5)
+            p50, p99, most = np.percentile(spent, [50, 99, 100])
+            print(
+                f"  verifier {name:10s} offer p50 {p50:.3f}  p99 {p99:.3f}  max {most:.3f} ms; "
+                f"{searched:,} searched, {skipped:,} gave way to a newer one"
+            )
+        ended.set()
+        p50, p99 = np.percentile(worked(lab, contexts[:100]), [50, 99])
+        refined = int((lab.log["kind"] == "refine").sum())
+        print(f"  from offer to idle, verified: p50 {p50:.1f}  p99 {p99:.1f} ms; refined {refined} times")
+
+
+if __name__ == "__main__":
+    main()

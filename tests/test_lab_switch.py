@@ -1,0 +1,146 @@
+"""Memory switched off, for all or for a project: nothing is remembered or recalled, and it says so."""
+
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import MemoryOff
+
+
+@pytest.fixture
+def noted(lab):
+    lab.remember("deploys go out on Tuesdays", project="api", kind="convention", pinned=True)
+    lab.remember("deploys are reviewed", project="web")
+    lab.remember("deploys are announced")
+    return lab
+
+
+def test_off_for_all(noted, clock):
+    noted.agents.switch_off(reason="under audit")
+    head = noted.store.journal.head
+    for write in (
+        lambda: noted.remember("x"),
+        lambda: noted.remember_many(["x"]),
+        lambda: noted.load([{"role": "user", "content": "x"}], progress=False),
+        lambda: noted.facts.add("Ada", "likes", "tea"),
+        lambda: noted.operations.run('(remember "x")'),
+        lambda: noted.agent("coder").remember("x"),
+        lambda: noted.agents.commit(noted.extract("I live in Rome")),
+    ):
+        with pytest.raises(MemoryOff, match=r"off for all since .*: under audit. Nothing .* lab.agents.switch_on\(\)"):
+            write()
+    hits = noted.recall("deploys")
+    assert (len(hits), len(hits.slate), hits.decision) == (0, 0, None)
+    assert hits.off == "Memory is off for all since 2026-03-01 12:00 UTC: under audit."
+    assert hits.off in repr(hits)
+    assert hits.off in hits._repr_html_()
+    context = noted.context("deploys", project="api")
+    assert (context.text, context.left_out["why"].to_list()) == ("", [hits.off])
+    assert noted.facts.narrative("deploys").text == ""
+    with noted.agents.turns() as turns:
+        turns.offer("deploys")
+        assert turns.wait(30)
+        found = turns.offer("deploys")
+        assert (len(found), found.notes) == (0, (hits.off,))
+        assert turns.wait(30)
+    assert noted.store.journal.head - head <= 1, "nothing is logged but the run of an operation"
+    noted.agents.switch_on()
+    assert len(noted.recall("deploys")) == 3
+    noted.remember("x")
+
+
+def test_off_for_a_project(noted, tmp_path):
+    noted.agents.switch_off("api")
+    with pytest.raises(MemoryOff, match=r'off for the project "api" .* lab.agents.switch_on\(project=\'api\'\)'):
+        noted.remember_many(["x", {"text": "y", "project": "api"}])
+    (tmp_path / "module.py").write_text("import os\n")
+    with pytest.raises(MemoryOff):
+        noted.modules.scan(tmp_path, project="api")
+    assert noted.recall("deploys", project="api").off is not None
+    assert set(noted.recall("deploys", project="web").ids) == {2, 3}
+    everywhere = noted.recall("deploys")
+    assert (set(everywhere.ids), everywhere.off) == ({2, 3}, None)
+    assert everywhere.decision is not None
+    noted.remember("z", project="web")
+    noted.agents.switch_on("api")
+    assert 1 in noted.recall("deploys", project="api").ids
+    assert set(noted.recall_again({"decision": everywhere.decision}, noted.pack)["memory_id"]) == {2, 3}, (
+        "a question of the past is asked again as it was"
+    )
+
+
+def test_what_is_there_can_be_looked_at_and_corrected(noted):
+    hits = noted.recall("deploys")
+    noted.agents.switch_off()
+    assert noted.memories.height == 3
+    noted.feedback(hits[0], "success")
+    noted.edit(1, text="deploys go out on Wednesdays")
+    noted.forget(2)
+    noted.purge(3)
+    assert noted.memories["status"].to_list() == ["superseded", "forgotten", "purged", "active"]
+
+
+def test_it_is_logged_reversible_and_in_the_past(noted, clock):
+    then = noted.store.journal.head
+    clock.advance(hours=1)
+    assert noted.agents.switch_off("api", reason="moved").rows() == [
+        ("api", memlab.clock.from_micros(clock()), "moved")
+    ]
+    noted.agents.switch_off("api", reason="again")
+    noted.agents.switch_on()
+    assert noted.store.journal.head == then + 1, "what is so already is not written"
+    noted.agents.switch_off()
+    assert noted.agents.switched_off()["project"].to_list() == [None, "api"]
+    noted.agents.switch_on()
+    assert noted.agents.switched_off()["project"].to_list() == ["api"]
+    noted.agents.switch_on("api")
+    assert noted.agents.switched_off().is_empty()
+    switched = noted.log.filter(pl.col("kind") == "switch")["what"].to_list()
+    assert switched == ["off, project api, moved", "off, for all", "on, for all", "on, project api"]
+    assert noted.at(event=then + 1).recall("deploys", project="api").off is not None
+    assert noted.at(event=then).recall("deploys", project="api").off is None
+
+
+def test_it_holds_when_the_lab_is_opened_again_and_for_every_viewer(disk):
+    with disk() as lab:
+        lab.remember("deploys go out on Tuesdays", project="api")
+        lab.agents.switch_off("api")
+        lab.io.snapshot()
+    with disk() as lab:
+        assert lab.recall("deploys", project="api").off is not None
+        seen = lab.viewed_by("agent:coder")
+        assert seen.recall("deploys", project="api").off is not None
+        assert seen.agents.switched_off()["project"].to_list() == ["api"]
+        with pytest.raises(memlab.errors.ReadOnlyLab):
+            seen.agents.switch_on("api")
+
+
+def test_a_replay_switches_as_it_was_switched(noted):
+    noted.agents.switch_off("api")
+    noted.recall("deploys")
+    noted.agents.switch_on("api")
+    replay = memlab.replay(noted, "workbench", progress=False)
+    assert replay.lab.log.filter(pl.col("kind") == "switch").height == 2
+    replay.lab.close()
+
+
+def test_a_purged_projects_name_is_gone_from_it(noted):
+    noted.agents.switch_off("web")
+    noted.purge(project="web")
+    assert noted.agents.switched_off().height == 1, "its name has gone, and it is the switch of nobody"
+    assert "web" not in str(noted.agents.switched_off().rows())
+
+
+@pytest.mark.parametrize("given", [{"project": ""}, {"reason": "AKIAIOSFODNN7EXAMPLE"}])
+def test_what_cannot_be_a_project_or_reason(lab, given):
+    with pytest.raises((memlab.InputError, memlab.errors.PrivacyError)):
+        lab.agents.switch_off(**given)
+
+
+def test_from_the_command_line(tmp_path, run, json_of):
+    folder = tmp_path / "agent.memlab"
+    memlab.open(folder).close()
+    assert "Memory is off for api." in run("switch-off", folder, "--project", "api", "--reason", "audit").stdout
+    assert json_of("switch-off", folder)["off"][0]["project"] is None
+    assert "Memory is off for api." in run("switch-on", folder).stdout
+    assert "Memory is on." in run("switch-on", folder, "--project", "api").stdout
