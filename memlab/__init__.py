@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memlab.history import compare as compare
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
+    from memlab.models import LanguageModel as LanguageModel
     from memlab.notebook import load_ipython_extension as load_ipython_extension
     from memlab.notebook import unload_ipython_extension as unload_ipython_extension
     from memlab.opening import load_lab, open_lab
@@ -76,6 +77,7 @@ _WHERE = {
     "InputError": "errors",
     "Lab": "lab",
     "LabError": "errors",
+    "LanguageModel": "models",
     "ManualClock": "clock",
     "MemlabError": "errors",
     "Memory": "subjects.results",

@@ -20,6 +20,10 @@
     │   └── EmbedderMismatch      vectors of another embedder
     ├── PrivacyError          text that must not reach the disk
     ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
+    ├── ModelError            a language model that was asked
+    │   ├── NoAnswer              nobody listens, too late, too long, refused
+    │   ├── BadAnswer             an answer that is not what was asked for
+    │   └── OverBudget            more calls or tokens than its caller allowed
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
 One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be reported or mended.
@@ -37,6 +41,7 @@ from types import TracebackType
 from memlab.printable import printable
 
 __all__ = [
+    "BadAnswer",
     "DamageWarning",
     "DamagedLab",
     "DatasetError",
@@ -47,10 +52,13 @@ __all__ = [
     "MemlabError",
     "MemoryOff",
     "MissingExtra",
+    "ModelError",
     "NewerLab",
+    "NoAnswer",
     "NoSuchItem",
     "NotALab",
     "NotPermitted",
+    "OverBudget",
     "PolicyError",
     "PolicyLimitError",
     "PolicyNameError",
@@ -245,6 +253,22 @@ class PrivacyError(MemlabError):
 
 class DatasetError(MemlabError, ValueError):
     """A benchmark or log file is malformed; the message names the place in the file."""
+
+
+class ModelError(MemlabError):
+    """A language model that was asked, and gave nothing that can be used."""
+
+
+class NoAnswer(ModelError):
+    """The server cannot be reached, refuses, sends too much, or has not answered in time."""
+
+
+class BadAnswer(ModelError):
+    """What the model answered is not what it was asked for."""
+
+
+class OverBudget(ModelError):
+    """A call that might take more calls or tokens than its caller allowed is not made."""
 
 
 class MissingExtra(MemlabError, ImportError):

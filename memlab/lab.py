@@ -18,6 +18,7 @@ from memlab.arguments import AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
+from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
@@ -36,7 +37,7 @@ from memlab.subjects.context.context import Context, Contexts
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.entities.entities import LabEntities
-from memlab.subjects.extraction.extraction import Extraction
+from memlab.subjects.extraction.extraction import Extraction, Otherwise, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.facts import LabFacts
 from memlab.subjects.feedback.feedback import Judgements, Verified
@@ -315,15 +316,14 @@ class Lab:
         agent: str | None = None,
         project: str | None = None,
         session: str | None = None,
+        model: LanguageModel | None = None,
+        otherwise: Otherwise = "raise",
     ) -> Extracted:
-        """Facts and memories of a text, or of messages with ``role`` and ``content``, by rules in plain English.
+        """Facts and memories of a text, or of messages with ``role`` and ``content``: by rules, or by a ``model``.
 
-        Nothing is stored: ``lab.agents.commit`` stores it or a part, ``operations`` is its text to edit and run. What
-        is asked, denied, supposed, quoted or said by others gives no fact, and an assistant's "I" is not the user.
-
-        >>> lab.extract("I live in Rome and I work at Acme").frame                           # doctest: +SKIP
+        Nothing is stored. ``otherwise``: what becomes of a message that the model does not read (docs/howto/extract.md).
         """
-        return self._extraction.extract(messages, role=role, agent=agent, project=project, session=session)
+        return self._extraction.extract(messages, role, where_of(agent, project, session), model, otherwise)
 
     # -- recalling --------------------------------------------------------------------------------------------
 

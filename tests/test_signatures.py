@@ -23,6 +23,7 @@ REFUSED = {"LabConsolidation.undo", "LabIndex.rebuild", "bench_lab", "correct_ev
     "read_locomo",
     "read_longmemeval",
     "read_questions",
+    "LanguageModel.ask",
 }
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {"Pack.count", "Pack.number", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates"}

@@ -302,6 +302,11 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.observe": lambda d: (d.lab.observe, {"text": "How are you?"}),
     "Lab.extract": lambda d: (d.lab.extract, {"messages": "I live in Rome"}),
     "Extracted.__getitem__": lambda d: (d.lab.extract("I live in Rome").__getitem__, {"index": 0}),
+    "LanguageModel": lambda d: (memlab.LanguageModel, {"url": "http://127.0.0.1:9/v1", "name": "small"}),
+    "LanguageModel.ask": lambda d: (
+        memlab.LanguageModel("http://127.0.0.1:9/v1", "small").ask,  # where nobody listens
+        {"instructions": "Answer", "text": "What?"},
+    ),
     "LabAgents.commit": lambda d: (d.lab.agents.commit, {"extracted": d.lab.extract("I live in Rome")}),
     "LabAgents.end_session": lambda d: (d.lab.agents.end_session, {"session": "s9", "messages": ["I live in Rome"]}),
     "LabFacts.add": lambda d: (d.lab.facts.add, {"subject": "Ada", "predicate": "likes", "value": "tea"}),

@@ -6,6 +6,7 @@ Exit status: 0 done, 1 refused with a reason, 2 a wrong call.
 from memlab.cli import (
     _bench,
     _correcting,
+    _extract,
     _health,
     _jobs,
     _lab,
@@ -26,6 +27,7 @@ __all__ = ["main"]
 _ = (
     _bench,
     _correcting,
+    _extract,
     _jobs,
     _lab,
     _living,

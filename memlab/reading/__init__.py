@@ -6,6 +6,7 @@ a file is run, and nothing here knows a lab.
 """
 
 from memlab.reading._lines import MOST_LINE
+from memlab.reading._messages import Message, messages_of
 from memlab.reading._notes import MOST_PLACES, Notes
 from memlab.reading._source import READERS, Options, Source, read_file, read_object, sources_of_folder
 
@@ -13,9 +14,11 @@ __all__ = [
     "MOST_LINE",
     "MOST_PLACES",
     "READERS",
+    "Message",
     "Notes",
     "Options",
     "Source",
+    "messages_of",
     "read_file",
     "read_object",
     "sources_of_folder",

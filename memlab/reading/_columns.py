@@ -147,13 +147,13 @@ class Rows:
             content = str(content)
         rows: list[dict[str, Any]] = []
         own: list[str] = []
-        for by_tool, text in pieces(entry if self.messages else {}, content, self.notes):
-            if not text.strip():
+        for piece in pieces(entry if self.messages else {}, content, self.notes):
+            if not (text := piece.words).strip():
                 continue
-            if by_tool:
-                rows.append({**row, "text": text, "speaker": "tool", "kind": "turn"})
-            else:
+            if piece.kind == "said":
                 own.append(text)
+            else:
+                rows.append({**row, "text": text, "speaker": "tool", "kind": "turn"})
         if own:
             row["text"] = "\n\n".join(own)
             rows.insert(0, row)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from memlab.reading._notes import Notes
 
-__all__ = ["ROLES", "flat", "is_message", "pieces", "plain_object", "role_word"]
+__all__ = ["ROLES", "Piece", "flat", "is_message", "pieces", "plain_object", "role_word"]
 
 _ROLES = {
     "user": "user",
@@ -33,8 +33,24 @@ _ENVELOPES = frozenset(("kwargs", "data", "message", "author"))
 OBJECT = (dict, Mapping)
 """What has names: dicts first, as they are asked for often and known sooner."""
 _DEEPEST = 8
+_CALLING = frozenset(("tool_calls", "additional_kwargs", "function_call"))
+"""Where a message has calls beside its content."""
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
+
+
+class Piece(NamedTuple):
+    """A part of a message: words, a call of a tool by ``name`` with ``text`` as its arguments, or a tool's result."""
+
+    kind: Literal["said", "call", "result"]
+    text: str
+    name: str = ""
+    failed: bool = False
+
+    @property
+    def words(self) -> str:
+        """It as a text."""
+        return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
 def role_word(value: object) -> str | None:
@@ -90,21 +106,23 @@ def is_message(entry: Mapping[str, Any]) -> bool:
     return not _SAID.isdisjoint(entry)
 
 
-def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[tuple[bool, str]]:
-    """What a message says, part by part: whether a tool says it, and the text."""
+def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
+    """What a message says, part by part, and the tools that it calls."""
     yield from _content(content, notes, 0)
+    if _CALLING.isdisjoint(message):
+        return
     calls = message.get("tool_calls") or ()
     extra = message.get("additional_kwargs")
     if not calls and isinstance(extra, OBJECT):
         calls = extra.get("tool_calls") or ()
     for call in (*(calls if isinstance(calls, (list, tuple)) else ()), message.get("function_call")):
         if isinstance(call, OBJECT):
-            yield True, _call(call)
+            yield _call(call)
 
 
-def _content(content: object, notes: Notes, depth: int) -> Iterator[tuple[bool, str]]:
+def _content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
     if isinstance(content, str):
-        yield False, content
+        yield Piece("said", content)
     elif depth > _DEEPEST:
         notes.left_out["part nested too deeply"] += 1
     elif isinstance(content, (list, tuple)):
@@ -114,35 +132,35 @@ def _content(content: object, notes: Notes, depth: int) -> Iterator[tuple[bool, 
         yield from _part(content, notes, depth)
 
 
-def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[tuple[bool, str]]:
+def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
     kind = part.get("type") or part.get("content_type") or "text"
     text = part.get("text")
     if kind in _CALLS:
-        yield True, _call(part)
+        yield _call(part)
     elif isinstance(kind, str) and kind.endswith(("tool_result", "call_output")):
         inner = part.get("content", part.get("output"))
-        said = "\n".join(text for _, text in _content(inner, notes, depth + 1) if text.strip())
-        if said:
-            yield True, said
+        said = "\n".join(piece.text for piece in _content(inner, notes, depth + 1) if piece.text.strip())
+        yield Piece("result", said, failed=part.get("is_error") is True)
     elif kind in _THOUGHTS:
         notes.left_out["thinking"] += 1
     elif isinstance(text, str):
-        yield False, text
+        yield Piece("said", text)
     elif isinstance(text, OBJECT) and isinstance(text.get("value"), str):
-        yield False, text["value"]
+        yield Piece("said", text["value"])
     elif isinstance(part.get("parts"), list):
         yield from _content(part["parts"], notes, depth + 1)
     elif isinstance(part.get("result"), str):
-        yield False, part["result"]
+        yield Piece("said", part["result"])
     else:
         notes.left_out[f"part of type {str(kind)[:40]}"] += 1
 
 
-def _call(call: Mapping[str, Any]) -> str:
-    """A call of a tool as a text: its name, and what it was given."""
+def _call(call: Mapping[str, Any]) -> Piece:
+    """A call of a tool: its name, and what it was given."""
     function = call.get("function")
     given = function if isinstance(function, OBJECT) else call
     arguments = next((given[name] for name in ("arguments", "input", "args") if given.get(name) is not None), "")
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(arguments, enc_hook=str).decode()
-    return f"{given.get('name') or 'tool'}({arguments})"
+    name = given.get("name")
+    return Piece("call", arguments, name if isinstance(name, str) else "")

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
+from memlab.reading import messages_of
 from memlab.subjects.extraction.asserting import asserted
 from memlab.subjects.extraction.learning import lessons
-from memlab.subjects.extraction.messages import messages_of
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.reading import facts_in
 

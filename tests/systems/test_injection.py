@@ -92,7 +92,7 @@ def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(
     task = "the auth module: nothing special about its strange style"
     spent = workbench.context(task, project="api", budget=4000).frame
     of_tier = dict(spent.group_by("tier").agg(pl.col("tokens").sum()).iter_rows())
-    assert 540 <= of_tier[1] <= 600
+    assert 540 <= of_tier[1] <= 600 + spent.filter(spent["tier"] == 1).height  # each is rounded up
     assert of_tier[2] <= 1200
     assert spent.filter(spent["tier"] == 3)["tokens"].max() <= 30
 

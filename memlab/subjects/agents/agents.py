@@ -11,6 +11,7 @@ import polars as pl
 from memlab.arguments import AsGiven, Count, Seconds, Within, checked
 from memlab.clock import When, to_micros
 from memlab.errors import InputError
+from memlab.models import LanguageModel
 from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.state import checked_text
@@ -26,7 +27,7 @@ from memlab.subjects.agents.switch import Switches
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.core import Core
-from memlab.subjects.extraction.extraction import Extraction, Learned
+from memlab.subjects.extraction.extraction import Extraction, Learned, Otherwise
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.feedback.feedback import Judgements
 from memlab.subjects.recalling.asking import Questions
@@ -123,13 +124,16 @@ class LabAgents:
         *,
         agent: str | None = None,
         project: str | None = None,
+        model: LanguageModel | None = None,
+        otherwise: Otherwise = "raise",
         store: bool = True,
     ) -> Learned:
         """What a session taught, stored unless ``store=False``: print it for "here is what I learned".
 
         Breakthroughs, solutions, what failed and is to be avoided, changes of plan, calls of tools that led to success
         and what was called important, at most five of each and 2,000 tokens in all; and what ``lab.extract`` proposes.
-        ``messages`` as there; unless given, the turns of the session that the lab holds. A lesson that is known already
+        ``messages``, ``model`` and ``otherwise`` as there; unless messages are given, the turns of the session that the
+        lab holds. Lessons are recognised by rules, whatever the model. A lesson that is known already
         (closeness above .92) is left out; the rest, where the pack links, is compared before it is stored, and
         ``notices`` say what conflicts.
 
@@ -137,7 +141,9 @@ class LabAgents:
 
         >>> print(lab.agents.end_session("monday", agent="coder"))                         # doctest: +SKIP
         """
-        return self._extraction.end(session, messages, agent=agent, project=project, store=store)
+        return self._extraction.end(
+            session, messages, agent=agent, project=project, model=model, otherwise=otherwise, store=store
+        )
 
     @checked
     def conversation(self, agent: str, *, at: When | None = None) -> Relationship:

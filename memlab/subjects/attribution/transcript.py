@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memlab.errors import InputError, UnknownName
+from memlab.arguments import Called
+from memlab.errors import InputError
+from memlab.reading import messages_of
 
 __all__ = ["Turn", "turns_of"]
 
-_ROLES = ("user", "assistant", "system", "developer", "tool", "function")
 _MOST_NESTED = 20
 
 
@@ -31,53 +32,34 @@ def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """The answers of a transcript, in order. InputError names the message that is none."""
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
-    try:
-        messages = list(transcript)
-    except Exception as error:
-        raise InputError(f"The messages cannot be read: {type(error).__name__}.") from error
+    entries = Called(list, "transcript")(transcript)
+    messages = messages_of(entries)
     turns: list[Turn] = []
     asked: list[str] = []
     arguments: list[str] = []
     decisions: list[int] | None = None
-    texts = [_text(message, place) for place, message in enumerate(messages)]
-    for place, message in enumerate(messages):
-        role, text = message["role"], texts[place]
-        decisions = _decisions(message, place, decisions)
-        if role == "user":
-            asked.append(text)
-        for argument in _arguments(message, place):
+    place = -1
+    for number, message in enumerate(messages):
+        if message.place != place:
+            place = message.place
+            decisions = _decisions(entries[place], place, decisions)
+        if message.role == "user":
+            asked.append(message.text)
+        for argument in message.arguments:
             arguments.append(argument)
             asked += _strings(argument)
-        if role == "assistant" and text.strip():
-            after = (texts[later] for later in range(place + 1, len(messages)) if messages[later]["role"] == "user")
+        if message.role == "assistant" and message.text:
+            later = (messages[after] for after in range(number + 1, len(messages)))
+            reply = next((after.text for after in later if after.role == "user"), "")
             named = None if decisions is None else tuple(dict.fromkeys(decisions))
-            turns.append(Turn(text, tuple(asked), "\n".join(arguments), next(after, ""), named, message.get("at")))
+            turns.append(Turn(message.text, tuple(asked), "\n".join(arguments), reply, named, message.at))
             asked, arguments, decisions = [], [], None
     return turns
 
 
-def _text(message: object, place: int) -> str:
-    """The words of a message: a text, or the texts among its parts."""
-    if not isinstance(message, Mapping) or "role" not in message:
-        raise InputError(f'Message {place} is an object with "role" and "content", not {type(message).__name__}.')
-    if message["role"] not in _ROLES:
-        raise UnknownName(f"role of message {place}", message["role"], _ROLES)
-    content = message.get("content")
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Sequence):
-        parts = [
-            part.get("text") for part in content if isinstance(part, Mapping) and part.get("type", "text") == "text"
-        ]
-        return "\n".join(part for part in parts if isinstance(part, str))
-    raise InputError(f"The content of message {place} is a text or a list of parts, not {type(content).__name__}.")
-
-
-def _decisions(message: Mapping[str, Any], place: int, before: list[int] | None) -> list[int] | None:
+def _decisions(message: object, place: int, before: list[int] | None) -> list[int] | None:
     """The recalls named so far, and those that this message names."""
-    named = message.get("decision")
+    named = message.get("decision") if isinstance(message, Mapping) else None
     if named is None:
         return before
     several = [named] if isinstance(named, int) else named
@@ -86,15 +68,6 @@ def _decisions(message: Mapping[str, Any], place: int, before: list[int] | None)
     ):
         raise InputError(f"The decision of message {place} is the number of a recall, or several, not {named!r:.60}.")
     return [*(before or ()), *several]
-
-
-def _arguments(message: Mapping[str, Any], place: int) -> list[str]:
-    """What tools were called with, as text."""
-    calls = message.get("tool_calls") or ()
-    if not isinstance(calls, Sequence) or isinstance(calls, str):
-        raise InputError(f"The tool_calls of message {place} are a list, not {type(calls).__name__}.")
-    given = [call.get("function", call).get("arguments") for call in calls if isinstance(call, Mapping)]
-    return [one if isinstance(one, str) else json.dumps(one, default=str) for one in given if one is not None]
 
 
 def _strings(argument: str) -> list[str]:

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import polars as pl
 
 from memlab.display import clip, table
-from memlab.errors import InputError
+from memlab.errors import InputError, ModelError, NoAnswer
+from memlab.models import LanguageModel
 from memlab.printable import printable
-from memlab.privacy import screen, screen_many
+from memlab.privacy import screen_many
+from memlab.reading import Message, messages_of
 from memlab.schema import role_of
 from memlab.state import checked_text
 from memlab.storage.views import seen
 from memlab.subjects.agents.relationships import check_agent
 from memlab.subjects.core import Core
+from memlab.subjects.extraction.asking import asked
 from memlab.subjects.extraction.learning import LESSONS, lessons
-from memlab.subjects.extraction.messages import Message, messages_of
 from memlab.subjects.extraction.proposing import Where, proposals
-from memlab.subjects.extraction.staged import Extracted, Proposed
+from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.linking.comparing import Comparing
 from memlab.subjects.remembering.detectors import Utterance
 from memlab.subjects.remembering.remember import Remembering
 from memlab.subjects.results import Remembered
 
-__all__ = ["Extraction", "Learned"]
+__all__ = ["Extraction", "Learned", "Otherwise", "where_of"]
+
+Otherwise = Literal["raise", "rules", "skip"]
+"""What becomes of a message that a language model does not read."""
+
+Admits = Callable[[str, Utterance, str], bool]
+
+_SILENT = 3
+"""Messages in a row without an answer after which a model is not asked any more: each may take its whole timeout."""
 
 _LINES = 5
 _KNOWN = 0.92
@@ -98,12 +110,35 @@ class Extraction:
         self._core, self._remembering = core, remembering
 
     def extract(
-        self, messages: Any, *, role: str, agent: str | None, project: str | None, session: str | None
+        self, messages: Any, role: str, where: Where, model: LanguageModel | None, otherwise: Otherwise
     ) -> Extracted:
         """Facts and memories of messages; see ``Lab.extract``."""
-        return self._of(messages_of(messages, role), _where(agent, project, session))
+        return self._of(_said(messages, role), where, model, otherwise)
 
-    def _of(self, messages: Sequence[Message], where: Where, viewer: str | None = None) -> Extracted:
+    def _of(
+        self,
+        messages: Sequence[Message],
+        where: Where,
+        model: LanguageModel | None,
+        otherwise: Otherwise,
+        viewer: str | None = None,
+    ) -> Extracted:
+        personal = self._core.personal()
+        admits = self._admits(where, viewer)
+        if model is not None:
+            screened = screen_many([one.text for one in messages], personal=personal)
+            said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
+            return _asked(said, where, model, otherwise, admits)
+        found = [list(proposals(message, number, where, admits)) for number, message in enumerate(messages)]
+        telling = [number for number, proposed in enumerate(found) if proposed]
+        screened = screen_many([messages[number].text for number in telling], personal=personal)
+        for number, after in zip(telling, screened, strict=True):
+            if after.findings:
+                found[number] = list(proposals(replace(messages[number], text=after.text), number, where, admits))
+        return Extracted(tuple(chain.from_iterable(found)), len(messages))
+
+    def _admits(self, where: Where, viewer: str | None) -> Admits:
+        """Whether what an utterance shows is worth remembering, by the pack."""
         known: dict[tuple[object, ...], bool] = {}
 
         def admits(text: str, shown: Utterance, role: str) -> bool:
@@ -113,14 +148,7 @@ class Extraction:
                 known[key] = self._remembering.admit(text, role=role, project=where.project, viewer=viewer).admitted
             return known[key]
 
-        found: list[Proposed] = []
-        personal = self._core.personal()
-        for number, message in enumerate(messages):
-            proposed = list(proposals(message, number, where, admits))
-            if proposed and (screened := screen(message.text, personal=personal)).findings:
-                proposed = list(proposals(replace(message, text=screened.text), number, where, admits))
-            found += proposed
-        return Extracted(tuple(found), len(messages))
+        return admits
 
     def commit(self, extracted: Extracted, only: Iterable[int] | None, linking: str | None) -> Remembered:
         """Store what was extracted in one transaction; see ``LabAgents.commit``."""
@@ -134,6 +162,8 @@ class Extraction:
         *,
         agent: str | None,
         project: str | None,
+        model: LanguageModel | None = None,
+        otherwise: Otherwise = "raise",
         store: bool,
         viewer: str | None = None,
         written: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
@@ -147,23 +177,23 @@ class Extraction:
         with self._core.reading() as state:
             gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
-        given = messages_of(messages, "user") if messages is not None else self._turns(session, project, gaps.height)
+        given = _said(messages, "user") if messages is not None else self._turns(session, project, gaps.height)
         screened = screen_many([one.text for one in given], personal=self._core.personal())
         said = [replace(one, text=after.text) for one, after in zip(given, screened, strict=True)]
-        where = _where(agent, project, session)
+        where = where_of(agent, project, session)
         taught = lessons(said, where, budget=_SESSION_TOKENS, open_words=self._core.open_words)
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
             near = Comparing(self._core)
             fresh = [one for one in taught if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN]
-        lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where, viewer)
+        lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where, model, otherwise, viewer)
         remembered: tuple[Remembered, ...] = ()
         if store:  # lessons are told apart by their nearness alone: what failed once contradicts no other failure
             remembered = tuple(
                 self._remembering.many([written(one.row) for one in found], chain=False, linking=how)
                 for found, how in ((lessons_of, "off"), (stated, None if off else "now"))
             )
-        extracted = Extracted((*lessons_of, *stated), len(said))
+        extracted = Extracted((*lessons_of, *stated), len(said), stated.asked)
         notices = tuple(dict.fromkeys(line for one in remembered for line in self._notices(one)))
         return Learned(session, extracted, remembered, notices, gaps)
 
@@ -200,7 +230,49 @@ class Extraction:
         return lines
 
 
-def _where(agent: str | None, project: str | None, session: str | None) -> Where:
+def _asked(
+    messages: Sequence[Message], where: Where, model: LanguageModel, otherwise: Otherwise, admits: Admits
+) -> Extracted:
+    """What a model proposes of messages without secrets; after a few without an answer it is not asked on."""
+    found: list[Proposed] = []
+    dropped: Counter[str] = Counter()
+    unread: list[tuple[int, str]] = []
+    silent, before, first = 0, "", model.usage
+    for number, message in enumerate(messages):
+        if not message.text or message.role not in ("user", "assistant"):
+            continue
+        try:
+            if silent >= _SILENT:
+                raise NoAnswer(f"{model.name} is not asked any more, after {silent} questions without an answer.")
+            proposed, refused = asked(model, message, before, number, where)
+        except ModelError as error:
+            if otherwise == "raise":
+                raise type(error)(
+                    f'Message {number}: {error} To go on without: otherwise="rules" or "skip".'
+                ) from error
+            silent = silent + 1 if isinstance(error, NoAnswer) else 0
+            unread.append((number, str(error)))
+            found += proposals(message, number, where, admits) if otherwise == "rules" else ()
+        else:
+            silent = 0
+            found += proposed
+            dropped += refused
+        before = message.text
+    used = Asked(model.name, model.usage - first, dict(dropped), tuple(unread), otherwise)
+    return Extracted(tuple(found), len(messages), used)
+
+
+def _said(given: Any, role: str) -> list[Message]:
+    """The messages that are given, of texts that could be stored; an empty one is allowed, as nothing comes of it."""
+    messages = messages_of(given, role)
+    for message in messages:
+        if message.text:
+            checked_text(message.text, where=f"message {message.place}")
+    return messages
+
+
+def where_of(agent: str | None, project: str | None, session: str | None) -> Where:
+    """What the proposals of a call have in common. InputError for what is no name of an agent."""
     if agent is not None:
         check_agent(agent)
     return Where(project, session, agent)

@@ -7,14 +7,14 @@ for good ("never log secrets") is a memory in the speaker's words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.asserting import asserted, table
-from memlab.subjects.extraction.messages import Message
 from memlab.subjects.extraction.reading import TEAM, USER, Fact, facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
@@ -22,9 +22,9 @@ from memlab.subjects.phrases import first_of, holds, padded, phrases, vocabulary
 from memlab.subjects.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
 from memlab.subjects.remembering.limits import as_agent
 
-__all__ = ["Where", "proposals"]
+__all__ = ["MOST_TOKENS", "Where", "fact_proposed", "memory_proposed", "proposals"]
 
-_MOST_TOKENS = 60
+MOST_TOKENS = 60
 """Of what somebody said, as a memory keeps it."""
 
 _CONTEXT = 300
@@ -68,7 +68,9 @@ def proposals(
     if not facts and not words:
         return
     shown = utterance(message.text, message.role)
-    yield from (_fact(fact, message, number, where, shown.reasons) for fact in facts)
+    stated = provenance_of(message.role, shown.reasons)
+    for fact in facts:
+        yield fact_proposed(fact, message, number, where, provenance=stated, rule=fact.predicate)
     heard = [*_shared(facts, message, number, where), *words]
     if heard and admits(message.text, shown, message.role):
         yield from heard
@@ -77,15 +79,22 @@ def proposals(
 def _hears(text: str) -> bool:
     """Whether a text may hold what is remembered in its own words: asked first, as most have nothing of it."""
     words = words_of(text)
-    found = _heard().keys() & words
-    if not found or (
-        all(not _heard()[first] for first in found) and vocabulary("utterance", "speakers").isdisjoint(words)
-    ):
+    firsts, times, speakers = _heard_firsts()
+    known = firsts.intersection(words)
+    timed = not (times.isdisjoint(words) or speakers.isdisjoint(words))
+    if not known and not timed:
         return False
-    low = padded(words)
-    return any(holds(low, _heard()[first]) for first in found) or (
-        holds(low, phrases("utterance", "times")) and holds(low, phrases("utterance", "speakers"))
+    low, heard = padded(words), _heard()
+    return any(holds(low, heard[first]) for first in known) or (
+        timed and holds(low, phrases("utterance", "times")) and holds(low, phrases("utterance", "speakers"))
     )
+
+
+@cache
+def _heard_firsts() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The first words of phrases that are heard, of times, and who speaks of themselves."""
+    times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
+    return frozenset(_heard()), times, vocabulary("utterance", "speakers")
 
 
 @cache
@@ -93,11 +102,12 @@ def _heard() -> dict[str, tuple[str, ...]]:
     """By their first words, the phrases of what happened, of corrections and of orders for good."""
     names = ("events", "correction", "correction-openings", "preference-openings")
     several = sorted({phrase for name in names for phrase in phrases("utterance", name)} | {" no "})
-    firsts = dict.fromkeys(phrase.split()[0] for phrase in (*several, *phrases("utterance", "times")))
+    firsts = dict.fromkeys(phrase.split()[0] for phrase in several)
     return {first: tuple(phrase for phrase in several if phrase.split()[0] == first) for first in firsts}
 
 
-def _fact(fact: Fact, message: Message, number: int, where: Where, reasons: tuple[str, ...]) -> Proposed:
+def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, provenance: str, rule: str) -> Proposed:
+    """A fact of a message as it is proposed; ``rule`` recognised it."""
     said = message.text[fact.start : fact.stop]
     subject = fact.subject
     if message.speaker is not None and subject.split("'s ", 1)[0] == USER:
@@ -108,13 +118,13 @@ def _fact(fact: Fact, message: Message, number: int, where: Where, reasons: tupl
         "predicate": fact.predicate,
         "object" if fact.entity else "value": fact.value,
         "confidence": fact.confidence,
-        "provenance": provenance_of(message.role, reasons),
+        "provenance": provenance,
         "context": " ".join(said.split())[:_CONTEXT],
-        "reason": f"extracted by the rule {fact.predicate}",
+        "reason": _reason(rule),
     }
     text = fact_text(_called(subject), fact.predicate, fact.value)
     fields |= where.fields(message, number, own=False)
-    return Proposed("fact", text, fact.predicate, number, fact.start, fact.stop, said, fields)
+    return Proposed("fact", text, rule, number, fact.start, fact.stop, said, fields)
 
 
 def _called(subject: str) -> str:
@@ -156,7 +166,7 @@ def _words(message: Message, number: int, where: Where) -> Iterator[Proposed]:
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
             kind = "negative" if low.startswith(" never ") else "preference"
-        words = cut(" ".join(said.split()), _MOST_TOKENS)
+        words = cut(" ".join(said.split()), MOST_TOKENS)
         told = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
         yield _memory(rule, told, kind, message, number, (start, stop), where)
 
@@ -174,14 +184,28 @@ def _rule(low: str, *, of_user: bool) -> str | None:
 def _memory(
     rule: str, text: str, kind: str, message: Message, number: int, place: tuple[int, int], where: Where
 ) -> Proposed:
+    provenance = provenance_of(message.role, ("corrects",) if rule == "corrects" else ())
+    fields = {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}
+    return memory_proposed(rule, text, fields, message, number, place, where)
+
+
+def memory_proposed(
+    rule: str,
+    text: str,
+    fields: Mapping[str, Any],
+    message: Message,
+    number: int,
+    place: tuple[int, int],
+    where: Where,
+) -> Proposed:
+    """What is remembered of a message as it is proposed; ``rule`` recognised it, at this place."""
     start, stop = place
     said = message.text[start:stop].strip()
-    fields = {
-        "kind": kind,
-        "confidence": _SURE_OF_WORDS,
-        "provenance": provenance_of(message.role, ("corrects",) if rule == "corrects" else ()),
-        "context": " ".join(said.split())[:_CONTEXT],
-        "reason": f"extracted by the rule {rule}",
-    }
-    fields |= where.fields(message, number, own=True)
-    return Proposed("memory", text, rule, number, start, stop, said, fields)
+    of_message = {"context": " ".join(said.split())[:_CONTEXT], "reason": _reason(rule)}
+    given = {**fields, **of_message, **where.fields(message, number, own=True)}
+    return Proposed("memory", text, rule, number, start, stop, said, given)
+
+
+def _reason(rule: str) -> str:
+    """How it came to be, in a memory's own field: by a rule, or by a model."""
+    return f"extracted by the {rule if rule.startswith('model ') else f'rule {rule}'}"

@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from memlab.subjects.extraction.asserting import LONGEST, Word, asserted, table, tells
+from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, value_at
+from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
 
-__all__ = ["TEAM", "USER", "Fact", "facts_in", "verb_of"]
+__all__ = ["TEAM", "USER", "Fact", "facts_in"]
 
 USER, TEAM = "user", "team"
 
-_MOST_WORDS = 14
-_LONGEST_VALUE = 120
-_MOST_ADVERBS = 3
 _OLDEST = 120
-_VERB_WORDS = 5
 _NUMBER = re.compile(r"\d+")
-_TRIMMED = " \t\r\n.,;:!?\u2026\"'*_~-\u2013\u2014()[]"
-_ARTICLES = ("a", "an", "the")
 _SURE, _CHANGED, _SAID_OF_OTHERS, _INFERRED = 0.95, 0.92, 0.85, 0.6
 
 _GOES_ON = frozenset(("and", "but"))
@@ -185,15 +181,15 @@ def _subject(
 def _named(text: str, words: list[Word], place: int) -> _Subject | None:
     """A name of one to three capitalised words, right before a verb: "Ada works", "Dr. Okafor speaks"."""
     last = place
-    while last < len(words) and last < place + 3 and _capital(text, words[last]):
+    while last < len(words) and last < place + 3 and capital(text, words[last]):
         last += 1
     for stop in range(last, place, -1):
-        if verb_of(words, stop, own=False) is None and not _is_something(words, stop):
+        if verb_of(words, stop, own=False) is None and not is_something(words, stop):
             continue
         first = words[place].low
         if first in table("no-names") or (stop - place == 1 and first in table("titles")):
             return None
-        return _Subject(_bare(text[words[place].start : words[stop - 1].stop]), False, stop, words[place].start)
+        return _Subject(bare(text[words[place].start : words[stop - 1].stop]), False, stop, words[place].start)
     return None
 
 
@@ -207,7 +203,7 @@ def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
             if words[start].low in table("no-names"):
                 return None
             return _Subject(
-                _bare(text[words[start].start : words[stop - 1].stop]), False, stop, words[start].start, thing=True
+                bare(text[words[start].start : words[stop - 1].stop]), False, stop, words[start].start, thing=True
             )
     return None
 
@@ -217,27 +213,23 @@ def _of_a_relative(text: str, words: list[Word], place: int) -> tuple[Fact | Non
     if place + 1 >= len(words) or words[place].low not in ("my", "our"):
         return None
     left = len(words) - place - 1
-    size = next((n for n in (2, 1) if n <= left and _joined(words[place + 1 : place + 1 + n]) in _relatives()), 0)
+    size = next((n for n in (2, 1) if n <= left and joined(words[place + 1 : place + 1 + n]) in _relatives()), 0)
     if not size:
         return _whose_name(text, words, place)
-    relation = _joined(words[place + 1 : place + 1 + size])
+    relation = joined(words[place + 1 : place + 1 + size])
     at = place + 1 + size
     names = at
-    while names < len(words) and names < at + 2 and _capital(text, words[names]):
+    while names < len(words) and names < at + 2 and capital(text, words[names]):
         names += 1
     start, predicate = words[place].start, relation.replace(" ", "-")
     if names > at:
-        name = _bare(text[words[at].start : words[names - 1].stop])
+        name = bare(text[words[at].start : words[names - 1].stop])
         fact = Fact(USER, predicate, name, True, "personal", _SURE, start, words[names - 1].stop)
         return fact, _Subject(name, False, names, start)
-    called = _length_of(words, at, ("is called", "is named"))
-    if called and at + called < len(words) and _capital(text, words[at + called]):
+    called = length_of(words, at, ("is called", "is named"))
+    if called and at + called < len(words) and capital(text, words[at + called]):
         return _name_fact(text, words, at + called, start, predicate), None
     return None, _Subject(f"{USER}'s {relation}", False, at, start)
-
-
-def _joined(words: Sequence[Word]) -> str:
-    return " ".join(word.low for word in words)
 
 
 @cache
@@ -248,28 +240,20 @@ def _relatives() -> frozenset[str]:
 def _whose_name(text: str, words: list[Word], place: int) -> tuple[Fact | None, None] | None:
     """ "My daughter's name is Lucia"."""
     of = words[place + 1].low.removesuffix("'s")
-    if of == words[place + 1].low or of not in _relatives() or _length_of(words, place + 2, ("name is",)) != 2:
+    if of == words[place + 1].low or of not in _relatives() or length_of(words, place + 2, ("name is",)) != 2:
         return None
     at = place + 4
-    if at >= len(words) or not _capital(text, words[at]):
+    if at >= len(words) or not capital(text, words[at]):
         return None, None
     return _name_fact(text, words, at, words[place].start, of), None
 
 
 def _name_fact(text: str, words: list[Word], at: int, start: int, predicate: str) -> Fact:
     stop = at + 1
-    while stop < len(words) and stop < at + 3 and _capital(text, words[stop]):
+    while stop < len(words) and stop < at + 3 and capital(text, words[stop]):
         stop += 1
-    name = _bare(text[words[at].start : words[stop - 1].stop])
+    name = bare(text[words[at].start : words[stop - 1].stop])
     return Fact(USER, predicate, name, True, "personal", _SURE, start, words[stop - 1].stop)
-
-
-def _length_of(words: Sequence[Word], place: int, phrases: Sequence[str]) -> int:
-    for phrase in phrases:
-        parts = phrase.split()
-        if [word.low for word in words[place : place + len(parts)]] == parts:
-            return len(parts)
-    return 0
 
 
 def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
@@ -286,7 +270,7 @@ def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
     start = verb + 1
     while start < len(words) and words[start].low in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
         start += 1
-    value = _value(text, words, start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan")
+    value = value_at(text, words, start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan")
     if value is None or words[start].low in ("not", *table("adverbs")):
         return None
     predicate = table("renamed-properties").get(name, name).replace(" ", "-")
@@ -297,60 +281,12 @@ def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
 def _called(text: str, words: list[Word], place: int) -> Fact | None:
     """ "Call me Mo": the name that somebody asks to be called by."""
     lows = [word.low for word in words[place : place + 3]]
-    if lows[:2] != ["call", "me"] or len(lows) < 3 or not _capital(text, words[place + 2]):
+    if lows[:2] != ["call", "me"] or len(lows) < 3 or not capital(text, words[place + 2]):
         return None
-    value = _value(text, words, place + 2, "name")
+    value = value_at(text, words, place + 2, "name")
     if value is None:
         return None
     return Fact(USER, "name", value[0], False, "personal", _SURE, words[place].start, value[1])
-
-
-def verb_of(words: Sequence[Word], place: int, *, own: bool) -> tuple[str, int] | None:
-    """The longest verb of the table at ``place``, past adverbs: as one says it of oneself, and where its value begins.
-
-    >>> from memlab.subjects.extraction.asserting import listed
-    >>> verb_of(listed("really likes tea", 0, 16), 0, own=False)
-    ('like', 2)
-    """
-    forms = _forms(own)
-    for at in _past_adverbs(words, place):
-        for size in range(min(_VERB_WORDS, len(words) - at), 0, -1):
-            found = forms.get(tuple(word.low for word in words[at : at + size]))
-            if found is not None:
-                return found, at + size
-        if at + 1 < len(words) and words[at].low in ("am", "is", "have", "has"):  # I'm now living in
-            past = next((n for n in _past_adverbs(words, at + 1) if n > at + 1), None)
-            if past is not None:
-                for size in range(min(_VERB_WORDS, len(words) - past), 0, -1):
-                    rest = tuple(word.low for word in words[past : past + size])
-                    found = forms.get((words[at].low, *rest))
-                    if found is not None:
-                        return found, past + size
-    return None
-
-
-def _past_adverbs(words: Sequence[Word], place: int) -> list[int]:
-    """Where a verb may begin: here, and after each adverb from here on."""
-    places = [place] if place < len(words) else []
-    while places and len(places) <= _MOST_ADVERBS and words[places[-1]].low in table("adverbs"):
-        if places[-1] + 1 >= len(words):
-            break
-        places.append(places[-1] + 1)
-    return places
-
-
-@cache
-def _forms(own: bool) -> dict[tuple[str, ...], str]:
-    """From the words of a verb to its form of oneself. One thing "is written", several are."""
-    found = {}
-    for verb, (other, *_) in table("verbs").items():
-        found[tuple((verb if own else other).split())] = verb
-    return found
-
-
-def _is_something(words: Sequence[Word], place: int) -> bool:
-    at = _past_adverbs(words, place)
-    return any(words[one].low == "is" and one + 1 < len(words) for one in at)
 
 
 def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
@@ -366,7 +302,7 @@ def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iter
     if sort == "job":
         yield from _job(text, words, at, subject.name, start, sure, asked=False)
         return
-    value = _value(text, words, at, sort)
+    value = value_at(text, words, at, sort)
     if value is None or not _fits(words[at].low, text, words[at], value[0], verb, sort, subject):
         return
     if kind == "goal" and words[at].low in table("asking-verbs"):
@@ -399,21 +335,21 @@ def _fits(first: str, text: str, word: Word, value: str, verb: str, sort: str, s
 def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
     """ "I am a nurse", "I'm vegetarian", "I'm 34 years old", "I'm Tobias"."""
     start, be = subject.start, "am" if subject.own else "is"
-    verb = next((at for at in _past_adverbs(words, subject.verb) if words[at].low == be), None)
+    verb = next((at for at in past_adverbs(words, subject.verb) if words[at].low == be), None)
     if verb is None or subject.name == TEAM or subject.thing:
         return
-    at = next((one for one in reversed(_past_adverbs(words, verb + 1))), None)
+    at = next((one for one in reversed(past_adverbs(words, verb + 1))), None)
     if at is None:
         return
     sure = _sure(subject, role, "am")
     if _NUMBER.fullmatch(words[at].low) is not None:
-        said = _length_of(words, at + 1, ("years old", "year old", "yo")) or at + 1 == len(words)
+        said = length_of(words, at + 1, ("years old", "year old", "yo")) or at + 1 == len(words)
         if said and int(words[at].low[:4]) <= _OLDEST:
             yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
         return
     yield from _job(text, words, at, subject.name, start, sure, asked=True)
-    if subject.own and _capital(text, words[at]) and not _trait(text, words, at):
-        value = _value(text, words, at, "name")
+    if subject.own and capital(text, words[at]) and not _trait(text, words, at):
+        value = value_at(text, words, at, "name")
         if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
             yield Fact(subject.name, "name", value[0], False, "personal", sure, start, value[1])
 
@@ -423,7 +359,7 @@ def _trait(text: str, words: Sequence[Word], at: int) -> bool:
     both = " ".join(word.low for word in words[at : at + 2])
     if low in table("traits") or both in table("traits"):
         return True
-    return _capital(text, words[at]) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))
+    return capital(text, words[at]) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))
 
 
 def _job(
@@ -433,11 +369,11 @@ def _job(
     if at >= len(words):
         return
     first = words[at].low
-    noun = first in (*_ARTICLES, "our", "my")
+    noun = first in (*ARTICLES, "our", "my")
     trait = _trait(text, words, at)
     if asked and not (noun or trait):
         return
-    value = _value(text, words, at, "is" if asked else "job")
+    value = value_at(text, words, at, "is" if asked else "job")
     if value is None:
         return
     parts = value[0].lower().split()
@@ -448,67 +384,6 @@ def _job(
     yield Fact(subject, "is", value[0], False, "personal", sure, start, value[1])
     follows = next((n for n, word in enumerate(words) if n > at and word.start >= value[1]), None)
     if follows is not None and words[follows].low in ("at", "for") and noun and follows + 1 < len(words):
-        place = _value(text, words, follows + 1, "work")
-        if place is not None and _capital(text, words[follows + 1]):
+        place = value_at(text, words, follows + 1, "work")
+        if place is not None and capital(text, words[follows + 1]):
             yield Fact(subject, "works-at", place[0], True, "personal", sure, start, place[1])
-
-
-def _value(text: str, words: list[Word], at: int, sort: str) -> tuple[str, int] | None:
-    """What stands from ``at`` to where a value of this sort ends, as another says it, and where that is; None where it
-    is empty, speaks of the moment or is no value but a sentence.
-    """
-    if at >= len(words):
-        return None
-    rest = words[at:]
-    end = len(rest)
-    for size in (1, 2, 3):
-        for place in range(1, len(rest)):
-            if place >= end:
-                break
-            if " ".join(word.low for word in rest[place : place + size]) in _stops(sort):
-                end = place
-    rest = _without_tails(rest[:end])
-    if not rest or len(rest) > _MOST_WORDS:
-        return None
-    lows = [word.low for word in rest]
-    if lows == ["to"] or lows[0] == "like":
-        return None
-    bare = {low for low, after in zip(lows, [*lows[1:], ""], strict=True) if after not in table("spans")}
-    if lows[0] in table("deictic") or not table("deictic-anywhere").isdisjoint(bare):
-        return None
-    if not table("empty-values").isdisjoint(lows[: 3 if lows[0] in _ARTICLES else 2]):
-        return None
-    start, stop = rest[0].start, rest[-1].stop
-    said = _bare(" ".join(text[start:stop].split()))
-    said = " ".join(_of_another(word) for word in said.split(" "))
-    return (said, stop) if said and len(said) <= _LONGEST_VALUE and any(map(str.isalnum, said)) else None
-
-
-def _of_another(word: str) -> str:
-    found: str = table("possessives").get(word.lower(), word)
-    return found
-
-
-@cache
-def _stops(sort: str) -> frozenset[str]:
-    return frozenset(table("stops")[sort])
-
-
-def _without_tails(words: list[Word]) -> list[Word]:
-    """Without what belongs to the moment of speaking: "these days", "though"."""
-    while words:
-        fits = (n for n in (3, 2, 1) if len(words) > n and _joined(words[-n:]) in table("tails"))
-        size = next(fits, 0)
-        if not size:
-            return words
-        words = words[:-size]
-    return words
-
-
-def _capital(text: str, word: Word) -> bool:
-    first = next((sign for sign in text[word.start : word.stop] if sign.isalnum()), "")
-    return first.isupper()
-
-
-def _bare(said: str) -> str:
-    return said.strip(_TRIMMED)

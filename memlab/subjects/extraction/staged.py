@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
@@ -11,9 +12,10 @@ import polars as pl
 from memlab.arguments import checked, item
 from memlab.display import clip, table
 from memlab.language import write_data
+from memlab.models import Usage
 from memlab.printable import printable
 
-__all__ = ["Extracted", "Proposed"]
+__all__ = ["Asked", "Extracted", "Proposed"]
 
 _COLUMNS: dict[str, Any] = {
     "item": pl.Int64,
@@ -81,15 +83,44 @@ class Proposed:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a language model was asked for an extraction, and what of it came to nothing.
+
+    ``usage`` is what that took. ``dropped`` counts proposals that were not taken, by reason. ``unread`` are the numbers
+    of the messages that it did not read, each with the error; ``instead`` is what was done of them: "rules" or "skip".
+    """
+
+    model: str
+    usage: Usage
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[tuple[int, str], ...] = ()
+    instead: str = "raise"
+
+    @property
+    def lines(self) -> list[str]:
+        """It in words: what was asked, what was dropped, what was not read."""
+        used = self.usage
+        lines = [f"{self.model} was asked {used.calls} times, {used.tokens:,} tokens; {used.kept} answers were kept"]
+        if self.dropped:
+            why = "; ".join(f"{count} with {reason}" for reason, count in self.dropped.items())
+            lines.append(f"{sum(self.dropped.values())} of its proposals were dropped: {why}")
+        for why, count in Counter(why for _, why in self.unread).items():
+            then = "read by rules instead" if self.instead == "rules" else "skipped"
+            lines.append(f"{count} messages were {then}: {why}")
+        return lines
+
+
+@dataclass(frozen=True)
 class Extracted(Sequence[Proposed]):
     """Facts and memories found in ``messages`` messages, in order; nothing of them is stored.
 
     ``lab.agents.commit`` stores them, or a part: a slice of them is one. ``frame`` has a row for each, ``operations``
-    is their text to read, edit and run.
+    is their text to read, edit and run. ``asked`` is what a language model was asked, None without one.
     """
 
     items: tuple[Proposed, ...] = ()
     messages: int = 0
+    asked: Asked | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -140,7 +171,11 @@ class Extracted(Sequence[Proposed]):
 
     def __repr__(self) -> str:
         head = f"{len(self.facts)} facts and {len(self.memories)} memories of {self.messages} messages, not stored"
-        return printable("\n".join([head, *(f"  {one.operation}" for one in self.items)]))
+        return printable("\n".join([head, *self._notes, *(f"  {one.operation}" for one in self.items)]))
+
+    @property
+    def _notes(self) -> list[str]:
+        return [] if self.asked is None else self.asked.lines
 
     def _repr_html_(self) -> str:
         rows = [
@@ -148,4 +183,4 @@ class Extracted(Sequence[Proposed]):
             for number, one in enumerate(self.items)
         ]
         heads = ("item", "kind", "what", "confidence", "said", "operation")
-        return table(repr(self).splitlines()[0], heads, rows)
+        return table(repr(self).splitlines()[0], heads, rows, notes=self._notes)

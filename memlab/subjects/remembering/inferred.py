@@ -85,8 +85,12 @@ def summary_of(text: str) -> str:
     if tokens(flat) <= MOST:
         return flat
     parts = sentences(text[:_READ]) or [flat]
-    told = Counter(word for word in words_of(text[:_READ]) if word not in vocabulary("negation", "fillers"))
-    weights = [sum(told[word] for word in set(words_of(part))) / (_SHORT + tokens(part)) ** 0.5 for part in parts]
+    said, plain = [words_of(part) for part in parts], vocabulary("negation", "fillers")
+    told = Counter(word for words in said for word in words if word not in plain)
+    weights = [
+        sum(told[word] for word in set(words)) / (_SHORT + tokens(part)) ** 0.5
+        for words, part in zip(said, parts, strict=True)
+    ]
     best = max(range(len(parts)), key=lambda place: (weights[place], -place))
     summary = " ".join(parts[best].split())
     for later in range(best + 1, len(parts)):

@@ -1,0 +1,9 @@
+"""Language models behind servers that speak OpenAI's chat completions: asked within bounds, where a caller gives one.
+
+What comes back is taken for hostile until it was read: it is bounded in size and time, and a secret in it is redacted.
+Nothing here knows what is asked, or a lab.
+"""
+
+from memlab.models._model import LanguageModel, Usage
+
+__all__ = ["LanguageModel", "Usage"]

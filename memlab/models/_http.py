@@ -1,0 +1,102 @@
+"""One request and its reply, within a number of bytes and of seconds, whatever the server does."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from time import monotonic
+from typing import NamedTuple
+from urllib.parse import SplitResult
+
+from memlab.errors import NoAnswer
+
+__all__ = ["MOST_BYTES", "Broken", "Reply", "posted"]
+
+MOST_BYTES = 1 << 20
+"""Bytes of a reply that are read; a longer one is refused."""
+
+
+class Broken(NoAnswer):
+    """A connection that ended before the reply did: another try may do better."""
+
+
+class Reply(NamedTuple):
+    """``wait``: the seconds after which the server asks to be asked again, 0 unless it says."""
+
+    status: int
+    body: bytes
+    wait: float
+
+
+def posted(url: SplitResult, body: bytes, headers: dict[str, str], seconds: float) -> Reply:
+    """What a server replies to a POST. Redirections are not followed, and no proxy is used.
+
+    NoAnswer where nobody listens, where the reply is not whole after ``seconds`` in all, or is longer than
+    ``MOST_BYTES``.
+    """
+    end = monotonic() + seconds
+    where = url.netloc
+    try:
+        connected = _connected(url, seconds)
+    except TimeoutError:
+        raise NoAnswer(f"{where} cannot be reached within {seconds:g} s.") from None
+    except OSError as error:
+        raise NoAnswer(f"{where} cannot be reached: {error.strerror or error}.") from None
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        with suppress(OSError):  # a server may send a byte now and then: no time limit of one read ends that
+            socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(end - monotonic(), 0.0), stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        reply = _exchanged(connected, url, body, headers)
+    except (OSError, HTTPException, ValueError) as error:
+        if not late.is_set() and not isinstance(error, TimeoutError):  # the socket's own limit may come first
+            raise Broken(f"The connection to {where} broke: {type(error).__name__}.") from None
+    else:
+        if not late.is_set():
+            return reply
+    finally:
+        timer.cancel()
+        connected.close()
+    raise NoAnswer(f"{where} has not answered whole within {seconds:g} s.")
+
+
+def _connected(url: SplitResult, seconds: float) -> socket.socket:
+    assert url.hostname is not None
+    secure = url.scheme == "https"
+    found = socket.create_connection((url.hostname, url.port or (443 if secure else 80)), timeout=seconds)
+    if secure:  # the handshake comes when the time is watched
+        context = ssl.create_default_context()
+        return context.wrap_socket(found, server_hostname=url.hostname, do_handshake_on_connect=False)
+    return found
+
+
+def _exchanged(connected: socket.socket, url: SplitResult, body: bytes, headers: dict[str, str]) -> Reply:
+    if isinstance(connected, ssl.SSLSocket):
+        connected.do_handshake()
+    assert url.hostname is not None
+    connection = HTTPConnection(url.hostname, url.port)
+    connection.sock = connected
+    connection.request("POST", url.path, body, headers)
+    with connection.getresponse() as response:
+        read = response.read(MOST_BYTES + 1)
+        if len(read) > MOST_BYTES:
+            raise NoAnswer(f"{url.netloc} sends more than {MOST_BYTES:,} bytes.")
+        if response.length:
+            raise HTTPException("the reply is cut off")
+        return Reply(response.status, read, _wait(response))
+
+
+def _wait(response: HTTPResponse) -> float:
+    try:
+        return max(float(response.headers.get("Retry-After", "0")), 0.0)
+    except ValueError:  # a date: nobody waits for one here
+        return 0.0

@@ -1,0 +1,84 @@
+"""The value after a verb: where it ends, and it as another says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from memlab.subjects.extraction.asserting import Word, table
+
+__all__ = ["ARTICLES", "bare", "capital", "joined", "value_at"]
+
+ARTICLES = ("a", "an", "the")
+
+_MOST_WORDS = 14
+_LONGEST_VALUE = 120
+_TRIMMED = " \t\r\n.,;:!?\u2026\"'*_~-\u2013\u2014()[]"
+
+
+def value_at(text: str, words: list[Word], at: int, sort: str) -> tuple[str, int] | None:
+    """What stands from ``at`` to where a value of this sort ends, as another says it, and where that is; None where it
+    is empty, speaks of the moment or is no value but a sentence.
+    """
+    if at >= len(words):
+        return None
+    rest = words[at:]
+    end = len(rest)
+    for size in (1, 2, 3):
+        for place in range(1, len(rest)):
+            if place >= end:
+                break
+            if " ".join(word.low for word in rest[place : place + size]) in _stops(sort):
+                end = place
+    rest = _without_tails(rest[:end])
+    if not rest or len(rest) > _MOST_WORDS:
+        return None
+    lows = [word.low for word in rest]
+    if lows == ["to"] or lows[0] == "like":
+        return None
+    alone = {low for low, after in zip(lows, [*lows[1:], ""], strict=True) if after not in table("spans")}
+    if lows[0] in table("deictic") or not table("deictic-anywhere").isdisjoint(alone):
+        return None
+    if not table("empty-values").isdisjoint(lows[: 3 if lows[0] in ARTICLES else 2]):
+        return None
+    start, stop = rest[0].start, rest[-1].stop
+    said = bare(" ".join(text[start:stop].split()))
+    said = " ".join(_of_another(word) for word in said.split(" "))
+    return (said, stop) if said and len(said) <= _LONGEST_VALUE and any(map(str.isalnum, said)) else None
+
+
+def _of_another(word: str) -> str:
+    found: str = table("possessives").get(word.lower(), word)
+    return found
+
+
+@cache
+def _stops(sort: str) -> frozenset[str]:
+    return frozenset(table("stops")[sort])
+
+
+def _without_tails(words: list[Word]) -> list[Word]:
+    """Without what belongs to the moment of speaking: "these days", "though"."""
+    while words:
+        fits = (n for n in (3, 2, 1) if len(words) > n and joined(words[-n:]) in table("tails"))
+        size = next(fits, 0)
+        if not size:
+            return words
+        words = words[:-size]
+    return words
+
+
+def capital(text: str, word: Word) -> bool:
+    """Whether a word begins with a capital letter in the message."""
+    first = next((sign for sign in text[word.start : word.stop] if sign.isalnum()), "")
+    return first.isupper()
+
+
+def bare(said: str) -> str:
+    """A text without marks and white space at its ends."""
+    return said.strip(_TRIMMED)
+
+
+def joined(words: Sequence[Word]) -> str:
+    """The words with spaces between."""
+    return " ".join(word.low for word in words)
