@@ -321,7 +321,7 @@ class Lab:
     ) -> Extracted:
         """Facts and memories of a text, or of messages with ``role`` and ``content``: by rules, or by a ``model``.
 
-        Nothing is stored. ``otherwise``: what becomes of a message that the model does not read (docs/howto/extract.md).
+        Nothing is stored. ``otherwise``: what becomes of a message that the model does not read, docs/howto/extract.md.
         """
         return self._extraction.extract(messages, role, where_of(agent, project, session), model, otherwise)
 
