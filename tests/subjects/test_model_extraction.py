@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab import LanguageModel
 from memlab.cli import main
-from memlab.errors import BadAnswer, NoAnswer, OverBudget
+from memlab.errors import BadAnswer, MemoryOff, NoAnswer, OverBudget
 from memlab.subjects.extraction.asking import quoted_at
 
 SAID = "Hi! I\u2019m a software engineer at Acme,\nand we moved to Bonn last week."
@@ -176,6 +176,15 @@ def test_only_what_a_person_or_an_assistant_says_is_sent(lab):
     with serving(lambda body, _: answer()) as (url, requests):
         assert not lab.extract(said, model=LanguageModel(url, "small"))
     assert requests == []
+
+
+def test_nothing_is_sent_while_memory_is_off(lab):
+    lab.agents.switch_off("api")
+    with serving(lambda body, _: answer()) as (url, requests):
+        with pytest.raises(MemoryOff):
+            lab.extract(SAID, project="api", model=LanguageModel(url, "small"), otherwise="skip")
+        assert requests == []
+        assert lab.extract(SAID, model=LanguageModel(url, "small")).asked.usage.calls == 1
 
 
 def test_the_end_of_a_session_with_a_model(lab):

@@ -20,6 +20,7 @@ from memlab.schema import role_of
 from memlab.state import checked_text
 from memlab.storage.views import seen
 from memlab.subjects.agents.relationships import check_agent
+from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.asking import asked
 from memlab.subjects.extraction.learning import LESSONS, lessons
@@ -126,6 +127,8 @@ class Extraction:
         personal = self._core.personal()
         admits = self._admits(where, viewer)
         if model is not None:
+            with self._core.reading() as state:
+                check_on(state, (where.project,))  # nothing of it leaves the machine either
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
             return _asked(said, where, model, otherwise, admits)
