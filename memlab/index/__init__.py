@@ -19,9 +19,10 @@ from memlab.index._bm25 import (
     group_scores,
     idf,
 )
-from memlab.index._matches import Matches
+from memlab.index._matches import InPassages, Matches
 from memlab.index._neighbours import Neighbours
-from memlab.index._postings import Query, TermHits, Words
+from memlab.index._passages import LONG, passages_of
+from memlab.index._postings import Passages, Query, TermHits, Words
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best, compact
 from memlab.index._signs import SAYS, Signs, signs_of
@@ -34,14 +35,17 @@ from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 __all__ = [
     "EXACT_UP_TO",
     "LANGUAGES",
+    "LONG",
     "SAYS",
     "STOP_WORDS",
     "Approximate",
     "GroupLengths",
     "Grown",
+    "InPassages",
     "IndexReport",
     "Matches",
     "Neighbours",
+    "Passages",
     "Query",
     "Signs",
     "TermHits",
@@ -57,6 +61,7 @@ __all__ = [
     "group_lengths",
     "group_scores",
     "idf",
+    "passages_of",
     "report",
     "signs_of",
     "sweep",
