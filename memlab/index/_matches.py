@@ -140,8 +140,15 @@ class Matches:
 
     @cached_property
     def _scored(self) -> tuple[Rows, Scores]:
-        statistics = {"count": self._count, "mean_length": self._mean, "k1": self._k1, "b": self._b}
-        rows, scores = bm25(self._hits, self._lengths, **statistics, weight=self._given)
+        rows, scores = bm25(
+            self._hits,
+            self._lengths,
+            count=self._count,
+            mean_length=self._mean,
+            k1=self._k1,
+            b=self._b,
+            weight=self._given,
+        )
         return rows, self._with_best_passages(rows, scores, Matches.scores)
 
     @cached_property
@@ -157,9 +164,15 @@ class Matches:
     def _passages(self) -> Matches:
         """The same question among passages."""
         assert self._inside is not None
-        lengths = self._inside.passages.words.lengths
-        statistics = {"count": self._count, "mean_length": self._mean, "k1": self._k1, "b": self._b}
-        return Matches(self._inside.hits, lengths, **statistics, weight=self._weight)
+        return Matches(
+            self._inside.hits,
+            self._inside.passages.words.lengths,
+            count=self._count,
+            mean_length=self._mean,
+            k1=self._k1,
+            b=self._b,
+            weight=self._weight,
+        )
 
     def _with_best_passages(self, rows: Rows, values: Scores, of: Callable[[Matches, Rows], Scores]) -> Scores:
         """The values of these rows, where one is long that of its best passage."""

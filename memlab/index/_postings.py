@@ -318,8 +318,8 @@ class Words:
             words = cls(about["language"], stop_words=about["stop_words"])
             words._tokens = Tokens(about["language"], about["stop_words"], text.split("\n") if text else ())
             words.written = Written(about["language"], words._tokens.__getitem__)
-            forms = (given[f"written_{name}"] for name in ("forms", "form_terms", "form_signs"))
-            words.written.restore_forms(*forms, len(words._tokens.terms))
+            forms, *of_forms = (given[f"written_{name}"] for name in ("forms", "form_terms", "form_signs"))
+            words.written.restore_forms(forms, *of_forms, vocabulary=len(words._tokens.terms))
             words._restore(path, given)
             if "passages_of" in given:
                 inner = words._of_passages()

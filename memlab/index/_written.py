@@ -174,7 +174,7 @@ class Written:
         signs, counts, stops = self._rows.columns
         return {"signs": signs, "counts": counts, "stops": stops, "held": self._held.columns[0]}
 
-    def restore_forms(self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], vocabulary: int) -> None:
+    def restore_forms(self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int) -> None:
         """Take over what ``forms_arrays`` gave; ValueError where the parts contradict each other."""
         text = forms.tobytes().decode()
         names = text.split("\n") if text else []

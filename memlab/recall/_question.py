@@ -175,9 +175,10 @@ class QuestionFeatures:
         """How nearly each word of the question has a word in each row: these forms, so many of each. In a long row, in
         its best passage.
         """
-        passages, long = self.words.passages, rows[:0]
-        if passages is not None:
-            long, inside, starts = passages.among(rows)
+        passages = self.words.passages
+        if passages is None:
+            return self._late(forms, counts)
+        long, inside, starts = passages.among(rows)
         if not len(long):
             return self._late(forms, counts)
         short = np.ones(len(rows), dtype=np.bool_)
