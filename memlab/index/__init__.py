@@ -21,8 +21,8 @@ from memlab.index._bm25 import (
 )
 from memlab.index._matches import InPassages, Matches
 from memlab.index._neighbours import Neighbours
-from memlab.index._passages import LONG, passages_of
-from memlab.index._postings import Passages, Query, TermHits, Words
+from memlab.index._passages import passages_of
+from memlab.index._postings import Query, TermHits, Words
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best, compact
 from memlab.index._signs import SAYS, Signs, signs_of
@@ -35,7 +35,6 @@ from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 __all__ = [
     "EXACT_UP_TO",
     "LANGUAGES",
-    "LONG",
     "SAYS",
     "STOP_WORDS",
     "Approximate",
@@ -45,7 +44,6 @@ __all__ = [
     "IndexReport",
     "Matches",
     "Neighbours",
-    "Passages",
     "Query",
     "Signs",
     "TermHits",

@@ -159,7 +159,7 @@ class Words:
         self._waiting = 0
         self.passages: Passages | None = None
         """None where no row is long."""
-        self._whole = True
+        self._splits = True
 
     def __len__(self) -> int:
         return self._size
@@ -194,7 +194,7 @@ class Words:
             own = words_of(text)
             said.append([*name, *own])
             names.append(len(name))
-            if len(own) > LONG and self._whole:
+            if len(own) > LONG and self._splits:
                 long.append(number)
         start, fresh = self._size, len(said)
         terms, rows = self.written.append(said, texts, names)
@@ -342,7 +342,7 @@ class Words:
     def _of_passages(self) -> Words:
         """An index of other rows with the terms and forms of this one."""
         inner = Words(self.language, stop_words=())
-        inner._tokens, inner.written, inner._whole = self._tokens, self.written.beside(), False
+        inner._tokens, inner.written, inner._splits = self._tokens, self.written.beside(), False
         return inner
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

@@ -86,7 +86,7 @@ def naive(words, corpus, question, mask, k1, b):
 
 @pytest.mark.usefixtures("short", "way")
 def test_equal_to_a_naive_search_of_every_passage():
-    @settings(deadline=None, max_examples=80)
+    @settings(deadline=None, max_examples=50)
     @given(corpora, questions, st.floats(0.1, 3), st.floats(0, 1), st.integers(0, 12), st.randoms())
     def holds(corpus, question, k1, b, n, dice):
         words = Words(None)

@@ -182,7 +182,7 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     assert slate.words["speaker-role"] == [role_of(turn[1], None) for turn in turns]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=12)
 @given(TURNS, QUESTIONS)
 def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
     with pytest.MonkeyPatch.context() as patch:
