@@ -19,8 +19,9 @@ from memlab.index._bm25 import (
     group_scores,
     idf,
 )
-from memlab.index._matches import Matches
+from memlab.index._matches import InPassages, Matches
 from memlab.index._neighbours import Neighbours
+from memlab.index._passages import passages_of
 from memlab.index._postings import Query, TermHits, Words
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best, compact
@@ -39,6 +40,7 @@ __all__ = [
     "Approximate",
     "GroupLengths",
     "Grown",
+    "InPassages",
     "IndexReport",
     "Matches",
     "Neighbours",
@@ -57,6 +59,7 @@ __all__ = [
     "group_lengths",
     "group_scores",
     "idf",
+    "passages_of",
     "report",
     "signs_of",
     "sweep",

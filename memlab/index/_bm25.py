@@ -51,31 +51,43 @@ def idf(frequency: Ints, count: int) -> Scores:
 
 
 def bm25(
-    hits: TermHits, lengths: NDArray[np.integer], *, count: int, mean_length: float, k1: float = K1, b: float = B
+    hits: TermHits,
+    lengths: NDArray[np.integer],
+    *,
+    count: int,
+    mean_length: float,
+    k1: float = K1,
+    b: float = B,
+    weight: Scores | None = None,
 ) -> tuple[Ints, Scores]:
     """The rows that hold a term, ascending, and their scores.
 
-    ``lengths`` are ``Words.lengths``; ``count`` and ``mean_length`` describe the rows that were eligible.
+    ``lengths`` are ``Words.lengths``; ``count`` and ``mean_length`` describe the rows that were eligible. ``weight`` is
+    the idf of the terms where it is not that of these rows.
     """
     check_statistics(k1, b, count, mean_length)
     rows, place = hits.posted
-    _check_count(count, len(rows), "rows")
     if len(rows) and not mean_length:
         raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
-    weight = idf(hits.frequency, count)
+    if weight is None:
+        _check_count(count, len(rows), "rows")
+        weight = idf(hits.frequency, count)
     norm = k1 * (1.0 - b + b * lengths[rows] / (mean_length or 1.0))
     scores = weight[hits.term] * (hits.tf / (hits.tf + norm[place]))
     return rows, _summed(place, scores, len(rows))
 
 
-def coverage(hits: TermHits, *, count: int) -> tuple[Ints, Scores]:
+def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tuple[Ints, Scores]:
     """The rows that hold a term, ascending, and the share (0-1) of the question's idf mass that each holds.
 
-    A word that no eligible row has counts in the mass: a question is not covered by the half that is known.
+    A word that no eligible row has counts in the mass: a question is not covered by the half that is known. ``weight``
+    is the idf of the terms where it is not that of these rows.
     """
     rows, place = hits.posted
-    _check_count(count, len(rows), "rows")
-    weight, mass = _mass(hits, count)
+    if weight is None:
+        _check_count(count, len(rows), "rows")
+        weight = idf(hits.frequency, count)
+    mass = mass_of(weight, hits.unknown, count)
     return rows, _summed(place, weight[hits.term], len(rows)) / mass
 
 
@@ -214,8 +226,8 @@ def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -
     The idf is that of the rows, ``count`` of which were eligible, as in ``coverage``.
     """
     codes, place, term, _ = _grouped(hits, groups)
-    weight, mass = _mass(hits, count)
-    return codes, _summed(place, weight[term], len(codes)) / mass
+    weight = idf(hits.frequency, count)
+    return codes, _summed(place, weight[term], len(codes)) / mass_of(weight, hits.unknown, count)
 
 
 def _grouped(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints]:
@@ -243,11 +255,6 @@ def _summed(place: Ints, values: Scores, size: int) -> Scores:
 
 def _frequency(term: Ints, size: int) -> Ints:
     return np.bincount(term, minlength=size)
-
-
-def _mass(hits: TermHits, count: int) -> tuple[Scores, float]:
-    weight = idf(hits.frequency, count)
-    return weight, mass_of(weight, hits.unknown, count)
 
 
 def mass_of(weight: Scores, unknown: int, count: int) -> float:

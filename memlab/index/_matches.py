@@ -7,7 +7,8 @@ in MaxScore (Turtle & Flood 1995), and all that is given is exact, to the bit wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.index._bm25 import bm25, check_statistics, coverage, idf, mass_of
-from memlab.index._postings import TermHits
+from memlab.index._postings import Passages, TermHits
 from memlab.index._select import best, compact
 from memlab.scratch import zeros
 
-__all__ = ["Matches"]
+__all__ = ["InPassages", "Matches"]
 
 _FEW = 8192
 """Postings up to which every row that holds a word gets its score: some 100 microseconds."""
@@ -42,10 +43,23 @@ Scores = NDArray[np.float64]
 _NONE: Rows = np.empty(0, dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class InPassages:
+    """The same question's hits in the passages of eligible long rows.
+
+    ``mean_length`` is that of what scores: passages of rows that are long, and all other rows.
+    """
+
+    passages: Passages
+    hits: TermHits
+    mean_length: float
+
+
 class Matches:
     """The hits of a question among ``count`` eligible rows, whose words are ``mean_length`` on average.
 
-    ``lengths`` are ``Words.lengths``. Rows that hold no word of the question have score and coverage 0.
+    ``lengths`` are ``Words.lengths``. Rows that hold no word of the question have score and coverage 0. A long row has
+    those of its best passage, each by itself, with the idf of rows; ``weight`` is that idf, given for passages.
     """
 
     def __init__(
@@ -57,10 +71,14 @@ class Matches:
         mean_length: float,
         k1: float,
         b: float,
+        inside: InPassages | None = None,
+        weight: Scores | None = None,
     ) -> None:
         check_statistics(k1, b, count, mean_length)
         self._hits, self._lengths = hits, lengths
-        self._count, self._mean, self._k1, self._b = count, mean_length, k1, b
+        self._count, self._whole_mean, self._k1, self._b = count, mean_length, k1, b
+        self._mean = mean_length if inside is None else inside.mean_length
+        self._inside, self._given = inside, weight
         self._few = len(hits) <= _FEW
         self._read: tuple[Rows, NDArray[np.int32]] | None = None
 
@@ -72,6 +90,8 @@ class Matches:
         if n <= 0:
             return np.empty(0, dtype=np.int64)
         rows = self._contenders(n)
+        if self._inside is not None:
+            rows = np.union1d(rows, self._long_contenders(n))
         return rows[best(self.scores(rows), n)]
 
     def scores(self, rows: Rows) -> Scores:
@@ -82,7 +102,7 @@ class Matches:
         total = np.zeros(len(rows))
         for tf, weight in zip(held, self._weight, strict=True):
             total += weight * _share(tf, norm)
-        return total
+        return self._with_best_passages(rows, total, Matches.scores)
 
     def coverage(self, rows: Rows) -> Scores:
         """The share of the question's idf mass that each of these rows holds."""
@@ -91,7 +111,8 @@ class Matches:
         total = np.zeros(len(rows))
         for tf, weight in zip(self._held(rows), self._weight, strict=True):
             total += weight * (tf > 0)
-        return total / mass_of(self._weight, self._hits.unknown, self._count)
+        total /= mass_of(self._weight, self._hits.unknown, self._count)
+        return self._with_best_passages(rows, total, Matches.coverage)
 
     def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
         """Which of these rows hold both terms of one of the pairs; terms by their number in the question."""
@@ -110,7 +131,7 @@ class Matches:
         tf = self._counted(windows)
         if len(terms) < tf.shape[1]:
             tf = tf[:, terms]
-        norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._mean or 1.0))
+        norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._whole_mean or 1.0))
         shares = _share(tf, norm[:, None])
         shares *= self._weight[terms]
         return np.asarray(shares.cumsum(axis=1)[:, -1])  # term by term: a sum may be taken in another order
@@ -119,15 +140,72 @@ class Matches:
 
     @cached_property
     def _scored(self) -> tuple[Rows, Scores]:
-        return bm25(self._hits, self._lengths, count=self._count, mean_length=self._mean, k1=self._k1, b=self._b)
+        rows, scores = bm25(
+            self._hits,
+            self._lengths,
+            count=self._count,
+            mean_length=self._mean,
+            k1=self._k1,
+            b=self._b,
+            weight=self._given,
+        )
+        return rows, self._with_best_passages(rows, scores, Matches.scores)
 
     @cached_property
     def _covered(self) -> tuple[Rows, Scores]:
-        return coverage(self._hits, count=self._count)
+        rows, shares = coverage(self._hits, count=self._count, weight=self._given)
+        return rows, self._with_best_passages(rows, shares, Matches.coverage)
 
     @cached_property
     def _weight(self) -> Scores:
-        return idf(self._hits.frequency, self._count)
+        return idf(self._hits.frequency, self._count) if self._given is None else self._given
+
+    @cached_property
+    def _passages(self) -> Matches:
+        """The same question among passages."""
+        assert self._inside is not None
+        return Matches(
+            self._inside.hits,
+            self._inside.passages.words.lengths,
+            count=self._count,
+            mean_length=self._mean,
+            k1=self._k1,
+            b=self._b,
+            weight=self._weight,
+        )
+
+    def _with_best_passages(self, rows: Rows, values: Scores, of: Callable[[Matches, Rows], Scores]) -> Scores:
+        """The values of these rows, where one is long that of its best passage."""
+        if self._inside is not None:
+            places, passages, starts = self._inside.passages.among(rows)
+            if len(places):
+                values[places] = np.maximum.reduceat(of(self._passages, passages), starts)
+        return values
+
+    def _long_contenders(self, n: int) -> Rows:
+        """Long rows among which are those of the best ``n``, ascending."""
+        assert self._inside is not None
+        wide = 4 * n
+        while True:
+            found = self._passages.best(wide)
+            rows = np.unique(self._inside.passages.of[found])
+            if len(rows) >= n or len(found) < wide:
+                return rows
+            wide *= 4
+
+    @cached_property
+    def _short(self) -> TermHits:
+        """The hits without those of long rows."""
+        if self._inside is None:
+            return self._hits
+        long = np.zeros(len(self._lengths), dtype=np.bool_)
+        long[self._inside.passages.of] = True
+        kept = [~long[rows] for rows in self._hits.rows]
+        return TermHits(
+            tuple(rows[own] for rows, own in zip(self._hits.rows, kept, strict=True)),
+            tuple(tfs[own] for tfs, own in zip(self._hits.tfs, kept, strict=True)),
+            self._hits.unknown,
+        )
 
     def _norm(self, rows: Rows) -> Scores:
         return np.asarray(self._k1 * (1.0 - self._b + self._b * self._lengths[rows] / (self._mean or 1.0)), np.float64)
@@ -165,8 +243,8 @@ class Matches:
         return cells
 
     def _contenders(self, n: int) -> Rows:
-        """Rows, ascending, among which the best ``n`` are."""
-        hits = self._hits
+        """Rows that are not long, ascending, among which are those of the best ``n``."""
+        hits = self._short
         order = [int(term) for term in np.argsort(hits.frequency, kind="stable") if len(hits.rows[term])]
         if not order:
             return np.empty(0, dtype=np.int64)

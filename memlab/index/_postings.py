@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.index._segments import Segment, merged, segment_of
+from memlab.index._passages import LONG, passages_of
+from memlab.index._segments import Segment, merged, ranges, segment_of
 from memlab.index._select import compact
 from memlab.index._stop_words import STOP_WORDS
+from memlab.index._stored import Grown
 from memlab.index._tokens import Tokens, words_of
 from memlab.index._written import Written
 
-__all__ = ["Query", "TermHits", "Words"]
+__all__ = ["Passages", "Query", "TermHits", "Words"]
 
 _SEAL = 8192
 """Postings kept unsorted before they become a segment; scanning them costs a query some ten microseconds."""
@@ -95,8 +97,44 @@ def _joined(parts: tuple[Ints, ...]) -> NDArray[np.int64]:
     return np.concatenate(parts).astype(np.int64) if parts else np.empty(0, dtype=np.int64)
 
 
+class Passages:
+    """The passages of long rows: rows of an index of their own, which has the terms and forms of the whole one."""
+
+    def __init__(self, words: Words, of: NDArray[np.int64] | None = None) -> None:
+        of = np.empty(0, dtype=np.int64) if of is None else of
+        self.words = words
+        self._of = Grown(of)
+        opens = np.flatnonzero(np.diff(of, prepend=-1))
+        self._long = Grown(of[opens], opens, np.diff(opens, append=len(of)))
+
+    @property
+    def of(self) -> NDArray[np.int64]:
+        """The row of each passage, ascending."""
+        return self._of.column(0)
+
+    def append(self, rows: Sequence[int], texts: Sequence[str], speakers: Sequence[str | None]) -> None:
+        """The passages of more rows, which are long."""
+        first = len(self.words)
+        spans = [passages_of(text) for text in texts]
+        counts = np.array([len(own) for own in spans])
+        self._long.append(np.array(rows), first + np.cumsum(counts) - counts, counts)
+        self._of.append(np.repeat(rows, counts))
+        self.words.append(
+            [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own],
+            [speaker for speaker, own in zip(speakers, spans, strict=True) for _ in own],
+        )
+
+    def among(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Which places of ``rows`` are long, the passages of each one after the other, and where each one's begin."""
+        long, first, count = self._long.columns
+        at = long[:-1].searchsorted(rows)
+        (places,) = (long[at] == rows).nonzero()
+        counts = count[at[places]]
+        return places, ranges(first[at[places]], counts), np.cumsum(counts) - counts
+
+
 class Words:
-    """The words of ``len(words)`` rows, appended and never changed.
+    """The words of ``len(words)`` rows, appended and never changed. A long row is posted once more by ``passages``.
 
     ``language`` is a Snowball stemmer (None: no stemming). ``stop_words`` are neither indexed nor counted; unless
     given they are ``STOP_WORDS`` of the language, and none if it has no list; ``()`` keeps every word.
@@ -119,6 +157,9 @@ class Words:
         self._segments: list[Segment] = []
         self._pending = np.empty((3, _SEAL), dtype=np.int32)
         self._waiting = 0
+        self.passages: Passages | None = None
+        """None where no row is long."""
+        self._splits = True
 
     def __len__(self) -> int:
         return self._size
@@ -141,6 +182,7 @@ class Words:
             raise InputError("Words are appended from a sequence of texts, not from one text.")
         said: list[list[str]] = []
         names: list[int] = []
+        long: list[int] = []
         named: dict[str | None, list[str]] = {None: []}
         for number, text in enumerate(texts):
             if not isinstance(text, str):
@@ -149,8 +191,11 @@ class Words:
             name = named.get(speaker)
             if name is None:
                 name = named[speaker] = words_of(speaker or "")
-            said.append([*name, *words_of(text)])
+            own = words_of(text)
+            said.append([*name, *own])
             names.append(len(name))
+            if len(own) > LONG and self._splits:
+                long.append(number)
         start, fresh = self._size, len(said)
         terms, rows = self.written.append(said, texts, names)
         self._append_lengths(np.bincount(rows, minlength=fresh))
@@ -167,6 +212,10 @@ class Words:
         else:
             self._seal()
             self._add(segment_of(posted.astype(np.int32), at.astype(np.int32), tf.astype(np.int32)))
+        if long:
+            self.passages = self.passages or Passages(self._of_passages())
+            whose = [speakers[number] if speakers else None for number in long]
+            self.passages.append([start + number for number in long], [texts[number] for number in long], whose)
 
     def query(self, text: str) -> Query:
         """The terms of a question: each stem counts once, words that no text had are counted and left out."""
@@ -242,20 +291,16 @@ class Words:
     def save(self, path: str | Path) -> None:
         """Write one file of plain arrays (NumPy's npz), replaced whole; everything is merged into one segment."""
         path = Path(path)
-        self._seal()
-        self._segments = [merged(self._segments)] if self._segments else []
-        base = self._segments[0] if self._segments else segment_of(*np.empty((3, 0), dtype=np.int32))
         about = {"language": self._tokens.language, "stop_words": sorted(self._tokens.stop_words)}
         arrays: dict[str, Any] = {
             "about": _bytes(json.dumps(about)),
             "vocabulary": _bytes("\n".join(self._tokens.terms)),
-            "lengths": self.lengths,
-            "terms": base.terms,
-            "starts": base.starts,
-            "rows": base.rows,
-            "tf": base.tf,
-            **{f"written_{name}": array for name, array in self.written.arrays().items()},
+            **self._arrays(),
+            **{f"written_{name}": array for name, array in self.written.forms_arrays().items()},
         }
+        if self.passages is not None:
+            arrays["passages_of"] = self.passages.of
+            arrays |= {f"passages_{name}": array for name, array in self.passages.words._arrays().items()}
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
             np.savez(file, **arrays)
@@ -269,24 +314,61 @@ class Words:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 about = json.loads(arrays["about"].tobytes())
                 text = arrays["vocabulary"].tobytes().decode()
-                lengths = arrays["lengths"]
-                base = Segment(arrays["terms"], arrays["starts"], arrays["rows"], arrays["tf"])
-                given = {name: arrays[name] for name in arrays.files if name.startswith("written_")}
+                given = {name: arrays[name] for name in arrays.files if name not in ("about", "vocabulary")}
             words = cls(about["language"], stop_words=about["stop_words"])
             words._tokens = Tokens(about["language"], about["stop_words"], text.split("\n") if text else ())
             words.written = Written(about["language"], words._tokens.__getitem__)
-            written = {name.removeprefix("written_"): array for name, array in given.items()}
-            words.written.restore(written, len(words._tokens.terms))
+            forms, *of_forms = (given[f"written_{name}"] for name in ("forms", "form_terms", "form_signs"))
+            words.written.restore_forms(forms, *of_forms, vocabulary=len(words._tokens.terms))
+            words._restore(path, given)
+            if "passages_of" in given:
+                inner = words._of_passages()
+                inner._restore(path, given, "passages_")
+                of = given["passages_of"]
+                if (
+                    len(of) != len(inner)
+                    or not len(of)
+                    or (np.diff(of) < 0).any()
+                    or not 0 <= of[0] <= of[-1] < len(words)
+                ):
+                    raise ValueError("the passages are those of other rows")
+                words.passages = Passages(inner, of)
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, UnknownName) as error:
             raise DamagedLab(f"The words in {path} cannot be read: {error}") from None
-        _check(path, base, len(words._tokens.terms), len(lengths))
-        if len(words.written) != len(lengths):
-            raise DamagedLab(f"The words in {path} are those of other rows: rebuild them.")
-        words._append_lengths(lengths)
-        words._segments = [base] if len(base) else []
         return words
 
     # -- inside -----------------------------------------------------------------------------------------------
+
+    def _of_passages(self) -> Words:
+        """An index of other rows with the terms and forms of this one."""
+        inner = Words(self.language, stop_words=())
+        inner._tokens, inner.written, inner._splits = self._tokens, self.written.beside(), False
+        return inner
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """What it holds of its rows, merged into one segment."""
+        self._seal()
+        self._segments = [merged(self._segments)] if self._segments else []
+        base = self._segments[0] if self._segments else segment_of(*np.empty((3, 0), dtype=np.int32))
+        return {
+            "lengths": self.lengths,
+            "terms": base.terms,
+            "starts": base.starts,
+            "rows": base.rows,
+            "tf": base.tf,
+            **{f"written_{name}": array for name, array in self.written.arrays().items()},
+        }
+
+    def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
+        """Take over what ``_arrays`` gave; DamagedLab or ValueError where the parts contradict each other."""
+        given = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        base, lengths = Segment(given["terms"], given["starts"], given["rows"], given["tf"]), given["lengths"]
+        _check(path, base, len(self._tokens.terms), len(lengths))
+        self.written.restore(*(given[f"written_{name}"] for name in ("signs", "counts", "stops", "held")))
+        if len(self.written) != len(lengths):
+            raise DamagedLab(f"The words in {path} are those of other rows: rebuild them.")
+        self._append_lengths(lengths)
+        self._segments = [base] if len(base) else []
 
     def _append_lengths(self, lengths: NDArray[Any]) -> None:
         needed = self._size + len(lengths)

@@ -48,6 +48,12 @@ class Written:
     def __len__(self) -> int:
         return self._rows.size + self._waiting
 
+    def beside(self) -> Written:
+        """No rows yet, and the forms of these: one that is new here is new there."""
+        other = Written(None, self._term_of)
+        other._signs, other._names, other._ids, other._forms = self._signs, self._names, self._ids, self._forms
+        return other
+
     @property
     def forms(self) -> int:
         """How many there are."""
@@ -156,42 +162,40 @@ class Written:
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it is, by name."""
-        self._settle()
+    def forms_arrays(self) -> dict[str, NDArray[Any]]:
+        """The forms, by name."""
         terms, bits = self._forms.columns
-        signs, counts, stops = self._rows.columns
-        return {
-            "forms": np.frombuffer("\n".join(self._names).encode(), dtype=np.uint8),
-            "form_terms": terms,
-            "form_signs": bits,
-            "signs": signs,
-            "counts": counts,
-            "stops": stops,
-            "held": self._held.columns[0],
-        }
+        forms = np.frombuffer("\n".join(self._names).encode(), dtype=np.uint8)
+        return {"forms": forms, "form_terms": terms, "form_signs": bits}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], vocabulary: int) -> None:
-        """Take over what ``arrays`` gave; ValueError where the parts contradict each other."""
-        text = arrays["forms"].tobytes().decode()
-        forms = text.split("\n") if text else []
-        terms, stops, held = arrays["form_terms"], arrays["stops"], arrays["held"]
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What it holds of its rows, by name."""
+        self._settle()
+        signs, counts, stops = self._rows.columns
+        return {"signs": signs, "counts": counts, "stops": stops, "held": self._held.columns[0]}
+
+    def restore_forms(self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int) -> None:
+        """Take over what ``forms_arrays`` gave; ValueError where the parts contradict each other."""
+        text = forms.tobytes().decode()
+        names = text.split("\n") if text else []
+        sound = len(set(names)) == len(names) == len(terms) == len(signs) and (
+            not len(terms) or (int(terms.min()) >= -1 and int(terms.max()) < vocabulary)
+        )
+        if not sound:
+            raise ValueError("the forms of the words contradict each other")
+        self._names, self._ids, self._forms = names, _Forms(names), Grown(terms, signs)
+
+    def restore(self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], held: NDArray[Any]) -> None:
+        """Take over what ``arrays`` gave, the forms being there; ValueError where the parts contradict each other."""
         sound = (
-            len(set(forms)) == len(forms) == len(terms) == len(arrays["form_signs"])
-            and len(stops) == len(arrays["signs"]) == len(arrays["counts"])
+            len(stops) == len(signs) == len(counts)
             and bool((np.diff(stops, prepend=0) >= 0).all())
             and len(held) == (int(stops[-1]) if len(stops) else 0)
-            and (not len(held) or (int(held.min()) >= 0 and int(held.max()) >> 1 < len(forms)))
-            and (not len(terms) or (int(terms.min()) >= -1 and int(terms.max()) < vocabulary))
+            and (not len(held) or (int(held.min()) >= 0 and int(held.max()) >> 1 < len(self._names)))
         )
         if not sound:
             raise ValueError("the words of the rows contradict each other")
-        self._names, self._ids = forms, _Forms(forms)
-        self._forms, self._rows, self._held = (
-            Grown(terms, arrays["form_signs"]),
-            Grown(arrays["signs"], arrays["counts"], stops),
-            Grown(held),
-        )
+        self._rows, self._held = Grown(signs, counts, stops), Grown(held)
 
 
 class _Forms(dict[str, int]):

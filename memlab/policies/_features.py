@@ -92,10 +92,25 @@ FEATURES: Declared[Feature] = Declared(
             "<= 1",
             ("embedder", *_WORDS),
             on_demand=True,
+            version=2,
         ),
-        Feature("lexical", "num", "query", "BM25 of the memory's words", "", ">= 0", _BM25),
         Feature(
-            "coverage", "num", "query", "share of the question's idf mass found in the memory", "share", "0..1", _WORDS
+            "lexical",
+            "num",
+            "query",
+            "BM25 of the memory's words; of a long text, of its best passage",
+            "",
+            ">= 0",
+            _BM25,
+        ),
+        Feature(
+            "coverage",
+            "num",
+            "query",
+            "share of the question's idf mass found in the memory; of a long text, in its best passage",
+            "share",
+            "0..1",
+            _WORDS,
         ),
         Feature("session-lexical", "num", "query", "BM25 of the whole session as one document", "", ">= 0", _BM25),
         Feature(
@@ -106,6 +121,7 @@ FEATURES: Declared[Feature] = Declared(
             "share",
             "0..1",
             _WORDS,
+            version=2,
         ),
         Feature(
             "phrase",
@@ -122,7 +138,8 @@ FEATURES: Declared[Feature] = Declared(
             "num",
             "query",
             "mean over the question's words, by idf, of the cosine with the nearest word of the text, by the shipped "
-            "model's vectors of single words; the same stem: 1, below 0: 0; stop words and names of speakers left out",
+            "model's vectors of single words; the same stem: 1, below 0: 0; stop words and names of speakers left out; "
+            "of a long text, in its best passage",
             "",
             "0..1",
             _WORDS,
@@ -236,7 +253,7 @@ FEATURES: Declared[Feature] = Declared(
             on_demand=True,
         ),
         # what spreading found
-        Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", _SEEDS),
+        Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", _SEEDS, version=2),
         Feature(
             "received",
             "num",
@@ -245,6 +262,7 @@ FEATURES: Declared[Feature] = Declared(
             "",
             ">= 0",
             _SPREAD,
+            version=2,
         ),
         Feature(
             "activation",
@@ -254,6 +272,7 @@ FEATURES: Declared[Feature] = Declared(
             "",
             "",
             _SPREAD,
+            version=2,
         ),
         Feature(
             "hops",
@@ -263,6 +282,7 @@ FEATURES: Declared[Feature] = Declared(
             "edges",
             ">= 0",
             _SPREAD,
+            version=2,
         ),
         Feature(
             "session-seed",
@@ -272,6 +292,7 @@ FEATURES: Declared[Feature] = Declared(
             "",
             "",
             (*_SPREAD, "cut", "pool"),
+            version=2,
         ),
         Feature(
             "takes-over",
@@ -284,6 +305,7 @@ FEATURES: Declared[Feature] = Declared(
             "0..1",
             ("embedder", *_WORDS, *_SPREAD, "cut", "pool"),
             on_demand=True,
+            version=2,
         ),
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),

@@ -362,7 +362,7 @@ class Candidates(Moment):
 
     def late(self) -> Values:
         forms, _, counts = self.held()
-        return self.asked.late(forms, counts)
+        return self.asked.late(self.rows, forms, counts)
 
     def takes_over(self) -> Values:
         return takes_over(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 
 from memlab.arguments import checked, item
-from memlab.display import bar, clip, paragraph, table
+from memlab.display import Markup, bar, clip, details, paragraph, table
 from memlab.errors import InputError, UnknownName
+from memlab.index import Words, bm25, passages_of
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.slates import Slate
@@ -109,6 +111,20 @@ class Hit:
     def explain(self) -> ScoreExplanation:
         """The terms of the recall score that sum to this hit's score, and the features that they read."""
         return self._hits.explain(self)
+
+    @property
+    def passage(self) -> str | None:
+        """Of a long text, the passage that has most of the question's words, by BM25 among its passages.
+
+        None where the text is one passage, or shares no word with the question.
+        """
+        span = self._span
+        return None if span is None else self.text[slice(*span)].strip()
+
+    @property
+    def _span(self) -> tuple[int, int] | None:
+        """Where the passage begins and ends."""
+        return _answering(self.text, self._hits.slate.query, str(self._hits.pack.settings["language"]))
 
     @checked
     def above(self, other: Hit | int | None = None) -> Why:
@@ -332,7 +348,7 @@ class Hits(Sequence[Hit]):
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
-            lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{clip(hit.text, 84)}")
+            lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{clip(hit.passage or hit.text, 84)}")
         return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
@@ -346,7 +362,7 @@ class Hits(Sequence[Hit]):
                 bar(hit.score, top, signed=False),
                 hit.id,
                 *([hit.speaker] if said else []),
-                clip(hit.text, 300) + _stands_for(hit),
+                _text_of(hit),
                 hit.kind,
             )
             for hit in self
@@ -357,6 +373,29 @@ class Hits(Sequence[Hit]):
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
         return table(caption, heads, rows, notes=[self.off] if self.off else [])
+
+
+def _answering(text: str, question: str, language: str) -> tuple[int, int] | None:
+    """The passage of a text with most of a question's words; of the text alone, so that no other memory moves it."""
+    spans = passages_of(text)
+    if len(spans) == 1:
+        return None
+    words = Words(None if language == "none" else language)
+    words.append([text[start:stop] for start, stop in spans])
+    hits = words.hits(words.query(question))
+    rows, scores = bm25(hits, words.lengths, count=len(spans), mean_length=float(words.lengths.mean()))
+    return spans[rows[np.argmax(scores)]] if len(rows) else None
+
+
+def _text_of(hit: Hit) -> str:
+    """The text, clipped; of a long one the passage, which opens to the whole with the passage marked."""
+    span = hit._span
+    if span is None:
+        return clip(hit.text, 300) + _stands_for(hit)
+    before, passage, after = hit.text[: span[0]], hit.text[slice(*span)], hit.text[span[1] :]
+    whole = f"{escape(before)}<mark>{escape(passage)}</mark>{escape(after)}"
+    summary = clip(passage, 300) + _stands_for(hit)
+    return Markup(details(summary, f"<div dir='auto' style='white-space:pre-wrap'>{whole}</div>"))
 
 
 def _stands_for(hit: Hit) -> str:

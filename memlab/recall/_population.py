@@ -26,16 +26,25 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Lengths:
-    """Of the first ``count`` memories of a population, in words: the total, and that of each session."""
+    """Of the first ``count`` memories of a population, in words: the total, and that of each session.
+
+    ``parts`` counts each passage of a long memory, and every other memory, as one.
+    """
 
     count: int
     total: int
     sessions: GroupLengths
+    parts: int
 
     @property
     def mean(self) -> float:
         """Of a memory."""
         return self.total / self.count if self.count else 0.0
+
+    @property
+    def mean_of_parts(self) -> float:
+        """Of a passage or a memory that is one."""
+        return self.total / self.parts if self.parts else 0.0
 
 
 @dataclass(frozen=True)
@@ -67,13 +76,23 @@ class Population:
             if known is None:
                 rows = None if self.mask is None else self.rows
                 own = lengths if rows is None else lengths[rows]
-                known = Lengths(len(self), int(own.sum()), group_lengths(groups, lengths, rows=rows))
+                sessions = group_lengths(groups, lengths, rows=rows)
+                known = Lengths(len(self), int(own.sum()), sessions, self._parts(words, self.rows))
             else:
                 late = self.rows[known.count :]
                 sessions = known.sessions.with_rows(groups[late], lengths[late])
-                known = Lengths(len(self), known.total + int(lengths[late].sum()), sessions)
+                total, parts = known.total + int(lengths[late].sum()), known.parts + self._parts(words, late)
+                known = Lengths(len(self), total, sessions, parts)
             self._lengths[words.language] = known
         return known
+
+    def _parts(self, words: Words, rows: Rows) -> int:
+        """How many parts these rows have, the last ones that take part."""
+        if words.passages is None or not len(rows):
+            return len(rows)
+        of = words.passages.of
+        of = self.among(of[of.searchsorted(rows[0]) :])
+        return len(rows) + int(np.count_nonzero(of[1:] == of[:-1]))
 
     def newest(self, state: State) -> int:
         """When its newest memory was created, microseconds UTC; there is at least one. Of what came since, where some

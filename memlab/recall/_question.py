@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
-from memlab.index import Matches, Signs, TermHits, best, compact, group_scores, idf, signs_of
+from memlab.index import InPassages, Matches, Signs, TermHits, best, compact, group_scores, idf, signs_of
 from memlab.policies import Pack
 from memlab.recall._dates import Span, named_dates
 from memlab.recall._filters import NO_FILTERS, Filters
@@ -103,9 +103,17 @@ class QuestionFeatures:
             mean_length=self._lengths.mean,
             k1=self._k1,
             b=self._b,
+            inside=self._in_passages(),
         )
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
         self._triggered: Rows | None = None
+
+    def _in_passages(self) -> InPassages | None:
+        passages, mask = self.words.passages, self.population.mask
+        if passages is None:
+            return None
+        hits = passages.words.hits(self.query, None if mask is None else mask[passages.of])
+        return InPassages(passages, hits, self._lengths.mean_of_parts)
 
     def nearest(self, count: int) -> Rows:
         """The nearest memories that take part, best first."""
@@ -163,8 +171,27 @@ class QuestionFeatures:
             sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64
         )
 
-    def late(self, forms: Rows, counts: Rows) -> Scores:
-        """How nearly each word of the question has a word in each row: these forms, so many of each."""
+    def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
+        """How nearly each word of the question has a word in each row: these forms, so many of each. In a long row, in
+        its best passage.
+        """
+        passages = self.words.passages
+        if passages is None:
+            return self._late(forms, counts)
+        long, inside, starts = passages.among(rows)
+        if not len(long):
+            return self._late(forms, counts)
+        short = np.ones(len(rows), dtype=np.bool_)
+        short[long] = False
+        forms_inside, _, counts_inside = passages.words.written.held(inside)
+        own = np.concatenate((forms[short.repeat(counts)], forms_inside))
+        scores = self._late(own, np.concatenate((counts[short], counts_inside)))
+        found = np.empty(len(rows))
+        found[short] = scores[: len(rows) - len(long)]
+        found[long] = np.maximum.reduceat(scores[len(rows) - len(long) :], starts)
+        return found
+
+    def _late(self, forms: Rows, counts: Rows) -> Scores:
         asked, _, weight = self.content
         return late(self._word_vectors, self.words, (forms, counts), asked, weight, self.names)
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.index import STOP_WORDS, Words
+from memlab.index import STOP_WORDS, Words, passages_of
+from memlab.index import _passages as splitting
+from memlab.index import _postings as posting
 from memlab.policies import load_pack
 from memlab.schema import role_of
 from memlab.slates import decode, encode
@@ -82,10 +84,14 @@ class Slow:
         return inside[max(at - 2, 0) : at + 3]
 
     def late(self, row: int) -> float:
+        text = self.turns[row][0]
+        return max(self.late_of(text[start:stop]) for start, stop in passages_of(text))
+
+    def late_of(self, text: str) -> float:
         total = 0.0
         for one, word in self.content.items():
             nearest = 0.0
-            for other in tokens(self.turns[row][0]):
+            for other in tokens(text):
                 if other in STOP_WORDS["english"] or other in self.names:
                     continue
                 a, b = load_embedder().encode([word, other]).astype(float)
@@ -174,6 +180,17 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     taken = [slow.takes_over(row, relevance) for row in rows]
     assert slate.numbers["takes-over"] == pytest.approx(taken, abs=1e-9)
     assert slate.words["speaker-role"] == [role_of(turn[1], None) for turn in turns]
+
+
+@settings(deadline=None, max_examples=12)
+@given(TURNS, QUESTIONS)
+def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (splitting, posting):
+            patch.setattr(module, "LONG", 2)
+        patch.setattr(splitting, "_WORDS", 2)
+        slate, slow = asked(turns, question), Slow(turns, question)
+        assert slate.numbers["late"] == pytest.approx([slow.late(row) for row in range(len(turns))], abs=1e-6)
 
 
 def test_late_is_the_same_in_parts_and_whole(lab):
