@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 from urllib.parse import quote, unquote
 
 import polars as pl
@@ -26,6 +26,7 @@ __all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "address", "read"]
 _SCHEME = "memlab://"
 _BELOW = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
 _MOST_NAMES = 100
+_SILENCES = ("zero", "censor", "inverse", "bounds")
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,18 @@ def _slates(desk: Desk, _: str) -> str:
     return repr(desk.seen.slates())
 
 
-def _verdict(desk: Desk, _: str) -> str:
+def _verdict(desk: Desk, missing: str) -> str:
     challengers = [one.name for one in desk.seen.policies.challenges]
     if not challengers:
         return "No pack is compared with the live one. Begin with: lab.challenge(pack), or memlab challenge LAB PACK"
-    return printable("\n".join(one.sentence for one in desk.seen.verdict()))
+    if missing and missing not in _SILENCES:
+        raise UnknownName("meaning of silence", missing, _SILENCES)
+    try:
+        found = desk.seen.verdict(missing=cast("Literal['zero']", missing) if missing else None)
+    except InputError as error:
+        more = "" if missing else f" Read it as {address('verdict', 'zero')}, or with another of these words."
+        raise InputError(f"{error}{more}") from None
+    return printable("\n".join(one.sentence for one in found))
 
 
 def _language(desk: Desk, _: str) -> str:
@@ -226,6 +234,13 @@ NAMED = (
     ),
     Resource(
         address("narrative"), "What holds of a person or thing, as a line of facts.", _narrative, _TEXT, named="entity"
+    ),
+    Resource(
+        address("verdict"),
+        "The verdict where what nobody judged counts as zero (nobody used it), or as censor, inverse, bounds.",
+        _verdict,
+        _TEXT,
+        named="missing",
     ),
     Resource(address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
     Resource(address("slot"), "What a policy of a slot may read, and what it returns.", _slot, named="slot"),
