@@ -161,7 +161,7 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
     folder = tmp_path / "agent.memlab"
     memlab.open(folder).close()
 
-    async def agent(name):
+    async def agent(name, finished):
         command = ["-m", "memlab", "serve", str(folder), "--viewer", f"agent:{name}"]
         process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with Client(stdio_client(process)) as client:
@@ -171,19 +171,31 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
                 said = found.structured_content
                 given = {"recall": said["recall"], "memories": [said["memories"][0]["id"]], "outcome": "success"}
                 assert not (await client.call_tool("feedback", given)).is_error
+            await finished.wait()
+            found = await client.call_tool("recall", {"query": "what did the notebook write in line 19?"})
+            live = json.loads((await client.read_resource("memlab://policies")).contents[0].text)
+            return {memory["text"] for memory in found.structured_content["memories"]}, live["pack"]
 
-    def notebook():
+    def work():
         with memlab.open(folder) as lab:
             for number in range(20):
                 lab.remember(f"The notebook wrote line {number}")
                 lab.recall(f"line {number}")
+            lab.use("cascade", reason="a notebook may do so while agents are at work")
+
+    async def notebook(finished):
+        await asyncio.to_thread(work)
+        await finished.wait()
 
     async def everybody():
-        await asyncio.gather(agent("ada"), agent("bob"), asyncio.to_thread(notebook))
+        finished = asyncio.Barrier(3)
+        return await asyncio.gather(agent("ada", finished), agent("bob", finished), notebook(finished))
 
-    run_alone(everybody())
+    for seen, pack in run_alone(everybody())[:2]:  # each knows what the others have written and decided
+        assert "The notebook wrote line 19" in seen
+        assert pack == "cascade"
     with memlab.open(folder) as lab:
         assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [20, 20, 20]
-        assert len(lab.slates()) == 60
+        assert len(lab.slates()) == 62
         assert lab.memories["success"].sum() == 40
     assert memlab.check(folder).sound
