@@ -181,7 +181,7 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
             for number in range(20):
                 lab.remember(f"The notebook wrote line {number}")
                 lab.recall(f"line {number}")
-            lab.use("cascade", reason="a notebook may do so while agents are at work")
+            lab.use("companion", reason="a notebook may do so while agents are at work")
 
     async def notebook(finished):
         await asyncio.to_thread(work)
@@ -193,7 +193,7 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
 
     for seen, pack in run_alone(everybody())[:2]:  # each knows what the others have written and decided
         assert "The notebook wrote line 19" in seen
-        assert pack == "cascade"
+        assert pack == "companion"
     with memlab.open(folder) as lab:
         assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [20, 20, 20]
         assert len(lab.slates()) == 62
