@@ -2,7 +2,7 @@
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
 ``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. What is done in the page before the picture is taken stands in
-``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``. Needs the extra ``dev`` and a Chromium
+``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``; ``studio-app`` is the studio in a chat. Needs the extra ``dev`` and a Chromium
 (``MEMLAB_BROWSER`` may be its path).
 """
 
@@ -319,11 +319,16 @@ HOST = """<!doctype html><html lang="en"><title>A host</title>
     if (data.method === "ui/initialize") send({id: data.id, result: {hostContext: {theme: "%(theme)s",
       styles: {variables: {"--color-background-primary": "%(ground)s"}}}}});
     else if (data.method === "ui/notifications/size-changed") frame.style.height = `${data.params.height}px`;
-    else if (data.method === "ui/notifications/initialized") send({method: "ui/notifications/tool-result", params: result});
+    else if (data.method === "ui/notifications/initialized")
+      send({method: "ui/notifications/tool-result", params: result});
     else if (data.id !== undefined) send({id: data.id, result: await server(data.method, data.params)});
   });
 </script></html>"""
 """A chat that speaks MCP Apps; ``result`` and ``server`` are set from without."""
+LOOKS = {
+    "light": {"ground": "#fff", "ink": "#222", "bubble": "#eef1f5"},
+    "dark": {"ground": "#16191d", "ink": "#eee", "bubble": "#2a3038"},
+}
 
 
 async def app(browser: Any) -> None:
@@ -359,11 +364,8 @@ async def app(browser: Any) -> None:
                 result = await server("tools/call", {"name": "recall", "arguments": {"query": QUESTION}})
                 html = await server("resources/read", {"uri": "ui://memlab/recall.html"})
                 best = result["structuredContent"]["memories"][0]["text"]
-                ground, ink, bubble = (
-                    ("#fff", "#222", "#eef1f5") if scheme == "light" else ("#16191d", "#eee", "#2a3038")
-                )
-                look = {"ground": ground, "ink": ink, "bubble": bubble, "theme": scheme, "question": QUESTION}
-                await page.set_content(HOST % {**look, "answer": f"What was said: “{best}”"})
+                look = {**LOOKS[scheme], "theme": scheme, "question": QUESTION, "answer": f"What was said: “{best}”"}
+                await page.set_content(HOST % look)
                 text = html["contents"][0]["text"]
                 await page.evaluate(
                     "([given, text]) => { window.result = given; frame.srcdoc = text; }", [result, text]
