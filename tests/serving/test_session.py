@@ -5,11 +5,14 @@ import os
 import random
 import sys
 
+import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from running import run_alone
 
 import memlab
+
+pytestmark = pytest.mark.long
 
 NEWEST = '(pack newest "The newest first." :inherits memlab) (defpolicy recall-score [age-days] (- age-days))'
 PEOPLE = ["Ada", "Grace", "Edsger", "Barbara", "Alan", "Donald"]
