@@ -2,8 +2,9 @@
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
 ``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. What is done in the page before the picture is taken stands in
-``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``; ``studio-app`` is the studio in a chat. Needs the
-extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
+``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``; ``studio-app`` is the studio in a chat.
+
+It needs the extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
 """
 
 from __future__ import annotations
