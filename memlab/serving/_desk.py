@@ -60,6 +60,11 @@ class Desk:
         """Whether there are tools that write: the lab can be written, and the role may."""
         return self.who.writes and not self.read_only
 
+    @property
+    def owns(self) -> bool:
+        """Whether it may change what decides for everybody: policies."""
+        return self.writes and self.who.role == "owner"
+
     def memory(self, id: int) -> Memory:
         """A memory that may be read; UnknownName for any other, as if it did not exist."""
         memory = self.seen[id]

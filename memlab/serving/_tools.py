@@ -52,7 +52,7 @@ class Tool(Generic[_Given]):
     """One tool. ``when`` says what it does and when to use it; a tool that ``writes`` is left out of a lab to read.
 
     ``page`` is what a host of MCP Apps shows beside the answer; a tool that is ``for_pages`` is no model's, and such
-    hosts alone have it.
+    hosts alone have it; one that is ``for_owners`` changes what decides for everybody.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Tool(Generic[_Given]):
     idempotent: bool = False
     page: str | None = None
     for_pages: bool = False
+    for_owners: bool = False
 
 
 def _remember(desk: Desk, given: RememberForm) -> Said:
@@ -209,25 +210,25 @@ def _context(desk: Desk, given: ContextForm) -> Said:
 
 
 def _studio(desk: Desk, given: StudioForm) -> Said:
-    from memlab.serving import _studio as studio  # loads the widgets, half a second that an agent need not wait for
+    from memlab.serving import _pages as pages  # loads the widgets, half a second that an agent need not wait for
 
     if given.page is None:
-        page, key, messages = studio.open_studio(desk, given.questions)
+        page, key, messages = pages.open_studio(desk, given.questions)
         text = "A policy studio is open. To read policies: memlab://policies; without a page: memlab view LAB."
         return Said(StudioAnswer(page=page, messages=messages), text, {"memlab/key": key})
     if (given.state is None) == (given.request is None):
         raise InputError("Give either `state` or `request`.")
     if given.state is not None:
-        messages = studio.set_traits(desk, given.page, given.state)
+        messages = pages.set_traits(desk, given.page, given.state)
     else:
-        messages = studio.ask(desk, given.page, given.request or {})
+        messages = pages.ask(desk, given.page, given.request or {})
     return Said(StudioAnswer(page=given.page, messages=messages), "The studio has answered its page.")
 
 
 def _studio_change(desk: Desk, given: StudioChangeForm) -> Said:
-    from memlab.serving import _studio as studio
+    from memlab.serving import _pages as pages
 
-    messages = studio.change(desk, given.page, given.key, given.request)
+    messages = pages.change(desk, given.page, given.key, given.request)
     return Said(StudioAnswer(page=given.page, messages=messages), "The studio has answered its page.")
 
 
@@ -310,6 +311,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         writes=True,
         page=STUDIO_APP,
         for_pages=True,
+        for_owners=True,
     ),
 )
 """In the order in which they are listed: five for a model, and those of pages."""

@@ -53,6 +53,8 @@ class PolicyStudio(Widget, bundle="studio"):
 
     saves: ClassVar[bool] = True
     """Whether it offers to save the text beside the notebook."""
+    changes = True
+    """Whether it offers what changes the lab, where that can be written."""
     source = traitlets.Unicode("").tag(sync=True)
     slot = traitlets.Unicode("recall-score").tag(sync=True)
     questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
@@ -254,7 +256,7 @@ class PolicyStudio(Widget, bundle="studio"):
             "meaning": self.policy.meaning_hash == live.meaning_hash,
             "back": versions["hash"].n_unique() > 1,
             "pinned": None if pin is None else pin.number,
-            "writable": not lab.store.journal.read_only,
+            "writable": self.changes and not lab.store.journal.read_only,
             "ranks": self.slot in DECIDES_RANKS,
             "numbers": draft.numbers,
             "pack": lab.pack.name,

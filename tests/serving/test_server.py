@@ -406,6 +406,10 @@ def test_the_studio_is_for_pages_alone_and_the_bundle_is_that_of_a_notebook(lab,
     disk().close()
     with disk(read_only=True) as read:
         assert [tool.name for tool in pages(read, lambda client: client.list_tools()).tools][-1] == "studio"
+    member = {"viewer": "agent:coder", "role": "member"}
+    assert [tool.name for tool in pages(lab, lambda client: client.list_tools(), **member).tools] == [*TOOLS, "studio"]
+    opened = pages(lab, lambda client: client.call_tool("studio", {}), **member).structured_content
+    assert not opened["messages"][0]["data"]["state"]["_about"]["writable"]
 
 
 def test_a_policy_is_changed_with_the_key_of_its_page_alone(lab):

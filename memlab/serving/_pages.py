@@ -40,6 +40,10 @@ class _PageStudio(PolicyStudio):
 
     saves = False
 
+    def __init__(self, desk: Desk, questions: list[str]) -> None:
+        self.changes = desk.owns
+        super().__init__(desk.lab, questions=questions, project=desk.project, viewer=desk.viewer)
+
 
 class _CallComm(BaseComm):
     """A comm that keeps what is sent until a call takes it along."""
@@ -74,12 +78,7 @@ def open_studio(desk: Desk, questions: Sequence[str]) -> tuple[str, str, Message
     """
     given = [*questions, *latest_questions(desk.seen, _QUESTIONS, project=desk.project)]
     with _LOCK:
-        studio = _PageStudio(
-            desk.lab,
-            questions=list(dict.fromkeys(given))[:_QUESTIONS],
-            project=desk.project,
-            viewer=desk.viewer,
-        )
+        studio = _PageStudio(desk, list(dict.fromkeys(given))[:_QUESTIONS])
         page = _Open(studio, _CallComm(), new_token())
         studio.comm = page.comm
         state, paths, buffers = studio.plain_state()
