@@ -37,7 +37,9 @@ Context = ServerRequestContext[Any]
 
 def server_of(desk: Desk) -> Server[Any]:
     """A server whose calls run in threads, one lab among them; it knows no transport."""
-    tools = {tool.name: tool for tool in TOOLS if (desk.writes or not tool.writes) and (desk.owns or not tool.for_owners)}
+    tools = {
+        tool.name: tool for tool in TOOLS if (desk.writes or not tool.writes) and (desk.owns or not tool.for_owners)
+    }
     declared = {name: _declared(tool) for name, tool in tools.items()}
 
     def offered(context: Context) -> list[str]:
