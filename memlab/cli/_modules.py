@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
 from memlab.display import clip
 from memlab.subjects.modules.module_map import ModuleMap
@@ -19,9 +20,9 @@ from memlab.subjects.modules.module_map import ModuleMap
 def scan(lab: Path, folder: Path, project: str | None, as_json: bool) -> None:
     """Read the code in FOLDER, without running it, and keep its modules, commands and conventions in LAB.
 
-    Conventions are shown for review, and are not remembered.
+    LAB is made if it is new. Conventions are shown for review, and are not remembered.
     """
-    with existing(lab) as opened:
+    with memlab.open(lab) as opened:
         found = opened.modules.scan(folder, project=project, progress=not as_json)
     tell(_report(found), as_json=as_json, text=lambda: _text(found, rules=True))
 

@@ -16,6 +16,8 @@ from memlab.interrupts import ThreadLock
 __all__ = ["Model"]
 
 _BATCH = 1024
+_SHORT = 4096
+"""Characters that are read one text after the other: a batch waits for other threads, on a busy machine 2 ms."""
 
 
 class Model:
@@ -80,7 +82,7 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
     """What ``static.encode(texts)`` gives, to the bit, without the 50 to 150 microseconds in which it gets ready."""
     table = static.embedding
     kept = None if static.max_length is None else static.max_length * static.median_token_length
-    tokens = static.tokenize([text[:kept] for text in texts])
+    tokens = _tokens(static, [text[:kept] for text in texts])
     found = np.zeros((len(texts), table.shape[1]), dtype=np.float32 if table.dtype == np.int8 else table.dtype)
     of_length: dict[int, list[int]] = {}
     for place, own in enumerate(tokens):
@@ -90,6 +92,17 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
         # summed in the same order and rounded to the same type
         found[places] = table[np.array([tokens[place] for place in places], dtype=np.int64)].mean(axis=1)
     return found
+
+
+def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
+    """What ``static.tokenize(texts)`` gives."""
+    padding = static.tokenizer.padding
+    if sum(map(len, texts)) > _SHORT or (padding is not None and padding["length"] is None):  # as long as the longest
+        found: list[list[int]] = static.tokenize(texts)
+        return found
+    unknown = static.unk_token_id
+    own = [static.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+    return own if unknown is None else [[token for token in tokens if token != unknown] for tokens in own]
 
 
 def _files(folder: Path) -> list[Path]:

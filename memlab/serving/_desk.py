@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from memlab.errors import UnknownName
 from memlab.lab import Lab
@@ -19,11 +19,15 @@ __all__ = ["Desk"]
 
 @dataclass(frozen=True)
 class Desk:
-    """``seen`` is the lab as the viewer sees it: what is read by a name or a number is read there."""
+    """``seen`` is the lab as the viewer sees it: what is read by a name or a number is read there.
+
+    ``pages`` are the studios that pages of a host have open.
+    """
 
     lab: Lab
     seen: Lab
     who: Identity
+    pages: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, lab: Lab, *, project: str | None, viewer: str | None, session: str | None, role: str = "owner") -> Self:
@@ -55,6 +59,11 @@ class Desk:
     def writes(self) -> bool:
         """Whether there are tools that write: the lab can be written, and the role may."""
         return self.who.writes and not self.read_only
+
+    @property
+    def owns(self) -> bool:
+        """Whether it may change what decides for everybody: policies."""
+        return self.writes and self.who.role == "owner"
 
     def memory(self, id: int) -> Memory:
         """A memory that may be read; UnknownName for any other, as if it did not exist."""

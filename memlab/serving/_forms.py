@@ -25,6 +25,9 @@ __all__ = [
     "RecallForm",
     "RememberAnswer",
     "RememberForm",
+    "StudioAnswer",
+    "StudioChangeForm",
+    "StudioForm",
     "schema_of",
 ]
 
@@ -89,6 +92,19 @@ class ContextForm(_Form):
     files: Annotated[_Words, Field(description="Paths that you are about to read or change.")] = []
     project: _Project = None
     session: _Session = None
+
+
+class StudioForm(_Form):
+    page: Annotated[str | None, Field(description="The studio. Unless given: a new one, with its first state.")] = None
+    questions: Annotated[_Words, Field(description="Of a new one: what it ranks before what was asked last.")] = []
+    state: Annotated[dict[str, Any] | None, Field(description="Traits that the page has set.")] = None
+    request: Annotated[dict[str, Any] | None, Field(description="id, verb and arguments of a request.")] = None
+
+
+class StudioChangeForm(_Form):
+    page: str
+    key: Annotated[str, Field(description="What the page was given when it opened the studio.")]
+    request: dict[str, Any]
 
 
 class Found(BaseModel):
@@ -177,6 +193,13 @@ class Credited(BaseModel):
 class FeedbackAnswer(BaseModel):
     judged: list[Judged]
     credited: list[Credited]
+
+
+class StudioAnswer(BaseModel):
+    """What the widget's other half sends to the page: messages of Jupyter's, with buffers in base64."""
+
+    page: str
+    messages: list[dict[str, Any]]
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 from urllib.parse import quote, unquote
 
 import polars as pl
@@ -20,12 +20,15 @@ from memlab.schema import RECALLABLE
 from memlab.serving._desk import Desk
 from memlab.serving._marked import NOTE, element
 from memlab.subjects.recalling.logged import logged_hits
+from memlab.widgets.bundles import bundle
 
-__all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "address", "read"]
+__all__ = ["FIXED", "NAMED", "RECALL_APP", "STUDIO_APP", "Resource", "address", "read"]
 
 _SCHEME = "memlab://"
 _BELOW = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
+_BUNDLES = ("studio",)
 _MOST_NAMES = 100
+_SILENCES = ("zero", "censor", "inverse", "bounds")
 
 
 @dataclass(frozen=True)
@@ -149,11 +152,18 @@ def _slates(desk: Desk, _: str) -> str:
     return repr(desk.seen.slates())
 
 
-def _verdict(desk: Desk, _: str) -> str:
+def _verdict(desk: Desk, missing: str) -> str:
     challengers = [one.name for one in desk.seen.policies.challenges]
     if not challengers:
         return "No pack is compared with the live one. Begin with: lab.challenge(pack), or memlab challenge LAB PACK"
-    return printable("\n".join(one.sentence for one in desk.seen.verdict()))
+    if missing and missing not in _SILENCES:
+        raise UnknownName("meaning of silence", missing, _SILENCES)
+    try:
+        found = desk.seen.verdict(missing=cast("Literal['zero']", missing) if missing else None)
+    except InputError as error:
+        more = "" if missing else f" Read it as {address('verdict', 'zero')}, or with another of these words."
+        raise InputError(f"{error}{more}") from None
+    return printable("\n".join(one.sentence for one in found))
 
 
 def _language(desk: Desk, _: str) -> str:
@@ -177,13 +187,27 @@ def _number(text: str, what: str) -> int:
     return int(text)
 
 
-def _recall_app(desk: Desk, _: str) -> str:
-    return (Path(__file__).parent / "recall.html").read_text(encoding="utf-8")
+def _app(shown: str) -> Callable[[Desk, str], str]:
+    def page(_: Desk, __: str) -> str:
+        text = (Path(__file__).parent / "app.html").read_text(encoding="utf-8")
+        for part in ("recall", "studio"):
+            text = text.replace(f"{{{part}}}", "" if part == shown else " hidden")
+        return text.replace("{script}", bundle("app"))
+
+    return page
+
+
+def _bundle(desk: Desk, name: str) -> str:
+    if name not in _BUNDLES:
+        raise UnknownName("bundle of a widget", name, _BUNDLES)
+    return bundle(name)
 
 
 _TEXT = "text/plain"
 RECALL_APP = "ui://memlab/recall.html"
 """What a host that speaks MCP Apps shows beside the answer of ``recall``: each score as its terms, and two buttons."""
+STUDIO_APP = "ui://memlab/studio.html"
+"""The policy studio alone, which the page of a recall opens as well."""
 APP_MIME = "text/html;profile=mcp-app"
 FIXED = (
     Resource(address("lab"), "What this memory holds: counts by kind, projects, entities, the live pack.", _lab),
@@ -203,7 +227,10 @@ FIXED = (
         _TEXT,
     ),
     Resource(address("language"), "The language of policies: its words, slots and settings.", _language),
-    Resource(RECALL_APP, "Why a recall showed what it showed, for the user to see and judge.", _recall_app, APP_MIME),
+    Resource(
+        RECALL_APP, "Why a recall showed what it showed, for the user to see and judge.", _app("recall"), APP_MIME
+    ),
+    Resource(STUDIO_APP, "Policies to try on questions, for the user to see and change.", _app("studio"), APP_MIME),
 )
 """What has one address."""
 
@@ -227,7 +254,15 @@ NAMED = (
     Resource(
         address("narrative"), "What holds of a person or thing, as a line of facts.", _narrative, _TEXT, named="entity"
     ),
+    Resource(
+        address("verdict"),
+        "The verdict where what nobody judged counts as zero (nobody used it), or as censor, inverse, bounds.",
+        _verdict,
+        _TEXT,
+        named="missing",
+    ),
     Resource(address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
+    Resource(address("bundle"), "A widget for a page, as a script.", _bundle, "text/javascript", named="name"),
     Resource(address("slot"), "What a policy of a slot may read, and what it returns.", _slot, named="slot"),
 )
 """What has an address for each name or number."""

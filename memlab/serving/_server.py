@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 import mcp_types as types
-from mcp.server.apps import EXTENSION_ID
+from mcp.server.apps import EXTENSION_ID, client_supports_apps
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -19,7 +19,7 @@ from memlab.printable import printable
 from memlab.serving._desk import Desk
 from memlab.serving._forms import schema_of
 from memlab.serving._marked import NOTE
-from memlab.serving._resources import FIXED, NAMED, RECALL_APP, read
+from memlab.serving._resources import FIXED, NAMED, read
 from memlab.serving._tools import TOOLS, Said, Tool
 from memlab.version import __version__
 
@@ -37,19 +37,27 @@ Context = ServerRequestContext[Any]
 
 def server_of(desk: Desk) -> Server[Any]:
     """A server whose calls run in threads, one lab among them; it knows no transport."""
-    tools = {tool.name: tool for tool in TOOLS if desk.writes or not tool.writes}
+    tools = {
+        tool.name: tool for tool in TOOLS if (desk.writes or not tool.writes) and (desk.owns or not tool.for_owners)
+    }
     declared = {name: _declared(tool) for name, tool in tools.items()}
 
-    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=list(declared.values()))
+    def offered(context: Context) -> list[str]:
+        # A host that does not know of pages would offer their tools to its model.
+        pages = client_supports_apps(context)
+        return [name for name, tool in tools.items() if pages or not tool.for_pages]
+
+    async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[declared[name] for name in offered(context)])
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         return declared[name].input_schema if name in declared else None
 
-    async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = tools.get(params.name)
-        if tool is None:
-            return _refused(f'There is no tool "{params.name[:100]}" here. {did_you_mean(params.name[:100], tools)}')
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        known = offered(context)
+        if params.name not in known:
+            return _refused(f'There is no tool "{params.name[:100]}" here. {did_you_mean(params.name[:100], known)}')
+        tool = tools[params.name]
         try:
             given = tool.form.model_validate(params.arguments or {})
         except ValidationError as error:
@@ -59,7 +67,7 @@ def server_of(desk: Desk) -> Server[Any]:
         except MemlabError as error:
             return _refused(f"{tool.name}: {error}")
         answer = said.answer.model_dump(mode="json", exclude_defaults=True)
-        return types.CallToolResult(content=[_text(said.text)], structured_content=answer)
+        return types.CallToolResult(content=[_text(said.text)], structured_content=answer, _meta=said.beside)
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         return types.ListResourcesResult(
@@ -126,8 +134,15 @@ def _declared(tool: Tool[Any]) -> types.Tool:
         input_schema=schema_of(tool.form),
         output_schema=schema_of(tool.answer),
         annotations=hints,
-        _meta={"ui": {"resourceUri": RECALL_APP}} if tool.name == "recall" else None,
+        _meta=_of_apps(tool),
     )
+
+
+def _of_apps(tool: Tool[Any]) -> dict[str, Any] | None:
+    """What a host of MCP Apps is told of a tool: its page, and whether it is the page's alone."""
+    if tool.page is None:
+        return None
+    return {"ui": {"resourceUri": tool.page, **({"visibility": ["app"]} if tool.for_pages else {})}}
 
 
 def _refused(message: str) -> types.CallToolResult:

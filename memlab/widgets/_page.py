@@ -21,9 +21,10 @@ from tornado.websocket import WebSocketHandler
 
 from memlab.errors import MemlabError
 from memlab.loopback import HOST, listening, matches, new_token, own_names
-from memlab.widgets._widget import STATIC, Widget
+from memlab.widgets._widget import Widget
+from memlab.widgets.bundles import STATIC
 
-__all__ = ["Page", "page_html", "plain_state"]
+__all__ = ["Page", "page_html"]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
@@ -35,7 +36,6 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="view
 <style>html {{ color-scheme: light dark }} body {{ margin: 16px; background: Canvas }}</style>
 <script type="application/json" id="memlab">{about}</script><main></main>{scripts}</html>
 """
-_OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
 
 
 class Page:
@@ -176,7 +176,7 @@ class _Live(_Handler, WebSocketHandler):
             self.widget = self.page.widget(bundle)
         except MemlabError as error:
             return self.close(1008, str(error).encode()[:120].decode(errors="ignore"))
-        state, paths, buffers = plain_state(self.widget)
+        state, paths, buffers = self.widget.plain_state()
         self.write_message(_frame({"method": "update", "state": state, "buffer_paths": paths}, buffers), binary=True)
         self.widget.comm.open_pages.add(self)
         return None
@@ -191,14 +191,6 @@ class _Live(_Handler, WebSocketHandler):
     def on_close(self) -> None:
         if hasattr(self, "widget"):
             self.widget.comm.open_pages.discard(self)
-
-
-def plain_state(widget: Widget) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
-    """The state of a widget without what is Jupyter's: values for JSON, and the names and contents of its buffers."""
-    state = {name: value for name, value in widget.get_state().items() if name not in _OF_JUPYTER}
-    binary = [name for name, value in state.items() if isinstance(value, bytes | memoryview)]
-    rest = {name: value for name, value in state.items() if name not in binary}
-    return rest, [[name] for name in binary], [bytes(state[name]) for name in binary]
 
 
 def page_html(about: Mapping[str, Any], *, scripts: Sequence[str], head: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import polars as pl
 import traitlets
@@ -40,7 +40,8 @@ class PolicyStudio(Widget, bundle="studio"):
     """Edit the policy of a slot while questions are ranked by it: before, as the live one has them, and after.
 
     ``questions`` (at most 50) are asked of all that may be recalled now, without a trace; unless given they are the ten
-    that the lab was asked last. Nothing is live before it is installed, and then it can be rolled back.
+    that the lab was asked last. ``project`` and ``viewer`` are as in a recall. Nothing is live before it is installed,
+    and then it can be rolled back.
 
     ``source``, ``slot`` and ``questions`` can be set from Python as well. ``params`` are the values in the text,
     ``policy`` the last draft that compiled, ``moves`` the ranks of its candidates before and after, ``installed`` the
@@ -50,6 +51,10 @@ class PolicyStudio(Widget, bundle="studio"):
     >>> studio.moves.filter(pl.col("rank_after") <= 5)                                     # doctest: +SKIP
     """
 
+    saves: ClassVar[bool] = True
+    """Whether it offers to save the text beside the notebook."""
+    changes = True
+    """Whether it offers what changes the lab, where that can be written."""
     source = traitlets.Unicode("").tag(sync=True)
     slot = traitlets.Unicode("recall-score").tag(sync=True)
     questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
@@ -64,12 +69,22 @@ class PolicyStudio(Widget, bundle="studio"):
     _note = traitlets.Unicode("").tag(sync=True)
 
     @checked
-    def __init__(self, lab: Lab, *, questions: Sequence[str] | None = None, slot: str = "recall-score") -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        questions: Sequence[str] | None = None,
+        slot: str = "recall-score",
+        project: str | None = None,
+        viewer: str | None = None,
+    ) -> None:
         slot_named(slot)
-        given = latest_questions(lab, 10) if questions is None else list(questions)
+        self._seen = lab if viewer is None else lab.viewed_by(viewer)
+        given = latest_questions(self._seen, 10, project=project) if questions is None else list(questions)
         if len(given) > _MOST_QUESTIONS:
             raise InputError(f"PolicyStudio shows at most {_MOST_QUESTIONS} questions, not {len(given)}.")
-        self._ranks, self._drafts, self._loaded = Ranks(lab), dict[str, str](), slot
+        self._ranks = Ranks(lab, project=project, viewer=viewer)
+        self._drafts, self._loaded = dict[str, str](), slot
         self.installed: Version | None = None
         self.policy, self._frame = lab.policies[slot], moved(NOTHING, NOTHING)
         self._followed: tuple[object, ...] = ()
@@ -241,11 +256,12 @@ class PolicyStudio(Widget, bundle="studio"):
             "meaning": self.policy.meaning_hash == live.meaning_hash,
             "back": versions["hash"].n_unique() > 1,
             "pinned": None if pin is None else pin.number,
-            "writable": not lab.store.journal.read_only,
+            "writable": self.changes and not lab.store.journal.read_only,
             "ranks": self.slot in DECIDES_RANKS,
             "numbers": draft.numbers,
             "pack": lab.pack.name,
-            "memories": len(lab),
+            "memories": len(self._seen),
+            "files": self.saves,
             "slots": list(SLOTS),
             "doc": SLOTS[self.slot].doc,
         }

@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
@@ -22,15 +21,14 @@ import traitlets
 from memlab.display import paragraph
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.printable import printable
+from memlab.widgets import bundles
 
 if TYPE_CHECKING:
     from memlab.lab import Lab
 
-__all__ = ["STATIC", "Widget", "arrow"]
+__all__ = ["Widget", "arrow"]
 
-STATIC = Path(__file__).parent / "static"
-"""The bundles, as ``npm run build`` in ``src`` makes them."""
-
+_OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
 _VERB = "answer_"
 _READ_ONLY = "This lab is open to be read. To write to it, open it without read_only=True, or view it with --write."
 
@@ -51,7 +49,7 @@ class Widget(anywidget.AnyWidget):
     def __init_subclass__(cls, *, bundle: str | None = None, **more: Any) -> None:
         if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
             cls.bundle = bundle
-            cls._esm = (STATIC / f"{bundle}.js").read_text(encoding="utf-8")
+            cls._esm = bundles.bundle(bundle)
         super().__init_subclass__(**more)
 
     def __init__(self, lab: Lab | None, **state: Any) -> None:
@@ -79,6 +77,13 @@ class Widget(anywidget.AnyWidget):
         tables = {name: one for name, one in value.items() if isinstance(one, pl.DataFrame)}
         rest = {name: one for name, one in value.items() if name not in tables}
         return {**reply, "value": rest, "tables": list(tables)}, [arrow(one) for one in tables.values()]
+
+    def plain_state(self) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
+        """The state without what is Jupyter's: values for JSON, and the names and contents of its buffers."""
+        state = {name: value for name, value in self.get_state().items() if name not in _OF_JUPYTER}
+        binary = [name for name, value in state.items() if isinstance(value, bytes | memoryview)]
+        rest = {name: value for name, value in state.items() if name not in binary}
+        return rest, [[name] for name in binary], [bytes(state[name]) for name in binary]
 
     @classmethod
     def title(cls) -> str:

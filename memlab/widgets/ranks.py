@@ -44,10 +44,13 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 
 
 class Ranks:
-    """The ranks of a lab's questions; what was asked is kept until the lab, or its live pack, is another."""
+    """The ranks of a lab's questions; what was asked is kept until the lab, or its live pack, is another.
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    ``project`` and ``viewer`` are those of each recall.
+    """
+
+    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
+        self._lab, self._project, self._viewer = lab, project, viewer
         self._seen: tuple[str, int] | None = None
         self._hits: dict[str, Hits] = {}
         self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
@@ -67,7 +70,15 @@ class Ranks:
     def hits(self, question: str, pack: Pack) -> Hits:
         """All candidates of a question under a pack, as of the instant at which the others were asked."""
         at = next((from_micros(one.slate.at) for one in self._hits.values()), None)
-        return self._lab.recall(question, limit=pack.count("pool"), pack=pack, at=at, log=False)
+        return self._lab.recall(
+            question,
+            limit=pack.count("pool"),
+            pack=pack,
+            at=at,
+            project=self._project,
+            viewer=self._viewer,
+            log=False,
+        )
 
     def text(self, memory: int) -> tuple[str, str]:
         """Text and kind of a memory."""
@@ -169,7 +180,9 @@ def shown_moves(moves: pl.DataFrame, ranks: Ranks) -> pl.DataFrame:
     )
 
 
-def latest_questions(lab: Lab, most: int) -> list[str]:
-    """The questions that a lab was asked last, each once, the newest first."""
-    asked = lab.slates().decisions.select("query").tail(20 * most).collect()["query"].to_list()
+def latest_questions(lab: Lab, most: int, *, project: str | None = None) -> list[str]:
+    """The questions that a lab was asked last, of one project or of all, each once, the newest first."""
+    decisions = lab.slates().decisions
+    own = decisions if project is None else decisions.filter(pl.col("project") == project)
+    asked = own.select("query").tail(20 * most).collect()["query"].to_list()
     return list(dict.fromkeys(query for query in reversed(asked) if query and query.strip()))[:most]

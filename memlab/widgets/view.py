@@ -16,8 +16,9 @@ from memlab import widgets
 from memlab.clock import from_micros
 from memlab.disk import writing
 from memlab.lab import Lab
-from memlab.widgets._page import Page, page_html, plain_state
-from memlab.widgets._widget import STATIC, Widget
+from memlab.widgets._page import Page, page_html
+from memlab.widgets._widget import Widget
+from memlab.widgets.bundles import bundle
 
 __all__ = ["serve", "write_bundle"]
 
@@ -84,7 +85,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
     files = {"state.js": f"globalThis.memlabState = {json.dumps(states)};\n"}
     texts = {}
     for name in ("page", *tabs):
-        text = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+        text = bundle(name)
         files[f"static/{name}.js"] = text
         texts[name] = text
     texts.pop("page")
@@ -107,6 +108,6 @@ def _kinds() -> list[type[Widget]]:
 
 
 def _kept(widget: Widget) -> dict[str, Any]:
-    state, paths, buffers = plain_state(widget)
+    state, paths, buffers = widget.plain_state()
     tables = {path[0]: base64.b64encode(one).decode() for path, one in zip(paths, buffers, strict=True)}
     return {"values": state, "tables": tables}

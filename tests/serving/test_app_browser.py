@@ -1,8 +1,8 @@
-"""The page of a recall in Chromium, in a host that speaks MCP Apps: a sandboxed frame, JSON-RPC over postMessage."""
+"""The pages of MCP Apps in Chromium, in a host that speaks it: a sandboxed frame, JSON-RPC over postMessage."""
 
 import pytest
 from mcp import Client
-from running import run_alone
+from running import APPS, run_alone
 
 from memlab.serving import lab_server
 
@@ -17,13 +17,16 @@ HOST = """<!doctype html><html lang="en"><title>A host</title><iframe sandbox="a
     if (source !== frame.contentWindow) return;
     sent.push(data);
     if (data.method === "ui/initialize") {
-      const hostContext = {theme: "dark", styles: {variables: {"--color-text-primary": "rgb(1, 2, 3)"}}};
+      const styles = {variables: {"--color-text-primary": "rgb(1, 2, 3)", "--color-background-primary": "#111"}};
+      const hostContext = {theme: "dark", styles, availableDisplayModes: ["inline", "fullscreen"]};
       const hostCapabilities = {serverTools: {}, serverResources: {}};
       const hostInfo = {name: "host", version: "1"};
       send({id: data.id, result: {protocolVersion: "2026-01-26", hostInfo, hostCapabilities, hostContext}});
     } else if (data.method === "ui/notifications/initialized") {
       send({method: "ui/notifications/tool-input", params: {arguments: window.given}});
       send({method: "ui/notifications/tool-result", params: window.result});
+    } else if (data.method === "ui/request-display-mode") {
+      send({id: data.id, result: {mode: data.params.mode}});
     } else if (data.method && data.id !== undefined) {
       const answer = await window.server(data.method, data.params);
       send({id: data.id, ...answer});
@@ -32,15 +35,19 @@ HOST = """<!doctype html><html lang="en"><title>A host</title><iframe sandbox="a
   window.open_app = (html, given, result) => { window.given = given; window.result = result; frame.srcdoc = html; };
 </script></html>"""
 POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'"
+POLICY += "; img-src 'self' data:; media-src 'self' data:; connect-src 'none'"
+"""What a host has to allow a page that asks for nothing, and no more."""
+TURNED = "(fn [similarity] (- similarity))"
 HOSTILE = "</p><script>parent.postMessage('owned', '*')</script><img src=x onerror=alert(1)> prefers tabs"
 
 
 @pytest.fixture
 def served(lab):
     """Passes a message of a view on to a server of the lab, with the official client, in a thread of its own."""
+    server = lab_server(lab, viewer="user:ada")
 
     async def ask(method, params):
-        async with Client(lab_server(lab)) as client:
+        async with Client(server, extensions=APPS) as client:
             if method == "resources/read":
                 answer = await client.read_resource(params["uri"])
             else:
@@ -51,24 +58,38 @@ def served(lab):
 
 
 @pytest.fixture
-def shown(browser, lab, served):
-    """Asks a question and shows its answer in a host: the page of the host, and the frame of the app."""
-    pages = []
+def host(browser, served):
+    """Opens a page of the server in a host, beside the answer of a tool: the page of the host, and the app's frame."""
+    contexts, faults = [], []
 
-    def show(query):
-        page = browser.new_page()
-        pages.append(page)
+    def opened(name, given=None, result=None):
+        context = browser.new_context(viewport={"width": 1000, "height": 1200})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
         page.expose_function("server", served)
         page.set_content(HOST)
-        html = served("resources/read", {"uri": "ui://memlab/recall.html"})["result"]["contents"][0]["text"]
+        html = served("resources/read", {"uri": f"ui://memlab/{name}.html"})["result"]["contents"][0]["text"]
         html = html.replace("<title>", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>')
-        result = served("tools/call", {"name": "recall", "arguments": {"query": query}})["result"]
-        page.evaluate("([html, given, result]) => open_app(html, given, result)", [html, {"query": query}, result])
+        page.evaluate("([html, given, result]) => open_app(html, given, result)", [html, given or {}, result])
         return page, page.frame_locator("iframe")
 
-    yield show
-    for page in pages:
-        page.close()
+    yield opened
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+@pytest.fixture
+def shown(host, served):
+    """Asks a question and shows its answer in a host."""
+
+    def show(query):
+        result = served("tools/call", {"name": "recall", "arguments": {"query": query}})["result"]
+        return host("recall", {"query": query}, result)
+
+    return show
 
 
 def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
@@ -107,3 +128,69 @@ def test_what_the_lab_refuses_is_shown(lab, shown):
     app.get_by_role("button", name="It helped").click()
     app.get_by_role("status").get_by_text("closed").wait_for()
     assert app.get_by_role("button", name="It helped").is_enabled()
+
+
+def write(page, app, text):
+    app.locator(".memlab .cm-content").click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text(text)
+
+
+def order(app):
+    rows = app.locator(".memlab .after .row").all()
+    rows.sort(key=lambda row: int(row.get_attribute("data-rank")))
+    return [int(row.get_attribute("data-memory")) for row in rows]
+
+
+def test_from_a_recall_a_policy_is_tried_and_installed_by_a_click_alone(lab, shown):
+    lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays", HOSTILE])
+    lab.remember("Only Bob knows of tabs", visibility="private", creator="user:bob")
+    page, app = shown("tabs or spaces?")
+    app.get_by_role("button", name="Try another policy").click()
+    app.locator(".memlab .after .row").first.wait_for()
+    assert app.locator(".memlab[data-theme=dark]").count() == 1
+    assert "ui/request-display-mode" in page.evaluate("sent.map((one) => one.method)")
+    before = order(app)
+    assert sorted(before) == [1, 2, 3]
+    assert before == list(lab.recall("tabs or spaces?", viewer="user:ada", log=False).ids)
+    write(page, app, "(fn [similarity] (- similarty))")
+    app.get_by_role("status").get_by_text("Did you mean similarity").wait_for()
+    write(page, app, TURNED)
+    app.get_by_text("differs from version 1, live").wait_for()
+    assert order(app) != before
+    app.get_by_label("Reason").fill("the other way round")
+    app.locator("button.primary:enabled").wait_for()
+    install = app.get_by_role("button", name="Install")
+    install.evaluate("button => button.click()")
+    app.get_by_role("alert").get_by_text("needs a click of yours").wait_for()
+    assert lab.policies.history("recall-score").height == 1
+    install.click()
+    app.get_by_text("Version 2 of recall-score is live.").wait_for()
+    assert lab.policies["recall-score"].source == TURNED
+    assert lab.policies.history("recall-score")["reason"][-1] == "the other way round"
+    assert order(app) == list(lab.recall("tabs or spaces?", viewer="user:ada", log=False).ids)
+    app.get_by_role("button", name="Roll back").click()
+    app.get_by_text("Rolled back: version 3").wait_for()
+    assert lab.policies["recall-score"].source != TURNED
+    assert app.get_by_role("button", name="Save").count() == 0
+    app.get_by_role("button", name="Back to the recall").click()
+    assert app.locator("#recall .text").first.is_visible()
+    assert app.locator("#studio").is_hidden()
+
+
+def test_the_studio_alone_sets_a_challenger_and_says_what_the_lab_refuses(lab, host):
+    lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    lab.recall("when do deploys go out?", viewer="user:ada")
+    page, app = host("studio")
+    app.get_by_role("heading", name="when do deploys go out?").wait_for()
+    write(page, app, TURNED)
+    app.get_by_text("differs from version 1, live").wait_for()
+    app.get_by_label("Another question").fill("tabs or spaces?")
+    app.get_by_role("button", name="Add").click()
+    app.get_by_role("button", name="tabs or spaces?").first.wait_for()
+    app.get_by_role("button", name="Challenge").click()
+    app.get_by_text("is a challenger").wait_for()
+    assert len(lab.policies.challenges) == 1
+    lab.close()
+    app.get_by_role("button", name="Back to the live text").click()
+    app.get_by_role("alert").get_by_text("closed").wait_for()

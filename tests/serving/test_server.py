@@ -1,16 +1,19 @@
 """A lab as an MCP server, asked by the official client in one process."""
 
 import asyncio
+import base64
 import builtins
 import json
 import sys
 
+import polars as pl
 import pytest
 from mcp import Client, MCPError
-from running import run_alone
+from running import APPS, run_alone
 
 import memlab
 from memlab.serving import lab_server, serve_http
+from memlab.widgets.bundles import STATIC
 
 TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
@@ -344,6 +347,8 @@ def test_every_resource_that_is_listed_can_be_read(lab):
         "narrative",
         "policy",
         "slot",
+        "verdict",
+        "bundle",
     }
 
 
@@ -353,7 +358,7 @@ def test_a_host_of_apps_finds_the_page_of_a_recall_and_others_lose_nothing(lab):
     assert recall.name == "recall"
     page = text(lab, recall.meta["ui"]["resourceUri"])
     assert "ui/initialize" in page
-    assert "http" not in page.replace("http-equiv", "")
+    assert "://" not in page.replace("memlab://", "").replace("http://www.w3.org/", "")
     answer = call(lab, "recall", {"query": "tabs or spaces?"})
     assert "The user prefers tabs" in answer.content[0].text
     why = json.loads(text(lab, f"memlab://terms/{answer.structured_content['recall']}"))
@@ -361,6 +366,131 @@ def test_a_host_of_apps_finds_the_page_of_a_recall_and_others_lose_nothing(lab):
     assert sum(term["value"] for term in memory["terms"]) == pytest.approx(memory["score"])
     with pytest.raises(MCPError, match="There is no resource"):
         text(lab, "ui://memlab/other.html")
+
+
+def pages(lab, script, **how):
+    """What a scripted host of MCP Apps returns: a coroutine function that is given the official client."""
+
+    async def run():
+        async with Client(lab_server(lab, **how), extensions=APPS) as client:
+            return await script(client)
+
+    return run_alone(run())
+
+
+def asked(number, verb, **arguments):
+    return {"id": number, "verb": verb, "arguments": arguments}
+
+
+TURNED = "(fn [similarity] (- similarity))"
+
+
+def test_the_studio_is_for_pages_alone_and_the_bundle_is_that_of_a_notebook(lab, disk):
+    async def session(client):
+        listed = {tool.name: tool.meta for tool in (await client.list_tools()).tools}
+        page = (await client.read_resource(listed["studio"]["ui"]["resourceUri"])).contents[0]
+        return listed, page, (await client.read_resource("memlab://bundle/studio")).contents[0].text
+
+    listed, page, bundle = pages(lab, session)
+    assert list(listed) == [*TOOLS, "studio", "studio_change"]
+    assert [name for name, meta in listed.items() if (meta or {}).get("ui", {}).get("visibility") == ["app"]] == [
+        "studio",
+        "studio_change",
+    ]
+    assert page.mime_type == "text/html;profile=mcp-app"
+    assert bundle.encode() == (STATIC / "studio.js").read_bytes()
+    assert [tool.name for tool in tools(lab)] == TOOLS
+    assert 'no tool "studio"' in refused(lab, "studio", {})
+    with pytest.raises(MCPError, match="no bundle"):
+        text(lab, "memlab://bundle/page")
+    disk().close()
+    with disk(read_only=True) as read:
+        assert [tool.name for tool in pages(read, lambda client: client.list_tools()).tools][-1] == "studio"
+    member = {"viewer": "agent:coder", "role": "member"}
+    assert [tool.name for tool in pages(lab, lambda client: client.list_tools(), **member).tools] == [*TOOLS, "studio"]
+    opened = pages(lab, lambda client: client.call_tool("studio", {}), **member).structured_content
+    assert not opened["messages"][0]["data"]["state"]["_about"]["writable"]
+
+
+def test_a_policy_is_changed_with_the_key_of_its_page_alone(lab):
+    lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays"])
+
+    async def session(client):
+        opened = await client.call_tool("studio", {"questions": ["tabs or spaces?"]})
+        page, key = opened.structured_content["page"], opened.meta["memlab/key"]
+        assert key not in str(opened.content) + str(opened.structured_content)
+        check = {"page": page, "request": asked(1, "check", source=TURNED, view="one")}
+        messages = (await client.call_tool("studio", check)).structured_content["messages"]
+        install = asked(2, "install", reason="turned")
+        attempts = [
+            ("studio", {"page": page, "request": install}),
+            ("studio", {"page": page, "request": asked(3, "save", name="x.hy")}),
+            ("studio", {"page": page, "state": {"source": TURNED}}),
+            ("studio", {"page": page, "state": {"chosen": "first"}}),
+            ("studio", {"page": page}),
+            ("studio", {"page": "another", "request": asked(4, "words")}),
+            ("studio_change", {"page": page, "request": install}),
+            ("studio_change", {"page": page, "key": "guessed", "request": install}),
+            ("studio_change", {"page": page, "key": page, "request": install}),
+            ("studio_change", {"page": page, "key": key, "request": asked(5, "save", name="x.hy")}),
+        ]
+        refusals = [await client.call_tool(name, given) for name, given in attempts]
+        assert lab.policies.history("recall-score").height == 1
+        done = await client.call_tool("studio_change", {"page": page, "key": key, "request": install})
+        return messages, refusals, done.structured_content["messages"][-1]["data"]
+
+    messages, refusals, reply = pages(lab, session)
+    assert [one["data"]["method"] for one in messages] == ["update", "custom"]
+    assert all(one.is_error for one in refusals), refusals
+    said = [one.content[0].text for one in refusals]
+    assert "need studio_change" in said[0]
+    assert "user's click" in said[7]
+    assert reply == {"method": "custom", "content": {"id": 2, "value": {}, "tables": []}}
+    assert lab.policies["recall-score"].source == TURNED
+
+
+def test_a_studio_ranks_what_its_server_may_recall(lab):
+    lab.remember("Only Ada knows of tabs", visibility="private", creator="user:ada")
+    lab.remember_many(
+        [{"text": "Bob prefers tabs", "project": "web"}, {"text": "Tabs are of the api", "project": "api"}]
+    )
+    lab.recall("a secret question of Ada", viewer="user:ada")
+    lab.recall("tabs in the api?", project="api", viewer="user:bob")
+
+    async def session(client):
+        opened = (await client.call_tool("studio", {"questions": ["tabs?"]})).structured_content
+        explain = {"page": opened["page"], "request": asked(1, "explain", memory=1)}
+        return opened, (await client.call_tool("studio", explain)).structured_content["messages"][-1]["data"]["content"]
+
+    opened, explained = pages(lab, session, viewer="user:bob", project="web")
+    state = opened["messages"][0]["data"]["state"]
+    assert state["questions"] == ["tabs?"]
+    assert state["_about"]["memories"] == 2
+    drawn = base64.b64decode(opened["messages"][0]["buffers"][0])
+    assert pl.read_ipc_stream(drawn)["memory_id"].to_list() == [2]
+    assert "error" in explained
+
+
+def test_of_many_open_studios_the_one_that_was_used_longest_ago_ends(lab):
+    async def session(client):
+        opened = [(await client.call_tool("studio", {})).structured_content["page"] for _ in range(8)]
+        words = [{"page": page, "request": asked(1, "words")} for page in opened]
+        await client.call_tool("studio", words[0])
+        await client.call_tool("studio", {})
+        return [(await client.call_tool("studio", given)).is_error for given in words]
+
+    assert pages(lab, session) == [False, True, *[False] * 6]
+
+
+def test_a_verdict_can_be_read_where_nobody_judged_everything(lab):
+    lab.remember_many(["The user prefers tabs", "The user prefers tea"])
+    lab.challenge("companion")
+    done(lab, "recall", {"query": "what does the user prefer?"})
+    with pytest.raises(MCPError, match="memlab://verdict/zero"):
+        text(lab, "memlab://verdict")
+    assert "companion" in text(lab, "memlab://verdict/zero")
+    with pytest.raises(MCPError, match="no meaning of silence"):
+        text(lab, "memlab://verdict/nil")
 
 
 def test_many_calls_at_once_are_all_answered(lab):
@@ -403,47 +533,3 @@ def test_without_the_package_the_way_to_install_it_is_told(lab, monkeypatch):
 def test_http_is_of_this_machine_and_has_a_token(lab, how, why):
     with pytest.raises(memlab.InputError, match=why):
         serve_http(lab, **how)
-
-
-@pytest.mark.long
-def test_a_session_of_an_agent_recalls_better_after_a_restart_and_gives_a_verdict(disk):
-    things = ["tabs", "spaces", "vim", "emacs", "tea", "coffee", "bikes", "trains", "python", "rust"]
-
-    async def first(client):
-        for number in range(60):
-            about = f"{things[number % 10]} and {things[(number * 3 + 1) % 10]}"
-            await client.call_tool("remember", {"text": f"Note {number}: about {about} in week {number}"})
-        await client.call_tool("remember", {"text": "The team meets on Tuesday"})
-        found = (await client.call_tool("recall", {"query": "when does the team meet?"})).structured_content
-        wrong = next(memory["id"] for memory in found["memories"] if "team" in memory["text"])
-        await client.call_tool("feedback", {"memories": [wrong], "recall": found["recall"], "outcome": "fail"})
-        right = {"text": "The team meets on Friday", "replaces": wrong, "kind": "correction"}
-        return wrong, (await client.call_tool("remember", right)).structured_content["id"]
-
-    async def second(client):
-        found = (await client.call_tool("recall", {"query": "when does the team meet?"})).structured_content
-        for number in range(120):
-            thing, week = things[number % 10], number * 7 % 60
-            asked = {"query": f"what about {thing} in week {week}?", "limit": 3}
-            said = (await client.call_tool("recall", asked)).structured_content
-            right = [memory["id"] for memory in said["memories"] if thing in memory["text"]]
-            rest = [memory["id"] for memory in said["memories"] if memory["id"] not in right]
-            for ids, outcome in ((right, "success"), (rest, "fail")):
-                if ids:
-                    given = {"memories": ids, "recall": said["recall"], "outcome": outcome}
-                    await client.call_tool("feedback", given)
-        return [memory["id"] for memory in found["memories"]]
-
-    with disk() as lab:
-        wrong, right = talk(lab, first)
-        lab.challenge("associative", extra=3)
-    with disk() as lab:
-        shown = talk(lab, second)
-        assert right in shown[:3]
-        assert wrong not in shown
-        (verdict,) = lab.verdict()
-        assert verdict.recalls == 121
-        assert (verdict.better, verdict.closed) == ("associative", ())
-        assert verdict.sentence in text(lab, "memlab://verdict")
-        values = memlab.evaluate(lab.slates(), ["memlab", "associative"]).frame
-        assert values["policy"].to_list() == ["memlab", "associative"]

@@ -28,6 +28,7 @@ INITIALIZE = {
     "clientInfo": {"name": "garbage", "version": "1"},
 }
 TOKEN = "a-token-of-the-tests"
+ROUNDS = 8
 
 
 @contextlib.contextmanager
@@ -156,34 +157,45 @@ def test_http_answers_who_has_the_token_and_asks_this_machine(tmp_path):
     assert len(memlab.load(tmp_path / "agent.memlab")) == 1
 
 
-@pytest.mark.slow
 def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
     folder = tmp_path / "agent.memlab"
     memlab.open(folder).close()
 
-    async def agent(name):
+    async def agent(name, finished):
         command = ["-m", "memlab", "serve", str(folder), "--viewer", f"agent:{name}"]
         process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with Client(stdio_client(process)) as client:
-            for number in range(20):
+            for number in range(ROUNDS):
                 await client.call_tool("remember", {"text": f"Agent {name} did step {number} of its plan"})
                 found = await client.call_tool("recall", {"query": f"what was step {number} of the plan?"})
                 said = found.structured_content
                 given = {"recall": said["recall"], "memories": [said["memories"][0]["id"]], "outcome": "success"}
                 assert not (await client.call_tool("feedback", given)).is_error
+            await finished.wait()
+            found = await client.call_tool("recall", {"query": "what did the notebook write in line 7?"})
+            live = json.loads((await client.read_resource("memlab://policies")).contents[0].text)
+            return {memory["text"] for memory in found.structured_content["memories"]}, live["pack"]
 
-    def notebook():
+    def work():
         with memlab.open(folder) as lab:
-            for number in range(20):
+            for number in range(ROUNDS):
                 lab.remember(f"The notebook wrote line {number}")
                 lab.recall(f"line {number}")
+            lab.use("companion", reason="a notebook may do so while agents are at work")
+
+    async def notebook(finished):
+        await asyncio.to_thread(work)
+        await finished.wait()
 
     async def everybody():
-        await asyncio.gather(agent("ada"), agent("bob"), asyncio.to_thread(notebook))
+        finished = asyncio.Barrier(3)
+        return await asyncio.gather(agent("ada", finished), agent("bob", finished), notebook(finished))
 
-    run_alone(everybody())
+    for seen, pack in run_alone(everybody())[:2]:  # each knows what the others have written and decided
+        assert "The notebook wrote line 7" in seen
+        assert pack == "companion"
     with memlab.open(folder) as lab:
-        assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [20, 20, 20]
-        assert len(lab.slates()) == 60
-        assert lab.memories["success"].sum() == 40
+        assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [ROUNDS] * 3
+        assert len(lab.slates()) == 3 * ROUNDS + 2
+        assert lab.memories["success"].sum() == 2 * ROUNDS
     assert memlab.check(folder).sound

@@ -10,7 +10,8 @@ import traitlets
 
 from memlab import widgets
 from memlab.errors import InputError
-from memlab.widgets._widget import STATIC, Widget, arrow
+from memlab.widgets._widget import Widget, arrow
+from memlab.widgets.bundles import STATIC
 
 
 class Counter(Widget, bundle="explorer"):

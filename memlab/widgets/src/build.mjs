@@ -1,5 +1,5 @@
-// Bundles each folder with an index.tsx into ../static/<folder>.js, a module, and hosts/page.ts into ../static/page.js, a
-// script: a page that is opened from a disk may load no module.
+// Bundles each folder with an index.tsx into ../static/<folder>.js, a module, and hosts/page.ts and hosts/app.ts into
+// scripts: a page that is opened from a disk, or in a host of MCP Apps, may load no module.
 // With --check it writes nothing, and fails where a byte of what is there differs.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -29,7 +29,7 @@ const settings = {
 };
 const made = await Promise.all([
   build({ ...settings, entryPoints: entries, format: "esm" }),
-  build({ ...settings, entryPoints: { page: join(here, "hosts", "page.ts") }, format: "iife" }),
+  build({ ...settings, entryPoints: ["page", "app"].map((name) => join(here, "hosts", `${name}.ts`)), format: "iife" }),
 ]);
 const outputFiles = made.flatMap((one) => one.outputFiles);
 

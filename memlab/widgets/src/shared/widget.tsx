@@ -233,12 +233,12 @@ function Frame({ link, title, View }: { link: Link; title: string; View: Compone
         <span class="busy" role="status">{slow ? "Python is at work …" : ""}</span>
       </header>
       {link.fault && (
-        <div class="alert" role="alert">
+        <div key="alert" class="alert" role="alert">
           <p>{visible(link.fault)}</p>
           <button type="button" onClick={() => link.say("")}>Dismiss</button>
         </div>
       )}
-      <div class="body">
+      <div key="body" class="body">{/* without keys a fault takes its place, and what was typed in it is gone */}
         <Boundary link={link}>
           <View />
         </Boundary>
