@@ -59,6 +59,7 @@ CALLS = {
     "bench lab": [LAB, "wanted.jsonl", "--packs", "memlab"],
     "failures": [LAB, "--labels", "labels.csv"],
     "attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],
+    "extract": [LAB, "said.txt", "--commit"],
     "list": [LAB],
     "show": [LAB, 1],
     "stats": [LAB],
@@ -122,6 +123,7 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     wanted = {"question": f"first {EVIL}", "wanted": [1], "category": f"kind {EVIL}"}
     (tmp_path / "wanted.jsonl").write_text(json.dumps(wanted), encoding="utf-8")
     (tmp_path / "answer.txt").write_text(f"The first one {EVIL} says so.", encoding="utf-8")
+    (tmp_path / "said.txt").write_text(f"I live in Rome {EVIL} and I like tea.", encoding="utf-8")
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "x.py").write_text(f'"""What {EVIL} is."""', encoding="utf-8")
     (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")

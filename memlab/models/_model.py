@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ import msgspec
 from memlab.arguments import Count, Within, checked, shown
 from memlab.display import clip
 from memlab.errors import BadAnswer, InputError, ModelError, NoAnswer, OverBudget
+from memlab.interrupts import ThreadLock
 from memlab.loopback import is_loopback
 from memlab.models._answers import Answers
 from memlab.models._http import Broken, Reply, posted
@@ -108,7 +108,7 @@ class LanguageModel:
         self._room = max((one for name in _ROOM if type(one := self._options.get(name)) is int), default=_ANSWER_TOKENS)
         self._answers = Answers(None if cache is None else Path(cache))
         self._usage = Usage()
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
 
     @property
     def usage(self) -> Usage:
