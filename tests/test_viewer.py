@@ -176,6 +176,20 @@ class TestVisibilityOfAPack:
         assert named.hash == memlab.load_pack("memlab").hash
 
 
+def test_what_a_viewer_recalls_together_grows_together_and_nothing_else_does(trigrams) -> None:
+    with memlab.open(pack="associative", embedder=trigrams) as lab:
+        own = {"creator": "ann", "visibility": "private"}
+        rows = [{"text": f"the secret of the {name}", **own} for name in ("north", "south", "west")]
+        lab.remember_many([*rows, "the harbour is frozen", "the harbour has a crane"], linking="off")
+        lab.graph.link(1, 2, "relates-to", weight=0.3)
+        lab.graph.link(2, 3, "relates-to", weight=0.3)
+        lab.graph.link(4, 5, "relates-to", weight=0.3)
+        shown = lab.recall("what of the harbour?", viewer="bob", limit=2)
+        assert {4, 5} <= set(shown.ids)
+        weights = lab.edges.filter(relation="relates-to").select("source", "weight").rows()
+        assert weights == [(1, 0.3), (2, 0.3), (4, pytest.approx(0.35))]
+
+
 class TestDifferential:
     def test_every_public_name_is_read_or_said_why_not(self) -> None:
         known = {name.split()[0] for name in READERS} | {name for names in NOT_READ.values() for name in names}

@@ -98,7 +98,7 @@ class Questions:
                     rows = np.array(slate.shown, dtype=np.int64) - 1
                     rows.sort()
                     change = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
-                    change += coactivated(state, store.versions.pack, rows)
+                    change += coactivated(store.state, store.versions.pack, rows)  # a view numbers edges otherwise
                     body |= {} if use is None else use.body()
                     redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
                     decision = tx.event("recall", {**body, **change.body(), **redacted}, at=now)
