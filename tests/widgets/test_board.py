@@ -138,6 +138,16 @@ def test_a_lab_closed_under_it_is_said(board, judged, ask):
     assert "was closed" in ask(board, "begin", part="evaluation")
 
 
+def test_two_boards_at_work_on_one_lab(board, judged, ask):
+    other = EvaluationBoard(judged, ["memlab", "companion"], missing="zero")
+    ask(board, "begin", part="evaluation")
+    ask(other, "begin", part="evaluation")
+    assert settled(board, ask) == settled(other, ask) == {}
+    for one in (board, other):
+        direct = memlab.evaluate(judged, [one._named[name] or name for name in one.policies], missing="zero")
+        assert one.evaluation.frame.equals(direct.frame)
+
+
 def test_a_log_needs_no_lab():
     log = pl.read_parquet(memlab.examples.LOG)
     slates = memlab.Slates.from_wide(

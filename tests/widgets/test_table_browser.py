@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+import polars as pl
 import pytest
 from texts import TEXTS
 
@@ -90,6 +92,18 @@ def test_rows_are_asked_for_as_they_are_scrolled_to(page_of):
     last.focus()
     last.press("ArrowDown")
     assert page.evaluate("() => document.activeElement.closest('[data-memory]').dataset.memory") == "3000"
+
+
+def test_a_million_rows_are_scrolled_to_the_last(page_of):
+    """The numbers of 300 rows, again and again: a browser has as much to scroll through as of a million memories."""
+    page, table = page_of(many(300))
+    table._order = pl.Series("row", np.arange(1_000_000) % 300, dtype=pl.UInt32)
+    table._about = {**table._about, "memories": 1_000_000, "shown": 1_000_000}
+    page.get_by_text("1,000,000 memories").wait_for()
+    for share, last in ((0.5, (500_000 - 1) % 300 + 1), (1, (1_000_000 - 1) % 300 + 1)):
+        page.locator(".scroll").evaluate("(el, share) => { el.scrollTop = share * el.scrollHeight }", share)
+        page.locator(f"[data-memory='{last}']").wait_for()
+        assert len(shown(page)) < 40
 
 
 def test_a_histogram_is_brushed_and_all_other_heads_follow(page_of):
