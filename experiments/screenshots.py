@@ -213,7 +213,7 @@ async def evaluate(page: Any) -> None:
     await page.locator(".leaders").wait_for(timeout=120_000)
     await page.get_by_role("button", name="Planner").click()
     await page.locator(".designs").wait_for(timeout=120_000)
-    await page.get_by_label("extra items").fill("2")
+    await page.get_by_role("slider", name="extra items").fill("2")
     await page.evaluate("document.activeElement.blur()")
 
 

@@ -100,10 +100,17 @@ def test_a_million_rows_are_scrolled_to_the_last(page_of):
     table._order = pl.Series("row", np.arange(1_000_000) % 300, dtype=pl.UInt32)
     table._about = {**table._about, "memories": 1_000_000, "shown": 1_000_000}
     page.get_by_text("1,000,000 memories").wait_for()
-    for share, last in ((0.5, (500_000 - 1) % 300 + 1), (1, (1_000_000 - 1) % 300 + 1)):
-        page.locator(".scroll").evaluate("(el, share) => { el.scrollTop = share * el.scrollHeight }", share)
-        page.locator(f"[data-memory='{last}']").wait_for()
+    box = page.locator(".scroll")
+    for share, at in ((0.5, 500_025), (1, 999_999)):
+        box.evaluate("(el, share) => { el.scrollTop = share * el.scrollHeight }", share)
+        row = page.locator(f".row[data-at='{at}']:not(.waiting)")
+        row.wait_for()
+        assert row.get_attribute("data-memory") == str(table._rows.frame["id"][at % 300])
         assert len(shown(page)) < 40
+    page.locator(".row[data-at='999999'] .open").focus()
+    for at in range(999_998, 999_978, -1):  # beyond what was shown, row by row
+        page.keyboard.press("ArrowUp")
+        page.wait_for_function("at => document.activeElement.closest('[data-at]')?.dataset.at === String(at)", arg=at)
 
 
 def test_a_histogram_is_brushed_and_all_other_heads_follow(page_of):
