@@ -209,11 +209,11 @@ async def compare(page: Any) -> None:
 
 
 async def evaluate(page: Any) -> None:
-    """The planner below the leaderboard, its slider moved."""
+    """The planner below the leaderboard, with two extra items."""
     await page.locator(".leaders").wait_for(timeout=120_000)
     await page.get_by_role("button", name="Planner").click()
     await page.locator(".designs").wait_for(timeout=120_000)
-    await page.get_by_label("design").fill("2")
+    await page.get_by_role("slider", name="extra items").fill("2")
     await page.evaluate("document.activeElement.blur()")
 
 

@@ -1,4 +1,5 @@
-"""How fast widgets are: ``python experiments/widget_speed.py [memories]``, or ``widget_speed.py table [memories]``.
+"""How fast widgets are: ``python experiments/widget_speed.py [memories]``, or ``widget_speed.py table [memories]``, or
+``widget_speed.py graph`` and ``widget_speed.py first``.
 
 The policy studio: how soon a keystroke is a ranked list. Ten questions on a lab of 10,000 memories (or as many as are
 given). In the kernel: from the text to the state that is sent, for a recall-score that is scored again on what was
@@ -9,6 +10,10 @@ are left out. A ratio is the p95 divided by what it may take.
 The table and the map, of 100,000 memories: opening, pages, filters, searches, orders, points and colours in the
 kernel; in the browser from the jump of the scroll bar to rows that can be read, and views a second while a map is
 moved, drawn in software.
+
+The graph: of 2,000 nodes, what the kernel needs to find them, and the frames a second until it stands still, which a
+browser without a graphics card computes and draws on one core. The first widget: in a process of its own that has
+imported memlab and opened a lab, from the name of a widget to what a cell shows of it.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import asyncio
 import os
 import random
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -218,6 +224,62 @@ def table_main() -> None:
         asyncio.run(table_and_map_in_browser(lab))
 
 
+NODES = 2_000
+_FIRST = """
+import time, memlab
+lab = memlab.open()
+lab.remember_many([f"note {n} on thing {n % 40}" for n in range(1_000)])
+lab.recall("thing 7")
+start = time.perf_counter()
+memlab.widgets.WIDGET(lab)._repr_mimebundle_()
+print(time.perf_counter() - start)
+"""
+
+
+async def graph_in_browser(chart: MemoryMap) -> None:
+    path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = await browser.new_page(viewport={"width": 1100, "height": 900})
+        served = Page(chart)
+        await page.goto(served.url)
+        await page.locator(".graph").wait_for()
+        await page.get_by_label("At most").fill(str(NODES))
+        graph = page.get_by_label(f"Graph of {NODES} nodes")
+        await graph.wait_for()
+        edges = (await graph.get_attribute("aria-label")).split(" and ")[1].split(";")[0]
+        rate, since = "0", time.perf_counter()
+        while time.perf_counter() - since < 5:  # it says the rate anew each 30 frames, until it stands still
+            await page.wait_for_timeout(100)
+            said = await graph.get_attribute("data-rate")
+            if said != rate:
+                rate, since = said, time.perf_counter()
+        print(f"browser: graph of {NODES:,} nodes, {edges}, drawn in software: {rate} frames a second on average")
+        served.close()
+        await browser.close()
+
+
+def graph_main() -> None:
+    with memlab.open() as lab:
+        lab.remember_many([{"text": f"Row {n}", "tags": [f"t{n % 40}", "all"]} for n in range(NODES + 200)])
+        chart = MemoryMap(lab)
+        chart.focus = 1
+
+        def ask(_: int) -> None:
+            reply, _tables = chart.answer({"id": 1, "verb": "graph", "arguments": {"seeds": 1, "most": NODES}})
+            assert "error" not in reply, reply
+
+        table_shown(f"kernel: a neighbourhood of {NODES:,} nodes", table_timed(ask))
+        asyncio.run(graph_in_browser(chart))
+
+
+def first_main() -> None:
+    for name in memlab.widgets.__all__:
+        command = [sys.executable, "-c", _FIRST.replace("WIDGET", name)]
+        runs = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+        print(f"first widget: {name:<44} median {1e3 * sorted(runs)[1]:7.1f} ms  of 1000")
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     with filled(count) as lab:
@@ -231,4 +293,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    table_main() if sys.argv[1:2] == ["table"] else main()
+    {"table": table_main, "graph": graph_main, "first": first_main}.get("".join(sys.argv[1:2]), main)()

@@ -1,7 +1,7 @@
 """Figures for pages and notebooks: one style, one palette, SVG that takes its ink from the page."""
 
 from memlab.drawing._ranks import draw_ranks
-from memlab.drawing._svg import BLUE, CYCLE, GREY, INK, ORANGE, STYLE, Draw, drawn, element, svg
+from memlab.drawing._svg import BLUE, CYCLE, GREY, INK, ORANGE, STYLE, Draw, OnAxes, drawn, element, svg
 from memlab.drawing._template import render_page, write_page
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ORANGE",
     "STYLE",
     "Draw",
+    "OnAxes",
     "draw_ranks",
     "drawn",
     "element",

@@ -9,15 +9,30 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from memlab.arguments import Taken, shown
+from memlab.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "CYCLE", "GREY", "INK", "ORANGE", "STYLE", "Draw", "drawn", "element", "svg"]
+__all__ = ["BLUE", "CYCLE", "GREY", "INK", "ORANGE", "STYLE", "Draw", "OnAxes", "drawn", "element", "svg"]
 
 Draw = Callable[["Axes"], None]
+
+
+def _axes(value: Any) -> Any:
+    from matplotlib.axes import Axes
+
+    if not isinstance(value, Axes):
+        raise InputError(f"axes are matplotlib's, such as plt.subplots()[1], not {shown(value)}.")
+    return value
+
+
+OnAxes = Annotated["Axes", Taken("axes of matplotlib", _axes)]
+"""Axes of the caller's, on which a figure of one panel is drawn."""
 
 INK = "#010203"
 GREY = "#8a8f98"
@@ -44,15 +59,18 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def drawn(draw: Draw, *, width: float, height: float) -> Figure:
-    """What ``draw`` puts on one pair of axes (inches)."""
+def drawn(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
+    """The figure with what ``draw`` puts on one pair of axes: on those given, or else of a new figure (inches)."""
     from matplotlib import rc_context
 
     from memlab.drawing._picture import Picture
 
     with rc_context(STYLE):
-        figure = Picture(figsize=(width, height), layout="constrained")
-        draw(figure.add_subplot())
+        if axes is None:
+            axes = Picture(figsize=(width, height), layout="constrained").add_subplot()
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        draw(axes)
     return figure
 
 

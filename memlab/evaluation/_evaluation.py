@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.arguments import Count, checked
+from memlab.drawing import OnAxes
 from memlab.evaluation._findings import Findings
 from memlab.evaluation._render import as_html, as_latex, as_text, caption, headline, next_step, remarks
 from memlab.printable import printable
@@ -29,11 +30,16 @@ class Evaluation(Findings):
     """
 
     @checked
-    def figure(self, kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard") -> Figure:
-        """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``."""
+    def figure(
+        self, kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard", *, axes: OnAxes | None = None
+    ) -> Figure:
+        """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``.
+
+        With ``axes`` it is drawn there, and their figure is returned.
+        """
         from memlab.evaluation._figures import figure
 
-        return figure(self, kind)
+        return figure(self, kind, axes)
 
     @checked
     def report(self, path: str | Path) -> Path:

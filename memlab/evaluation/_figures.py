@@ -29,7 +29,7 @@ _MOST_LINES = len(CYCLE)
 _MOST_RANKS = 8
 
 
-def figure(ev: Findings, kind: str) -> Figure:
+def figure(ev: Findings, kind: str, axes: Axes | None) -> Figure:
     """One of the figures of ``Evaluation.figure``."""
     makers: dict[str, Callable[[Findings], Draw]] = {
         "leaderboard": draw_leaderboard,
@@ -39,7 +39,7 @@ def figure(ev: Findings, kind: str) -> Figure:
     if kind not in makers:
         raise UnknownName("figure", kind, makers)
     width, height = SIZES[kind]
-    return drawn(makers[kind](ev), width=width, height=height or height_of(ev))
+    return drawn(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 
 
 def height_of(ev: Findings) -> float:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from memlab.arguments import checked
 from memlab.display import table, text_table
+from memlab.drawing import OnAxes, drawn
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
@@ -206,14 +207,16 @@ class Verdicts:
         )
         return write_page(html, path)
 
-    def figure(self) -> Figure:
-        """The difference to the live pack as the recalls came in, with the interval that holds at every look."""
-        from memlab.drawing import drawn
+    @checked
+    def figure(self, *, axes: OnAxes | None = None) -> Figure:
+        """The difference to the live pack as the recalls came in, with the interval that holds at every look.
+
+        With ``axes`` it is drawn there, and their figure is returned.
+        """
         from memlab.evaluation._figures import draw_sequences
 
-        return drawn(
-            draw_sequences({one.challenger: one.track for one in self}, self.verdicts[0].live), width=7.6, height=3.2
-        )
+        draw = draw_sequences({one.challenger: one.track for one in self}, self.verdicts[0].live)
+        return drawn(draw, width=7.6, height=3.2, axes=axes)
 
 
 @checked

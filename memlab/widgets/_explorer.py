@@ -152,6 +152,8 @@ class RecallExplorer(Widget, bundle="explorer"):
             self._about = {
                 "decision": None if hits is None else hits.decision,
                 "candidates": 0 if hits is None else len(hits.slate),
+                "known": None if hits is None else hits.known,
+                "fewer": hits is not None and hits.known is not None and hits.known < hits.pack.number("known-floor"),
                 "memories": len(lab),
                 "pack": live.name if hits is None else hits.pack.name,
                 "hash": (live if hits is None else hits.pack).hash[:12],

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from probed_logs import World
 
 from memlab.drawing import drawn
@@ -98,6 +99,16 @@ def test_figures_are_matplotlibs(ev, kind, tmp_path):
     figure = ev.figure(kind)
     figure.savefig(tmp_path / "figure.png")
     assert figure.axes
+
+
+def test_a_figure_is_drawn_on_the_callers_axes(ev):
+    own = Figure()
+    left, right = own.subplots(1, 2)
+    assert ev.figure(axes=right) is own
+    assert {text.get_text() for text in right.get_yticklabels()} == {row.policy for row in ev.rows}
+    assert not left.lines
+    with pytest.raises(InputError, match="axes are matplotlib's"):
+        ev.figure(axes=own)
 
 
 def test_a_figure_has_a_line_for_each_policy(ev):

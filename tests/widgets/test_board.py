@@ -102,6 +102,16 @@ def test_a_challenge_begins_from_the_planner(board, judged, ask):
     )
 
 
+@pytest.mark.parametrize("design", ["lot", "ab"])
+def test_designs_without_extra_items_begin_as_well_and_share_no_challenge(judged, ask, design):
+    board = EvaluationBoard(judged)
+    rest = {"policy": "companion", "design": design, "extra": 1, "rate": 1.0, "reason": ""}
+    assert "all challengers share one design" in ask(board, "challenge", **rest)
+    judged.policies.end_challenge("words")
+    assert ask(board, "challenge", **rest) == {}
+    assert judged.policies.challenges[-1].design == design
+
+
 def test_what_is_refused_in_the_thread_is_said(judged, ask):
     board = EvaluationBoard(judged, ["compagnon"], missing="zero")
     ask(board, "begin", part="evaluation")
@@ -126,6 +136,16 @@ def test_a_log_without_feedback_and_an_empty_lab_say_so(lab, ask):
 def test_a_lab_closed_under_it_is_said(board, judged, ask):
     judged.close()
     assert "was closed" in ask(board, "begin", part="evaluation")
+
+
+def test_two_boards_at_work_on_one_lab(board, judged, ask):
+    other = EvaluationBoard(judged, ["memlab", "companion"], missing="zero")
+    ask(board, "begin", part="evaluation")
+    ask(other, "begin", part="evaluation")
+    assert settled(board, ask) == settled(other, ask) == {}
+    for one in (board, other):
+        direct = memlab.evaluate(judged, [one._named[name] or name for name in one.policies], missing="zero")
+        assert one.evaluation.frame.equals(direct.frame)
 
 
 def test_a_log_needs_no_lab():

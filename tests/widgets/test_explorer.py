@@ -48,6 +48,17 @@ def test_a_pack_whose_score_is_no_sum_says_so(asked):
     assert not product._about["sums"]
 
 
+@pytest.mark.parametrize(("known", "count"), [(0.4, 1), (0.6, 3)])
+def test_what_the_pack_says_of_an_answer_is_shown(asked, known, count):
+    policy = f"(defpolicy known [score] (+ (* 0 (slate-max score)) {known}))"
+    pack = f'(pack knows "Says it.") (setting known-floor 0.5) (setting unknown-limit 1) {policy}'
+    explorer = RecallExplorer(asked, question="tabs or spaces?", limit=3, pack=memlab.load_pack(pack))
+    assert explorer._about["known"] == pytest.approx(known)
+    assert (len(explorer.hits), explorer._about["fewer"]) == (count, known < 0.5)
+    explorer.question = ""
+    assert (explorer._about["known"], explorer._about["fewer"]) == (None, False)
+
+
 def test_two_hits_are_compared_as_hits_why_does(explorer, ask):
     a, b = explorer.hits.ids[:2]
     found = ask(explorer, "why", a=a, b=b)

@@ -115,6 +115,24 @@ def test_new_events_reach_it(player, lived):
     assert frame_of(player._events)["event"][-1] == player._about["head"]
 
 
+def test_two_players_on_one_lab_are_two(player, lived):
+    other = LifePlayer(lived)
+    assert at(player, 5).equals(at(player, 5))
+    assert (player.event, other.event) == (5, 0)
+    head = other._about["head"]
+    assert at(other, head).height == len(lived) > at(player, 5).height
+    other.chosen = [1]
+    assert player.chosen == []
+
+
+def test_of_more_than_can_be_drawn_some_are_evenly_chosen(lived, monkeypatch):
+    monkeypatch.setattr("memlab.widgets._player._MOST", 3)
+    player = LifePlayer(lived)
+    assert (player._about["drawn"], player._about["memories"]) == (3, len(lived))
+    assert set(at(player, player._about["head"])["id"]) == set(player._ids)
+    assert (player._ids[0], player._ids[-1]) == (1, len(lived))
+
+
 def test_an_empty_lab_and_a_closed_one_say_so(lab, ask):
     player = LifePlayer(lab)
     assert player._about["memories"] == 0

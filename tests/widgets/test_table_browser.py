@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+import polars as pl
 import pytest
 from texts import TEXTS
 
@@ -90,6 +92,25 @@ def test_rows_are_asked_for_as_they_are_scrolled_to(page_of):
     last.focus()
     last.press("ArrowDown")
     assert page.evaluate("() => document.activeElement.closest('[data-memory]').dataset.memory") == "3000"
+
+
+def test_a_million_rows_are_scrolled_to_the_last(page_of):
+    """The numbers of 300 rows, again and again: a browser has as much to scroll through as of a million memories."""
+    page, table = page_of(many(300))
+    table._order = pl.Series("row", np.arange(1_000_000) % 300, dtype=pl.UInt32)
+    table._about = {**table._about, "memories": 1_000_000, "shown": 1_000_000}
+    page.get_by_text("1,000,000 memories").wait_for()
+    box = page.locator(".scroll")
+    for share, at in ((0.5, 500_025), (1, 999_999)):
+        box.evaluate("(el, share) => { el.scrollTop = share * el.scrollHeight }", share)
+        row = page.locator(f".row[data-at='{at}']:not(.waiting)")
+        row.wait_for()
+        assert row.get_attribute("data-memory") == str(table._rows.frame["id"][at % 300])
+        assert len(shown(page)) < 40
+    page.locator(".row[data-at='999999'] .open").focus()
+    for at in range(999_998, 999_978, -1):  # beyond what was shown, row by row
+        page.keyboard.press("ArrowUp")
+        page.wait_for_function("at => document.activeElement.closest('[data-at]')?.dataset.at === String(at)", arg=at)
 
 
 def test_a_histogram_is_brushed_and_all_other_heads_follow(page_of):

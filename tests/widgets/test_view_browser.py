@@ -78,10 +78,14 @@ def test_the_board_shows_gates_plans_and_a_challenge(page_of, axe, scheme):
     assert page.locator(".gatelist tbody tr").count() == 9
     page.get_by_role("button", name="Planner").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
-    slider = page.get_by_label("design")
+    slider = page.get_by_role("slider", name="extra items")
     slider.focus()
     slider.press("ArrowRight")
     assert "challenge, 2 extra" in page.locator(".designs .chosen").inner_text()
+    for design, row in (("lot", "challenge by lot"), ("ab", "A/B by recall")):
+        page.get_by_role("combobox", name="design").select_option(design)
+        assert row in page.locator(".designs .chosen").inner_text()
+        assert slider.count() == 0
     before = page.locator(".designs .chosen").inner_text()
     box = page.get_by_label("rate").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] / 2)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memlab.arguments import Seed, Within, checked
 from memlab.clock import Micros, from_micros
 from memlab.display import table
+from memlab.drawing import BLUE, OnAxes, drawn
 from memlab.errors import ReadOnlyLab
 from memlab.policies import Pack
 from memlab.state import EVERYONE, State
@@ -73,10 +74,9 @@ class Clustered:
         """How many clusters there are now."""
         return int(self.frame["what"].is_in(("new", "kept", "moved")).sum())
 
-    def figure(self) -> Figure:
-        """A matplotlib figure: the members of the largest clusters."""
-        from memlab.drawing import BLUE, drawn  # late: matplotlib
-
+    @checked
+    def figure(self, *, axes: OnAxes | None = None) -> Figure:
+        """A matplotlib figure: the members of the largest clusters. With ``axes`` it is drawn there."""
         top = self.frame.filter(pl.col("members") > 0).sort("members", "cluster", descending=[True, False]).head(24)
         names, sizes = top["name"].to_list()[::-1], top["members"].to_list()[::-1]
 
@@ -86,7 +86,7 @@ class Clustered:
             axes.set_xlabel("memories")
             axes.set_title(f"{len(self):,} clusters")
 
-        return drawn(draw, width=8.0, height=max(1.5, 0.6 + 0.24 * len(sizes)))
+        return drawn(draw, width=8.0, height=max(1.5, 0.6 + 0.24 * len(sizes)), axes=axes)
 
     def __repr__(self) -> str:
         counts = self.frame["what"].value_counts().sort("what").rows()

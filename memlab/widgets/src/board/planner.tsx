@@ -5,12 +5,15 @@ import { useAsk, useReadOnly, useTrait } from "../shared/widget";
 import type { About, Design, Plan } from "./types";
 
 const YEAR = 365;
+const DESIGNS = { extra: "extra items beside the head", lot: "by lot, none more", ab: "A/B, one whole head" };
+type Kind = keyof typeof DESIGNS;
 
 export function Planner({ about }: { about: About }) {
   const ask = useAsk();
   const readOnly = useReadOnly();
   const [plan] = useTrait<Plan>("_plan");
-  const [extra, setExtra] = useState(1); // items beside the head; 0 stands for a lot among what the packs disagree on
+  const [kind, setKind] = useState<Kind>("extra");
+  const [extra, setExtra] = useState(1); // items beside the head
   const [rate, setRate] = useState(1);
   const [daily, setDaily] = useState(Math.max(1, Math.round(about.daily ?? 20)));
   const [picked, setPicked] = useState("");
@@ -19,7 +22,7 @@ export function Planner({ about }: { about: About }) {
   const names = [...new Set(plan.designs.map((one) => one.policy))];
   const policy = names.includes(picked) ? picked : names[0];
   if (!policy) return <p class="note">There is no policy to plan for: choose another than the baseline.</p>;
-  const label = extra ? `challenge, ${extra} extra` : "challenge by lot";
+  const label = { extra: `challenge, ${extra} extra`, lot: "challenge by lot", ab: "A/B by recall" }[kind];
   const designs = plan.designs
     .filter((one) => one.policy === policy)
     .map((one) => ({ ...one, share: one.design.startsWith("challenge") || one.design.startsWith("A/B") ? rate : 1 }));
@@ -34,7 +37,13 @@ export function Planner({ about }: { about: About }) {
             {names.map((name) => <option key={name} value={name}>{visible(name)}</option>)}
           </select>
         </label>
-        <Slider label="design" shown={extra ? plural(extra, "extra item") : "by lot, none more"} value={extra} low={0} high={5} step={1} set={setExtra} />
+        <label>
+          design
+          <select value={kind} onChange={(event) => setKind(event.currentTarget.value as Kind)}>
+            {Object.entries(DESIGNS).map(([name, said]) => <option key={name} value={name}>{said}</option>)}
+          </select>
+        </label>
+        {kind === "extra" && <Slider label="extra items" shown={plural(extra, "item")} value={extra} low={1} high={5} step={1} set={setExtra} />}
         <Slider label="rate" shown={`${Math.round(100 * rate)}% of recalls`} value={rate} low={0.05} high={1} step={0.05} set={setRate} />
         <Slider label="traffic" shown={`${daily} recalls a day`} value={daily} low={1} high={Math.max(200, 4 * daily)} step={1} set={setDaily} />
       </div>
@@ -82,7 +91,7 @@ export function Planner({ about }: { about: About }) {
           class="controls begin"
           onSubmit={(event) => {
             event.preventDefault();
-            void ask("challenge", { policy, design: extra ? "extra" : "lot", extra: Math.max(1, extra), rate, reason }).then((done) => done && setReason(""));
+            void ask("challenge", { policy, design: kind, extra, rate, reason }).then((done) => done && setReason(""));
           }}
         >
           <label class="reason">

@@ -10,7 +10,8 @@ import css from "./explorer.css";
 
 type Hit = { rank: number; id: number; score: number; probe: boolean; text: string; kind: string; speaker: string | null; also: number };
 type About = {
-  decision: number | null; candidates: number; memories: number; pack: string; hash: string; live: string;
+  decision: number | null; candidates: number; known: number | null; fewer: boolean; memories: number; pack: string;
+  hash: string; live: string;
   packs: string[]; sums: boolean; redacted: number; loggable: boolean;
 };
 
@@ -102,6 +103,7 @@ function Explorer() {
       </form>
       {still && <p class="note">{still}</p>}
       <p class="note about" aria-live="polite">{summary(about, hits.length, form)}</p>
+      {hits.length > 0 && about.known != null && <p class="note known">{sureness(about)}</p>}
       {!about.sums && hits.length > 0 && (
         <p class="notice">
           The score of this pack is no sum of several terms, so there is no stacked bar: bars show the whole score. Click a hit
@@ -239,6 +241,12 @@ function summary(about: About, shown: number, form: { question: string }): strin
   const secrets = about.redacted ? ` · ${plural(about.redacted, "secret")} redacted in the question` : "";
   const trace = about.decision !== null ? `logged as recall ${about.decision}` : about.loggable ? "a preview, not logged: Enter logs it" : "not logged";
   return `${shown} of ${plural(about.candidates, "candidate")} · pack ${visible(about.pack)} [${about.hash}] · ${trace}${secrets}`;
+}
+
+/** What the pack says of the chance that the question can be answered at all. */
+function sureness(about: About): string {
+  const fewer = about.fewer ? " That is below the pack's floor, so fewer are shown." : "";
+  return `The chance that a memory answers this is ${Math.round(100 * about.known!)}%, by the pack's policy known.${fewer}`;
 }
 
 function empty(about: About, question: string): string {

@@ -201,6 +201,10 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     event.preventDefault();
     const next = Math.max(0, Math.min(total - 1, at + by));
     if (exact && (next * ROW < scroll || (next + 1) * ROW > scroll + view)) box.current!.scrollTop = Math.max(0, next * ROW - (by > 0 ? view - ROW : 0));
+    if (!exact && (next < start || next >= end - 2)) {
+      const above = by > 0 ? next - Math.floor(view / ROW) + 2 : next;
+      box.current!.scrollTop = (above / Math.max(1, total - view / ROW)) * (tall - view);
+    }
     setFocus(next);
   };
   const shown = [];
