@@ -104,6 +104,10 @@ def serve():
             loop.run_until_complete(begin())
             ready.set()
             loop.run_forever()
+            left = asyncio.all_tasks(loop)  # messages that were on their way to a page when it closed
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             loop.close()
 
         thread = threading.Thread(target=run)
