@@ -724,7 +724,8 @@ def _renamed(value: Any, known: Mapping[int, int]) -> Any:
         return [_renamed(item, known) for item in value]
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         return known.get(int(value), f"?{value}")
-    return value
+    # a decision's cluster is a name, and may be gone
+    return _GIVEN.sub("[given]", value) if isinstance(value, str) else value
 
 
 def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path: str = "") -> bool:

@@ -190,6 +190,39 @@ def test_what_a_viewer_recalls_together_grows_together_and_nothing_else_does(tri
         assert weights == [(1, 0.3), (2, 0.3), (4, pytest.approx(0.35))]
 
 
+class TestPurge:
+    """What a purge leaves of a logged recall tells the asker nothing of what others keep private."""
+
+    @pytest.fixture
+    def asked(self, lab: memlab.Lab) -> memlab.Lab:
+        """The same recall by each, and what each then says was not found; the memory that answers is purged."""
+        lab.remember("In Ghent Zanzibarov keeps 17 quokkas", creator="bob", project="zoo")
+        lab.remember("Ann also saw Zanzibarov with 17 quokkas", project="zoo", **SECRET)
+        lab.remember("The horse eats oats", creator="bob")
+        for viewer in ("bob", "ann", "dora", None):
+            hits = lab.recall("does Zanzibarov have 17 of them", project="zoo", viewer=viewer)
+            lab.verify(hits, [])
+        lab.purge(1)
+        return lab
+
+    def questions(self, lab: memlab.Lab) -> list[tuple[str, str]]:
+        return lab.slates().decisions.select("query", "project").collect().rows()
+
+    def test_what_a_hidden_memory_says_keeps_no_question(self, asked: memlab.Lab) -> None:
+        for viewer, kept in {"bob": False, "dora": False, "ann": True}.items():
+            ((question, project),) = self.questions(asked.viewed_by(viewer))
+            assert (question != "", project == "zoo") == (kept, kept), viewer
+            gaps = asked.viewed_by(viewer).review.gaps()
+            # the second was asked by nobody in particular, and what it says all may see
+            assert [snippet != "" for snippet in gaps["snippet"]] == [kept, False], viewer
+            assert [project == "zoo" for project in gaps["project"]] == [kept, False], viewer
+        assert [question != "" for question, _ in self.questions(asked)] == [False, True, False, True]
+
+    def test_the_recall_of_the_purged_lab_is_the_same_without_it(self, asked: memlab.Lab) -> None:
+        assert asked.recall("quokkas", viewer="bob").ids == (3,)
+        assert 2 in asked.recall("quokkas", viewer="ann").ids
+
+
 class TestDifferential:
     def test_every_public_name_is_read_or_said_why_not(self) -> None:
         known = {name.split()[0] for name in READERS} | {name for names in NOT_READ.values() for name in names}

@@ -6,7 +6,7 @@ What becomes of events is in ``rewriting``, and what a purge may change of the s
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,8 +19,8 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.schema import MEMORY
 from memlab.slates import decode, encode
-from memlab.state import PLACEHOLDER, Change, State, Tombstones, entity_key, plain, values_of, with_speaker
-from memlab.subjects.purge.questions import NOTHING, Quotes, quotes_of
+from memlab.state import EVERYONE, PLACEHOLDER, Change, State, Tombstones, entity_key, plain, values_of, with_speaker
+from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
 
 __all__ = ["BY_HAND", "NAMED", "Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slate", "tombstones_of"]
 
@@ -110,13 +110,25 @@ class PurgePlan:
     mark: str
     quotes: Quotes = NOTHING
     """What of a question tells of the purged memories."""
+    hidden: Mapping[str, tuple[frozenset[str], Quotes]] = field(default_factory=dict)
+    """``names`` and ``quotes`` by viewer, where memories stay that are private: what those bear counts for their
+    creators alone."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """The project, session or viewer that goes as a whole: what was asked there goes too."""
     taken: frozenset[str] = frozenset()
     emptied: set[int] = field(default_factory=set)
     """The recalls whose questions were taken out, filled by ``redact_slate``."""
+    askers: dict[int, str] = field(default_factory=dict)
+    """As whom recalls were asked, by decision, filled by ``redact_slate``."""
     _aliases: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def asked_by(self, viewer: str | None) -> PurgePlan:
+        """What goes of a recall that was asked as ``viewer``; of one that nobody in particular asked, this."""
+        if viewer is None or not self.hidden:
+            return self
+        names, quotes = self.hidden.get(viewer, self.hidden[EVERYONE])
+        return replace(self, names=names, quotes=quotes)
 
     def alias(self, name: str) -> str:
         """What stands for a name from now on: the same for the same, so that what was joined by it stays joined.
@@ -170,21 +182,30 @@ def plan_purge(
     they go even where a person declared them, unless a memory that stays bears them.
     """
     ids = rows + 1
-    known = _keys(entity)
-    held, cut = _held(events, ids), cut_of(state, rows)
-    every = held.own | held.others | held.declared
+    known, owners = _keys(entity), owners_of(state)
+    held, cut = _held(events, ids, owners), cut_of(state, rows)
+    every = held.own.union(held.declared, *held.others.values())
     named_alike = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
     # an entity is one under every spelling
     others, declared = _keys(held.entities), _keys(held.by_hand - named_alike)
+    go = frozenset(held.own - held.declared | named_alike)
+    quotes, shown = quotes_of(state, rows, entity, owners), held.others[ALL]
+    creators = state.names["creator"]
+    hidden = {
+        viewer: (go - shown - held.others[creators.code(viewer)], found)
+        for viewer, found in quotes.items()
+        if viewer is not None
+    }
     return PurgePlan(
         ids,
-        frozenset((held.own - held.declared | named_alike) - held.others),
+        go.difference(*held.others.values()),
         frozenset((_keys(held.own_entities) - declared | _keys(held.by_hand & named_alike)) - others),
         frozenset(_telling(state, rows)),
         cut,
         np.array(state.numbers["created"].values),
         str(seq),
-        quotes_of(state, rows, entity),
+        quotes[None],
+        hidden if (owners != ALL).any() else {},
         filters or {},
         frozenset(name for name in every if _PLACEHOLDER.fullmatch(name)),
     )
@@ -241,23 +262,24 @@ def tombstones_of(state: State) -> Tombstones:
 class _Names:
     """The names that purged memories ever had (``own``), that others had, and that a person or caller declared.
 
-    Those of entities once more, by themselves: ``own_entities``, ``entities`` of others, ``by_hand``.
+    ``others`` by who may see them. Those of entities once more, by themselves: ``own_entities``, ``entities`` of
+    others, ``by_hand``.
     """
 
     own: set[str] = field(default_factory=set)
-    others: set[str] = field(default_factory=set)
+    others: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     declared: set[str] = field(default_factory=set)
     own_entities: set[str] = field(default_factory=set)
     entities: set[str] = field(default_factory=set)
     by_hand: set[str] = field(default_factory=set)
 
-    def add(self, name: str, *, mine: bool, entity: bool) -> None:
-        (self.own if mine else self.others).add(name)
+    def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
+        (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)
 
 
-def _held(events: Iterable[Event], ids: NDArray[np.int64]) -> _Names:
+def _held(events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]) -> _Names:
     names = _Names()
     for event in events:
         body = event.body
@@ -268,34 +290,38 @@ def _held(events: Iterable[Event], ids: NDArray[np.int64]) -> _Names:
         if event.kind in ("scan", "describe-module", "switch"):
             names.declared.update(_strings(body["project"]))
         if "columns" in body:
-            _gather(range(body["first"], body["first"] + body["count"]), body["columns"], ids, names)
+            _gather(range(body["first"], body["first"] + body["count"]), body["columns"], ids, owners, names)
         for part in body.get("set", ()):
-            _gather(part["ids"], part["columns"], ids, names)
+            _gather(part["ids"], part["columns"], ids, owners, names)
         for part in body.get("join", ()):
-            mine = np.isin(np.asarray(part["source"], dtype=np.int64), ids).tolist()
-            for name, gone in zip(part["target"], mine, strict=True):
-                names.add(name, mine=gone, entity=part["kind"] == "entity")
+            source = np.asarray(part["source"], dtype=np.int64)
+            mine = np.isin(source, ids).tolist()
+            for name, gone, owner in zip(part["target"], mine, owners[source - 1].tolist(), strict=True):
+                names.add(name, mine=gone, entity=part["kind"] == "entity", owner=owner)
         if "graph" in body:
             _gather_graph(body["graph"], frozenset(ids.tolist()), names)
         _gather_registers(body.get("registers", {}), names)
     return names
 
 
-def _gather(listed: Sequence[int], columns: Mapping[str, Any], ids: NDArray[np.int64], names: _Names) -> None:
-    mine = np.isin(np.asarray(listed, dtype=np.int64), ids)
-    some, all_mine = bool(mine.any()), bool(mine.all())
-    flags = mine.tolist()
+def _gather(
+    listed: Sequence[int], columns: Mapping[str, Any], ids: NDArray[np.int64], owners: NDArray[np.int64], names: _Names
+) -> None:
+    numbers = np.asarray(listed, dtype=np.int64)
+    mine, of = np.isin(numbers, ids), owners[numbers - 1]
+    flags, owning = mine.tolist(), of.tolist()
+    stays = np.unique(of[~mine]).tolist()
     for name in columns.keys() & _NAMES:
         given, entity = columns[name], name in _OF_ENTITIES
         if not isinstance(given, list):
-            if given is not None and some:
+            if given is not None and mine.any():
                 names.add(given, mine=True, entity=entity)
-            if given is not None and not all_mine:
-                names.add(given, mine=False, entity=entity)
+            for owner in stays if given is not None else ():
+                names.add(given, mine=False, entity=entity, owner=owner)
             continue
-        for value, gone in zip(given, flags, strict=True):
+        for value, gone, owner in zip(given, flags, owning, strict=True):
             for one in [value] if isinstance(value, str) else value or ():
-                names.add(one, mine=gone, entity=entity)
+                names.add(one, mine=gone, entity=entity, owner=owner)
 
 
 def _gather_graph(graph: Mapping[str, Any], ids: frozenset[int], names: _Names) -> None:
@@ -350,6 +376,9 @@ def redact_slate(decision: int, blob: bytes, gone: PurgePlan) -> bytes | None:
     """
     slate = decode(blob, decision=decision)
     viewer = slate.filters.get("viewer")
+    if viewer is not None:
+        gone.askers[decision] = viewer
+    gone = gone.asked_by(viewer)
     changed = replace(
         slate,
         project=gone.named(slate.project, "project"),

@@ -80,12 +80,13 @@ def purge(
                     state, journal.events(), purged, seq=seq, filters=chosen.filters, entity=chosen.entity
                 )
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
-                bodies = {e.seq: body for e in journal.events() if (body := redact_event(e, gone)) is not None}
+                # slates first: they tell as whom the recalls were asked that events speak of
                 slates = {
                     decision: new
                     for decision, blob in journal.slates()
                     if (new := redact_slate(decision, blob, gone)) is not None
                 }
+                bodies = {e.seq: body for e in journal.events() if (body := redact_event(e, gone)) is not None}
                 scrub = Scrub(bodies, slates, gone.ids.tolist())
                 change, tombstones = purging(state, purged, now)
                 tx.scrub(scrub)

@@ -1,20 +1,21 @@
 """Which logged questions quote what only purged memories said: a run of characters, or a name or number of theirs.
 
-A question that shares either with a memory that stays says nothing of the purged ones, and is kept.
+A question that shares either with a memory that stays says nothing of the purged ones, and is kept: with one that
+whoever asked may see, so that nobody learns from what is kept what others keep private.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.state import State, plain
+from memlab.state import EVERYONE, State, hidden_from, plain
 
-__all__ = ["NOTHING", "Quotes", "quotes_of"]
+__all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
 
 RUN = 12
 """Characters in a row that a question shares with purged texts alone, in any case: two words or three. Of the turns of
@@ -28,6 +29,9 @@ _AT_ONCE = 10_000
 _WORD = re.compile(r"\w[\w.@'\u2019-]*\w")
 _STARTS = re.compile(r"(?:^|[.!?:\"\u201c(\n]\s*)\w")
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+ALL, NOBODY = -1, -2
+"""Owners that are no creator's code."""
 
 Hashes = NDArray[np.uint64]
 
@@ -51,22 +55,52 @@ class Quotes:
 NOTHING = Quotes(np.empty(0, dtype=np.uint64), frozenset())
 
 
-def quotes_of(state: State, rows: NDArray[np.int64], names: Iterable[str]) -> Quotes:
-    """What only the memories in ``rows`` say, and ``names``, which tell of them whoever else says them."""
+def owners_of(state: State) -> NDArray[np.int64]:
+    """int64[rows]: to whom each memory is private, by the code of its creator; ``ALL`` where it is not, ``NOBODY``
+    where it has none.
+    """
+    hidden, codes = hidden_from(state, EVERYONE), state.names["creator"].codes
+    if hidden is None:
+        return np.full(len(state), ALL, dtype=np.int64)
+    return np.where(hidden, np.where(codes >= 0, codes, NOBODY), ALL)
+
+
+def quotes_of(
+    state: State, rows: NDArray[np.int64], names: Iterable[str], owners: NDArray[np.int64]
+) -> Mapping[str | None, Quotes]:
+    """What only the memories in ``rows`` say, and ``names``, which tell of them whoever else says them.
+
+    By who asks: None sees all that stays, ``EVERYONE`` what is private to nobody, a creator what is theirs as well.
+    """
     texts = [text for text in state.texts.take(rows) if text]
     own = np.unique(_hashes(map(_folded, texts)))
+    told = {word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2}
     stays = np.ones(len(state), dtype=np.bool_)
     stays[rows] = False
+    holders = {int(owner): stays & (owners == owner) for owner in np.unique(owners[stays])}
+    shared = {owner: _shared(state, own, np.flatnonzero(held)) for owner, held in holders.items()}
+    said = {word: _sayers(state, word, holders) for word in _names_in(texts)}
+
+    def seen_by(seen: Collection[int]) -> Quotes:
+        common = np.zeros(len(own), dtype=np.bool_)
+        for owner in holders.keys() & seen:
+            common |= shared[owner]
+        words = {word for word, sayers in said.items() if sayers is not None and sayers.isdisjoint(seen)}
+        return Quotes(own[~common], frozenset(words | told))
+
+    vocabulary = state.names["creator"].vocabulary
+    found: dict[str | None, Quotes] = {None: seen_by(holders.keys()), EVERYONE: seen_by((ALL,))}
+    return found | {vocabulary[owner]: seen_by((ALL, owner)) for owner in holders if owner >= 0}
+
+
+def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the hashes the texts of ``rows`` have as well."""
     shared = np.zeros(len(own), dtype=np.bool_)
-    if len(own):
-        for start in range(0, len(state), _AT_ONCE):
-            some = np.flatnonzero(stays[start : start + _AT_ONCE]) + start
-            found = _hashes(_folded(text) for text in state.texts.take(some) if text)
-            places = _places(own, found)
-            shared[places[own[places] == found]] = True
-    words = {word for word in _names_in(texts) if _only(state, word, stays)}
-    words.update(word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2)
-    return Quotes(own[~shared], frozenset(words))
+    for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
+        found = _hashes(_folded(text) for text in state.texts.take(rows[start : start + _AT_ONCE]) if text)
+        places = _places(own, found)
+        shared[places[own[places] == found]] = True
+    return shared
 
 
 def _folded(text: str) -> str:
@@ -101,7 +135,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
                 yield word.casefold()
 
 
-def _only(state: State, word: str, stays: NDArray[np.bool_]) -> bool:
-    """Whether no memory that stays says this word."""
+def _sayers(state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]) -> set[int] | None:
+    """Whose memories that stay say this word; None for a word that is not looked for."""
     posted = state.words.hits(state.words.query(word)).rows
-    return bool(posted) and not any(stays[rows].any() for rows in posted)
+    return {owner for owner, held in holders.items() if any(held[rows].any() for rows in posted)} if posted else None

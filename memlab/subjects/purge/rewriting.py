@@ -17,6 +17,7 @@ import numpy as np
 
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER
+from memlab.state import EVERYONE
 from memlab.subjects.purge.planning import BY_HAND, NAMED, PurgePlan
 
 __all__ = ["redact_event"]
@@ -74,6 +75,8 @@ def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
         return [{**one, "name": gone.node("cluster", one["name"])} if "name" in one else one for one in value]
     if name == "summaries":
         return [{**one, "of": gone.node("cluster", one["of"])} for one in value]
+    if name == "gap" and isinstance(value, dict):  # that of a recall which nobody in particular asked is seen by all
+        gone = gone.asked_by(gone.askers.get(event.body["decision"], EVERYONE))
     return value if name in _PARTS else _walked(value, gone, name)
 
 
