@@ -711,7 +711,7 @@ def _column(name: str, values: list[Any], frame: pl.DataFrame | None, names: Nam
     if name == "node" and "memory_id" in columns:
         return [names.memories.get(value + 1, value) for value in values]
     if name == "cluster" and "query" in columns:
-        return [_renamed(int(value), names.events) if value.isdecimal() else value for value in values]
+        return [_renamed(int(value), names.events) if value.isdecimal() else _plain(value, names) for value in values]
     if name in ("memories", "members") and not all(isinstance(value, list) for value in values):
         return values
     if name in _MEMORIES or (name in ("source", "target") and all(isinstance(value, int | None) for value in values)):
@@ -724,8 +724,7 @@ def _renamed(value: Any, known: Mapping[int, int]) -> Any:
         return [_renamed(item, known) for item in value]
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         return known.get(int(value), f"?{value}")
-    # a decision's cluster is a name, and may be gone
-    return _GIVEN.sub("[given]", value) if isinstance(value, str) else value
+    return value
 
 
 def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path: str = "") -> bool:
