@@ -195,6 +195,7 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
         9,
         "verify",
         {
+            "decision": 4,
             "gap": {"snippet": long[:30] + "…", "vector": b"\x05\x06", "project": "p"},
             "notes": [f"before: {long}, after", "person", "Zoe"],
             "session": "Zoe Q",
@@ -202,6 +203,7 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
         },
     )
     assert redact_event(event, out) == {
+        "decision": 4,
         "gap": {"snippet": "", "vector": b"\x00\x00", "project": "p"},
         "notes": ["before: , after", "person", "Zoe"],
         "session": "[purged 7-1]",
