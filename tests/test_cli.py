@@ -126,6 +126,7 @@ def log(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_two_score_columns_of_a_csv(json_of, run, log):
     words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
     words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
@@ -136,6 +137,7 @@ def test_two_score_columns_of_a_csv(json_of, run, log):
     assert "theirs" in run(*words).output
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("width", [60, 80])
 def test_the_table_fits_the_terminal(log, width):
@@ -178,6 +180,7 @@ def test_json_holds_every_reason_of_the_text(run, log):
         assert one["reason"] in text
 
 
+@pytest.mark.long
 def test_every_setting_of_an_evaluation(json_of, run, log, tmp_path):
     words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
     words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)

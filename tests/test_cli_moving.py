@@ -12,6 +12,7 @@ def day(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_out_of_one_lab_and_into_another(json_of, run):
     json_of("remember", "a.memlab", "The bakery opens at six.", "--project", "town")
     json_of("remember", "a.memlab", "Tabs.")

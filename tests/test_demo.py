@@ -17,6 +17,8 @@ from memlab.evaluation import Estimate
 from memlab.ingest import read_locomo
 from memlab.simulation import WORLDS
 
+pytestmark = pytest.mark.long
+
 SHORT = replace(WORLDS["differs"], days=4)
 """A world that is lived in a second: for what does not need a quarter."""
 

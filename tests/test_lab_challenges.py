@@ -247,6 +247,7 @@ def test_where_one_item_makes_another_worthless_whole_heads_are_compared(twice_t
     assert slates.decisions.collect()["sampler"].unique().to_list() == ["ab"]
 
 
+@pytest.mark.long
 def test_a_pack_that_shows_the_same_is_never_better(twice_told):
     same = '(pack same "The words again." :inherits words) (defpolicy recall-score [lexical] (* 2 lexical))'
     found, _, _ = twice_told("ab", WORDS, same.replace(" :inherits words", ""))

@@ -182,6 +182,7 @@ def test_bad_edits_change_nothing(lab, given, said):
     assert kinds(lab) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["ab", "🐐" * 500, "שלום עולם", "x" * 1_000_000])
 def test_texts_of_any_kind_and_length(lab, text):
     lab.remember("before")

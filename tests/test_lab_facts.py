@@ -435,6 +435,7 @@ class TestNarrative:
         with pytest.raises(UnknownName):
             lab.facts.profile("nobody")
 
+    @pytest.mark.long
     def test_texts_of_any_length_and_kind_are_told_on_one_line_and_escaped(self, lab):
         lab.remember_many(["a", "line one\n\nline two <script>", "x" * 900_000])
         told = lab.facts.narrative([1, 2, 3])
@@ -509,6 +510,7 @@ def test_a_lab_opened_again_knows_its_entities(disk):
         assert ends(lab) == [(1, "Ada", "Oslo"), (2, "A. L.", None)]
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=6), st.data())
 def test_merges_undone_in_any_order_leave_every_fact_as_it_was(trigrams, pairs, data):

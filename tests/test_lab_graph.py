@@ -74,6 +74,7 @@ def test_a_trace_tells_the_paths_and_is_cut(lab):
         lab.graph.trace(99)
 
 
+@pytest.mark.long
 def test_what_a_tree_shows_is_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])

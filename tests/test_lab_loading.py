@@ -47,6 +47,7 @@ def test_the_same_twice_adds_nothing(lab, chat):
     assert len(lab) == 50
 
 
+@pytest.mark.long
 @given(timed=st.booleans(), rows=st.integers(1, 40), size=st.integers(1, 15), cut=st.integers(0, 40))
 def test_any_split_into_batches_and_any_cut_gives_the_same_lab(trigrams, tmp_path_factory, timed, rows, size, cut):
     folder = tmp_path_factory.mktemp("split")

@@ -97,6 +97,7 @@ def test_an_export_of_an_empty_lab(lab, tmp_path, trigrams, clock):
             assert len(other) == 0
 
 
+@pytest.mark.long
 def test_tags_beyond_counting(lab, tmp_path, trigrams, clock):
     lab.remember("x", tags=[f"tag {n}" for n in range(4_000)])
     lab.remember("y" * 200_000)

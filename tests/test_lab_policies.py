@@ -101,6 +101,7 @@ def _embed(texts):
     return [[float(len(text)), 1.0] for text in texts]
 
 
+@pytest.mark.long
 def test_another_process_pins(tmp_path):
     with memlab.open(tmp_path / "lab", embedder=_embed) as lab:
         policies = lab.policies
@@ -439,5 +440,5 @@ class Changes(RuleBasedStateMachine):
         self.lab.close()
 
 
-TestChanges = Changes.TestCase
+TestChanges = pytest.mark.long(Changes.TestCase)
 TestChanges.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)

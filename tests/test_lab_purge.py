@@ -546,6 +546,7 @@ def ended(process: subprocess.Popen) -> int:
     return process.returncode
 
 
+@pytest.mark.long
 def test_a_lab_that_is_open_elsewhere_forgets_it_too(disk, folder):
     with disk() as lab:
         fill(lab)
@@ -663,6 +664,7 @@ def content_of(state: State):
     )
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(verbs, st.integers(0, 9), names, names), min_size=3, max_size=14), st.data())
 @examples(25, quick=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all(trigrams, life, data):
@@ -728,6 +730,7 @@ def test_reopening_equals_the_live_state(disk):
         shutil.rmtree(lab.path / "snapshots", ignore_errors=True)
 
 
+@pytest.mark.long
 def test_an_index_made_of_the_vectors_goes(tmp_path, folder):
     with memlab.open(folder, embedder=letters) as lab:
         lab.remember_many([f"text {number} quokkaword{number}" for number in range(4200)])

@@ -343,6 +343,7 @@ verbs = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(verbs, st.integers(0, 9)), min_size=4, max_size=14), st.data())
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @example([("fact", 1), ("fact", 1), ("delete", 1), ("quarantine", 1)], None)  # what displaced a memory was deleted

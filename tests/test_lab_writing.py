@@ -194,6 +194,7 @@ class TestLater:
         assert lab.graph.link_waiting()
         assert lab.store.journal.head == head
 
+    @pytest.mark.long
     def test_blocks_and_their_timing_change_nothing(self, trigrams: Any, clock: memlab.ManualClock) -> None:
         rows = [f"goats number {row}" for row in range(150)]
 
@@ -350,6 +351,7 @@ class TestRemembered:
             lab.remember_many([{"text": "goats"}, {"text": "b", "tags": ["AKIAIOSFODNN7EXAMPLE"]}])
         assert (len(lab), lab.store.journal.head) == (1, head)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("text", ["ab", "\U0001f410" * 500, "\u0645\u0631\u062d\u0628\u0627", "goats " * 20_000])
     @pytest.mark.parametrize("at", ["1850-01-01", "2300-06-01"])
     def test_any_text_at_any_time(self, lab: memlab.Lab, clock: memlab.ManualClock, text: str, at: str) -> None:
@@ -361,6 +363,7 @@ class TestRemembered:
         assert len(lab[1].tags) == 51
 
 
+@pytest.mark.long
 def test_ten_thousand_tags_are_united(lab: memlab.Lab) -> None:
     lab.use("cascade")
     lab.remember("goats", tags=[f"a{number}" for number in range(5_000)])

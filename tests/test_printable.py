@@ -116,6 +116,7 @@ def commands(group=main, path=""):
         yield from commands(command, f"{path}{name} ") if isinstance(command, click.Group) else [f"{path}{name}"]
 
 
+@pytest.mark.long
 def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     assert set(commands()) == CALLS.keys() | BESIDE
     fill(memlab.open(tmp_path / LAB)).close()
@@ -163,6 +164,7 @@ OF_NUMBERS = {
 """They show numbers, words of closed vocabularies and paths that the caller gave; ``Hit`` quotes its text."""
 
 
+@pytest.mark.long
 def test_every_class_that_says_how_it_is_shown_makes_it_printable():
     raw = set()
     for file in Path(memlab.__file__).parent.rglob("*.py"):

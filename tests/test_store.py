@@ -44,6 +44,7 @@ def content_of(lab):
     }
 
 
+@pytest.mark.long
 @examples(25, quick=8)
 @given(st.lists(steps, max_size=12))
 def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_path_factory, story):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 from memlab.cli._base import LAB, F, as_json_option, main, tell
 
 if TYPE_CHECKING:
-    from memlab.bench import BenchResult
+    from memlab.bench import BenchResult, DynamicsResult
     from memlab.ingest import LabelledConversation
 
 _PATH = click.Path(path_type=Path)
@@ -63,7 +64,7 @@ def locomo(
     digest = check_digest(where, sha256)
     read = read_locomo(where)
     labels = {name: correct_evidence(read, file) for name, file in evidence}
-    _benched(read, where, digest, labels=labels, **asked)
+    _rank(read, where, digest, labels=labels, **asked)
 
 
 @bench.command()
@@ -73,38 +74,13 @@ def locomo(
 @_options
 def beam(folder: Path, sha256: str, dynamics: bool, **asked: Any) -> None:
     """Rank the messages of BEAM's chats (FOLDER/1/chat.json, ...) with every pack, by ability."""
+    from memlab.bench import bench_dynamics
     from memlab.ingest import check_digest, read_beam
 
-    digest = check_digest(folder, sha256)
-    if dynamics:
-        _lived(read_beam(folder), folder, digest, **asked)
-    else:
-        _benched(read_beam(folder), folder, digest, unit="message", **asked)
-
-
-def _lived(
-    read: tuple[LabelledConversation, ...],
-    where: Path,
-    digest: str,
-    *,
-    packs: tuple[str, ...],
-    limit: int,
-    trec: Path | None,
-    as_json: bool,
-) -> None:
-    from memlab.bench import bench_dynamics
-
-    if trec is not None:
+    if dynamics and asked["trec"] is not None:
         raise click.UsageError("--dynamics compares two lives of a chat and has no run to write: leave --trec out.")
-    result = bench_dynamics(
-        read,
-        packs=packs or None,
-        limit=limit,
-        dataset=where.resolve().stem,
-        sha256=digest,
-        progress=not as_json and sys.stderr.isatty(),
-    )
-    tell(result.to_dict(), as_json=as_json, text=lambda: repr(result))
+    how = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
+    _rank(read_beam(folder), folder, check_digest(folder, sha256), **how, **asked)
 
 
 @bench.command()
@@ -116,7 +92,7 @@ def longmemeval(file: Path, sha256: str, **asked: Any) -> None:
     from memlab.ingest import check_digest, read_longmemeval
 
     digest = check_digest(file, sha256)
-    _benched(read_longmemeval(file), file, digest, **asked)
+    _rank(read_longmemeval(file), file, digest, **asked)
 
 
 @bench.command()
@@ -128,7 +104,7 @@ def lmeb(folder: Path, sha256: str, **asked: Any) -> None:
     from memlab.ingest import check_digest, read_lmeb
 
     digest = check_digest(folder, sha256)
-    _benched(read_lmeb(folder), folder, digest, unit="document", **asked)
+    _rank(read_lmeb(folder), folder, digest, unit="document", **asked)
 
 
 @bench.command("lab")
@@ -144,18 +120,15 @@ def bench_own(lab: Path, labels: Path, packs: tuple[str, ...], limit: int, trec:
     from memlab.bench import bench_lab
     from memlab.ingest import read_questions
 
-    _told(
-        lambda progress: bench_lab(lab, read_questions(labels), packs=packs or None, limit=limit, progress=progress),
-        trec,
-        as_json=as_json,
-    )
+    _show(partial(bench_lab, lab, read_questions(labels), packs=packs or None, limit=limit), trec, as_json=as_json)
 
 
-def _benched(
+def _rank(
     read: tuple[LabelledConversation, ...],
     where: Path,
     digest: str,
     *,
+    bench: Callable[..., BenchResult | DynamicsResult] | None = None,
     packs: tuple[str, ...],
     limit: int,
     trec: Path | None,
@@ -164,23 +137,14 @@ def _benched(
 ) -> None:
     from memlab.bench import bench_conversations
 
-    _told(
-        lambda progress: bench_conversations(
-            read,
-            packs=packs or None,
-            limit=limit,
-            dataset=where.resolve().stem,
-            sha256=digest,
-            progress=progress,
-            **more,
-        ),
-        trec,
-        as_json=as_json,
-    )
+    run = partial(bench or bench_conversations, read, dataset=where.resolve().stem, sha256=digest, **more)
+    _show(partial(run, packs=packs or None, limit=limit), trec, as_json=as_json)
 
 
-def _told(measured: Callable[[bool], BenchResult], trec: Path | None, *, as_json: bool) -> None:
-    result = measured(not as_json and sys.stderr.isatty())
-    written = [str(path) for path in result.trec(trec)] if trec else []
+def _show(bench: Callable[..., BenchResult | DynamicsResult], trec: Path | None, *, as_json: bool) -> None:
+    from memlab.bench import BenchResult
+
+    result = bench(progress=not as_json and sys.stderr.isatty())
+    written = [str(path) for path in result.trec(trec)] if trec and isinstance(result, BenchResult) else []
     text = f"\n\nTREC: {', '.join(written)}" if written else ""
     tell(result.to_dict() | {"trec": written}, as_json=as_json, text=lambda: f"{result!r}{text}")

@@ -99,6 +99,7 @@ class Pack:
         return f"<div>{paragraph(self)}{box(''.join(parts))}</div>"
 
 
+@cache
 def pack_names() -> tuple[str, ...]:
     """The packs that come with memlab."""
     names = {stem: name for name, stem in _FILES.items()}

@@ -28,10 +28,12 @@ def recall(code, language):
     return bench_conversations(talk(code), packs=[pack], baselines=False).systems[0].metrics["recall@10"]
 
 
+@pytest.mark.long
 def test_stems_of_the_language_find_what_others_miss():
     """Russian's endings are many: BM25 found .615 with them taken off and .515 without."""
     assert recall("ru", "russian") > recall("ru", "english") + 0.05
 
 
+@pytest.mark.long
 def test_a_language_without_spaces_is_found_by_pairs_of_characters():
     assert recall("ja", "none") > 0.6

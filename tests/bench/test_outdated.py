@@ -43,6 +43,7 @@ def test_the_outdated_statement_leads_if_it_stands_above_or_alone(current, outda
     assert rank([], ["b"]) == 0
 
 
+@pytest.mark.long
 def test_each_pair_and_each_control_is_asked_once():
     changed, controls = asked_of_pairs("memlab", "dev", progress=False)
     assert len(changed) == len(controls) == 60
@@ -56,6 +57,7 @@ def test_the_auc_is_the_share_of_pairs_in_order():
     assert np.isnan(auc(np.array([1.0]), np.array([True])))
 
 
+@pytest.mark.long
 def test_known_is_compared_with_the_best_raw_score():
     rng = np.random.default_rng(3)
     asked = [

@@ -112,6 +112,7 @@ class TestShipped:
         assert sum(item.stat().st_size for item in SHIPPED.iterdir()) < 8_500_000
         assert "Apache License" in (SHIPPED / "LICENSE").read_text()
 
+    @pytest.mark.long
     def test_it_is_loaded_once_and_is_its_folder(self):
         assert load_embedder() is load_embedder(None)
         by_path = load_embedder(SHIPPED)
@@ -119,6 +120,7 @@ class TestShipped:
         assert (by_path.name, load_embedder().name) == ("model", "memlab-minilm-256")
         assert (by_path.encode(TEXTS) == load_embedder().encode(TEXTS)).all()
 
+    @pytest.mark.long
     def test_no_network_no_torch_and_nothing_heavy_before_the_first_text(self):
         program = """
 import sys

@@ -256,6 +256,7 @@ def heard(share, seed=5):
     return {"feedback": feedback.filter(pl.Series(dice.random(feedback.height) < share))}
 
 
+@pytest.mark.long
 def test_silence_is_not_a_no_unless_said():
     with pytest.raises(InputError, match="30% of what was shown has no reward: say what silence means"):
         evaluate(MANY.slates(**heard(0.7)), ["good"])
@@ -402,6 +403,7 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
     assert ev.target("other").row.tolist() == ev.target("same").row.tolist()
 
 
+@pytest.mark.long
 def test_every_pair_is_told_apart_or_not():
     ev = evaluate(MANY.slates(), ["good", "noise", "plain"], baseline="plain")
     pairs = ev.pairs()

@@ -34,6 +34,7 @@ def test_watching_costs_about_twice_the_recalls_of_one_look(plan):
     assert 1.2 * row["one_look"] < row["every_look"] < 4 * row["one_look"]
 
 
+@pytest.mark.long
 def test_the_half_width_is_that_of_logs_of_the_design(plan):
     """Logs of 400 recalls with one extra item, drawn from what is truly worth what."""
     dice, found = np.random.default_rng(1), []

@@ -56,6 +56,7 @@ class Elements(HTMLParser):
             assert self.open.pop() == tag
 
 
+@pytest.mark.long
 def test_the_report_is_whole_and_asks_for_nothing(html):
     seen = Elements()
     seen.feed(html)
@@ -84,10 +85,12 @@ def test_the_report_says_what_must_be_said(html, ev):
     assert "<i>1</i>" not in html
 
 
+@pytest.mark.long
 def test_the_same_evaluation_gives_the_same_report(ev, html, tmp_path):
     assert ev.report(tmp_path / "again.html").read_text(encoding="utf-8") == html
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_written_is_refused(ev, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="The page cannot be written"):
@@ -127,6 +130,7 @@ def test_unknown_figures_are_refused(ev):
         same.figure("disagreement")
 
 
+@pytest.mark.long
 def test_a_single_policy_a_refusal_and_labels_have_reports_too(tmp_path):
     alone = evaluate(WORLD.slates(), ["good"], baseline="good")
     nothing = evaluate(WORLD.slates(), ["cascade"], baseline="cascade")

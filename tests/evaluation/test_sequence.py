@@ -70,6 +70,7 @@ def observed(dice, recalls, items, chance_own, chance_base):
     return own - (dice.random((recalls, items)) < chance_base).sum(axis=1).astype(float)
 
 
+@pytest.mark.long
 def test_the_truth_is_left_by_fewer_than_promised_though_looked_for_at_every_recall():
     dice, out = np.random.default_rng(1), 0
     for _ in range(200):

@@ -25,6 +25,7 @@ def labelled():
     return tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
 
 
+@pytest.mark.long
 def test_a_parameter_that_helps_is_found_and_helps_where_it_was_not_searched(labelled):
     assert labelled.params["w"] > 2
     assert labelled.gain.low > 0
@@ -56,12 +57,14 @@ def test_evaluate_gives_the_tuned_policy_the_same_value(labelled):
     assert next(row for row in ev.rows if row.kind == "re-scored").metrics["recall@5"] == pytest.approx(labelled.value)
 
 
+@pytest.mark.long
 def test_one_seed_gives_one_result(labelled):
     again = tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
     assert again.trials.equals(labelled.trials)
     assert again.policy.hash == labelled.policy.hash
 
 
+@pytest.mark.long
 def test_on_feedback_the_search_stays_where_something_is_known():
     found = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
     assert found.metric == "value, at worst"

@@ -89,6 +89,7 @@ def test_bridges_refuse_labels_that_do_not_fit():
 
 
 class TestCommunities:
+    @pytest.mark.long
     @examples(50, quick=20)
     @given(weighted, st.integers(0, 3))
     def test_modularity_and_order(self, graph, seed):
@@ -106,6 +107,7 @@ class TestCommunities:
         again = communities(made(graph), seed=seed)
         assert again.labels.tolist() == found.labels.tolist()
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "graph",
         [networkx.karate_club_graph(), networkx.gnm_random_graph(400, 1200, seed=1), networkx.ring_of_cliques(30, 5)],

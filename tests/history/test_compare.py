@@ -71,6 +71,7 @@ def test_labs_of_one_pack_are_told_apart(pair):
     assert memlab.compare(*pair, points=3).labs == ("memlab (1)", "memlab (2)")
 
 
+@pytest.mark.long
 def test_it_shows_itself(pair):
     shown = memlab.compare(*pair, names=("<b>a", "b"), points=5)
     page = shown._repr_html_()

@@ -60,6 +60,7 @@ def test_two_builds_are_the_same_bytes(built, vectors, tmp_path):
     assert again.read_bytes() == (folder / again.name).read_bytes()
 
 
+@pytest.mark.long
 def test_more_effort_finds_more(built, vectors):
     queries = vectors.take(np.arange(0, ROWS, 200))
     shares = [recall(vectors, opened(built, effort=effort), queries) for effort in (0.05, 1.0, 20.0)]

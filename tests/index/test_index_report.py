@@ -21,6 +21,7 @@ def neighbours():
     built.close()
 
 
+@pytest.mark.long
 def test_recall_is_the_share_of_the_exact_neighbours_that_are_found(neighbours):
     vectors = neighbours.vectors
     queries = np.random.default_rng(1).integers(-127, 128, (30, DIM), dtype=np.int8)

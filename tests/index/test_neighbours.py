@@ -80,6 +80,7 @@ def quiet(folder, vectors, **more):
 
 
 class TestBuilding:
+    @pytest.mark.long
     def test_a_base_is_built_in_another_process_and_taken_up(self, folder, vectors):
         neighbours = Neighbours(folder, vectors)
         neighbours.refresh()
@@ -97,6 +98,7 @@ class TestBuilding:
         assert not neighbours.building
         assert not folder.exists()
 
+    @pytest.mark.long
     def test_it_is_due_again_when_the_rows_after_it_are_many(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, vectors, share=0.5)
@@ -108,6 +110,7 @@ class TestBuilding:
         assert len(neighbours.base) == 3 * BLOCK
         assert len(files(folder)) == 2
 
+    @pytest.mark.long
     def test_two_builds_are_the_same_bytes(self, tmp_path, vectors):
         for name in ("one", "two"):
             built(tmp_path / name, vectors)
@@ -124,6 +127,7 @@ class TestBuilding:
             assert not neighbours.building
             assert (files(folder), neighbours.failure) == ([], None)
 
+    @pytest.mark.long
     def test_the_builder_holds_the_lock_when_its_parent_is_gone(self, folder, vectors, tmp_path):
         # a parent that starts a build and is killed at once: the build goes on, alone, and is found afterwards
         vectors.save(tmp_path / "vectors")
@@ -162,6 +166,7 @@ class TestBuilding:
         assert neighbours.failure is None
         assert len(neighbours.base) == 2 * BLOCK
 
+    @pytest.mark.long
     def test_what_killed_builders_left_is_cleaned_by_the_next(self, folder, vectors):
         folder.mkdir()
         for name in (".draft-annoy", ".draft-vectors", ".draft-77-x.json", "annoy-000000004096-abc.index"):
@@ -199,6 +204,7 @@ class TestBuilding:
         with pytest.raises(InputError, match="blocks of 4,096"):
             Neighbours(folder, made(rows=10)).rebuild()
 
+    @pytest.mark.long
     def test_in_memory_it_lives_in_a_temporary_folder_that_goes_with_it(self, vectors):
         neighbours = Neighbours(None, vectors)
         assert neighbours.rebuild()
@@ -240,6 +246,7 @@ class TestOpening:
         neighbours.refresh()
         assert len(neighbours.base) == 2 * BLOCK
 
+    @pytest.mark.long
     def test_two_processes_see_each_others_bases(self, folder, vectors):
         one, two = quiet(folder, vectors), quiet(folder, made())
         assert (one.base, two.base) == (None, None)

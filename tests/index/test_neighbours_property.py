@@ -127,6 +127,7 @@ class World:
             assert self.vectors.digest(len(base), rehash=True) == base.header.vectors
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=2, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step, min_size=2, max_size=9), st.integers(0, 2**32 - 1))
 def test_what_a_search_returns_is_true(tmp_path_factory, steps, seed):

@@ -211,6 +211,7 @@ class TestPrefixes:
         assert Vectors.load(tmp_path / "again").digest(4_096, rehash=True) == vectors.digest(4_096)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dim", [256, 1040, 1041, 3072])
 def test_a_cosine_has_the_same_bits_however_it_is_computed(dim):
     # the worst case: every product is 127 * 127, and a sum in f32 beyond 1,040 of them would round

@@ -250,6 +250,7 @@ def mounted(mount: str, script: str, path: Path) -> list[str]:
 READ_ONLY = 'mount --bind "$LAB" "$LAB"; mount -o remount,bind,ro "$LAB"'
 
 
+@pytest.mark.long
 @needs_mount
 def test_a_closed_lab_on_a_read_only_disk_is_read_as_immutable_and_only_when_asked(lab: Path) -> None:
     script = """
@@ -265,6 +266,7 @@ print(outcome(lab, read_only=True, immutable=True))
     assert immutable == "200"
 
 
+@pytest.mark.long
 @needs_mount
 def test_a_lab_in_use_elsewhere_is_read_on_a_read_only_disk_with_its_log(lab: Path) -> None:
     with Journal.open(lab) as journal:
@@ -273,6 +275,7 @@ def test_a_lab_in_use_elsewhere_is_read_on_a_read_only_disk_with_its_log(lab: Pa
         assert mounted(READ_ONLY, "print(outcome(lab, read_only=True))", lab) == ["201"]
 
 
+@pytest.mark.long
 @needs_mount
 def test_no_lab_can_be_created_on_a_read_only_disk(tmp_path: Path) -> None:
     lines = mounted(READ_ONLY, "print(outcome(lab / 'new')); print(outcome(lab))", tmp_path)
@@ -291,6 +294,7 @@ def test_a_database_that_becomes_read_only_refuses_the_write(lab: Path) -> None:
 # -- full disks and other programs ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @needs_mount
 def test_a_full_disk_says_so_and_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
     script = """

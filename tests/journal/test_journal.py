@@ -388,6 +388,7 @@ class TwoHandles(RuleBasedStateMachine):
             journal.close()
 
 
+@pytest.mark.long
 def test_two_handles_always_read_the_same(tmp_path: Path) -> None:
     TwoHandles.path = tmp_path
     run_state_machine_as_test(TwoHandles, settings=settings(max_examples=15, stateful_step_count=12, deadline=None))

@@ -14,6 +14,7 @@ bodies = st.dictionaries(st.text(), st.recursive(plain, lambda inner: st.lists(i
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(bodies, max_size=4), st.lists(texts, max_size=5))
 def test_it_tells_what_is_read(written, said):

@@ -110,6 +110,7 @@ def test_binary_with_a_literal(op: str) -> None:
         agree(f"(fn [x] ({op} {literal(value)} x))", {"x": NUMBERS}, returning(op))
 
 
+@pytest.mark.long
 def test_constant_powers() -> None:
     """Polars takes products for some whole exponents, which round differently from ``pow``."""
     bases = [x * sign for x in np.random.default_rng(0).lognormal(0, 2, 300).tolist() for sign in (1, -1)] + NUMBERS

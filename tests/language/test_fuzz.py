@@ -45,6 +45,7 @@ def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
     assert tally.edges > 1000
 
 
+@pytest.mark.long
 def test_drawn_programs_are_valid_and_their_back_ends_agree() -> None:
     dice = random.Random(5)
     grammar = Grammar(dice)
@@ -68,6 +69,7 @@ def test_drawn_programs_are_valid_and_their_back_ends_agree() -> None:
     assert valid > 180
 
 
+@pytest.mark.long
 def test_every_form_is_drawn() -> None:
     """A form, an alias, a helper or a function over lists that the language gains must be known to the grammar."""
     grammar = Grammar(random.Random(1))
@@ -79,6 +81,7 @@ def test_every_form_is_drawn() -> None:
     assert set(FUNCTIONS) - {"range"} <= set(grammar.heads)
 
 
+@pytest.mark.long
 def test_the_same_seed_draws_the_same_inputs(tmp_path: Path) -> None:
     first, second = ([Session("same", tmp_path).draw() for _ in range(1)] for _ in range(2))
     assert first == second
@@ -98,6 +101,7 @@ def test_tokens_are_the_whole_text() -> None:
         assert "".join(tokens_of(text)) == text
 
 
+@pytest.mark.long
 def test_canaries_sing(tmp_path: Path) -> None:
     """The instruments work: each thing that a text must not do is heard, and nothing outside is."""
     code = """
@@ -119,6 +123,7 @@ print(sorted({line.split()[0] for line in canaries.song}))
     assert {"compile", "exec", "import", "open", "the"} <= set(ast.literal_eval(done.stdout))
 
 
+@pytest.mark.long
 def test_a_finding_is_made_minimal(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shrunk("(a (b c) (d (e needle)) f)", lambda text: "needle" in text) == "needle"
 

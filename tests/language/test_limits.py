@@ -175,6 +175,7 @@ def test_much_token_soup() -> None:
         attempt("(fn [x y s] (" + " ".join(tokens) + "))")
 
 
+@pytest.mark.long
 def test_compiling_and_running_a_policy_executes_imports_and_opens_nothing() -> None:
     code = """
 import sys

@@ -20,6 +20,7 @@ def exported(lab, kind, folder, **more):
     return lab.io.export(Path(folder) / f"lab{SUFFIX[kind]}", format="parquet" if kind == "folder" else None, **more)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FORMATS)
 @given(life=lives())
 @examples(15, quick=4)

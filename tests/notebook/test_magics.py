@@ -86,6 +86,7 @@ def test_mistakes_are_said_in_a_line(shell: InteractiveShell, cell: str, message
         shell.run_cell(cell).raise_error()
 
 
+@pytest.mark.long
 def test_an_error_of_the_code_is_its_own(hy: Callable[[str], Any]) -> None:
     with pytest.raises(ZeroDivisionError):
         hy("(/ 1 0)")

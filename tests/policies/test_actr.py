@@ -80,6 +80,7 @@ def pyactup_base_level(uses, *, decay=0.5, latest=LATEST, now=None):
 class TestBaseLevel:
     """B = ln(sum of age^-d)."""
 
+    @pytest.mark.long
     @examples(300)
     @given(ages.filter(lambda uses: len(uses) <= LATEST), decays)
     def test_up_to_eight_uses_are_exact(self, uses, decay):

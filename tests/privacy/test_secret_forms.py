@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 find_secrets: Any = importlib.import_module("find_secrets")
 secret_forms: Any = importlib.import_module("secret_forms")
@@ -16,6 +18,7 @@ def test_forms_are_made_without_the_gate() -> None:
     assert "memlab" not in (Path(secret_forms.__file__)).read_text(encoding="utf-8").replace("of memlab", "")
 
 
+@pytest.mark.long
 def test_nearly_all_are_found_in_nearly_every_disguise() -> None:
     made = secret_forms.cases(seed=7, each=1, half=1)
     found = find_secrets.shares(made)

@@ -14,8 +14,11 @@ COUNT = 14
 HEADS = st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=5, unique=True)
 
 
+COMPANION = load_pack("companion")
+
+
 def challenge(design="extra", extra=1, rate=1.0):
-    return Challenge(load_pack("companion"), design, extra, rate, 1, 0, "")
+    return Challenge(COMPANION, design, extra, rate, 1, 0, "")
 
 
 def drawn(head, others, *, design="extra", extra=1, rate=1.0, state=0):

@@ -66,6 +66,7 @@ def test_a_probe_weighs_policy_and_floor():
     assert shown(pack()).propensity[3:7] == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_frequencies_are_the_propensities():
     trial, count = pack(rate=0.6), 4000
     seen = np.zeros(10)
@@ -77,6 +78,7 @@ def test_frequencies_are_the_propensities():
     assert (np.abs(seen / count - expected) <= 4.5 * error + 1e-12).all()
 
 
+@pytest.mark.long
 def test_several_probes_weigh_each_item_without_bias():
     """Given kappa, the indicator over 1 - exp(-exp(phi - kappa)) has mean 1 for every item of the band."""
     trial, count = pack(probes=2), 6000
@@ -105,6 +107,7 @@ def test_more_probes_than_the_band_show_all_of_it():
     assert result.propensity[3:7].tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.long
 def test_a_probe_stands_at_any_place_as_often_and_leaves_the_head_in_its_order():
     count, places = 4000, np.zeros(4)
     for state in range(count):

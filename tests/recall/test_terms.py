@@ -152,6 +152,7 @@ def asked(turns, question):
         return lab.recall(question, project="p", log=False).slate
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(TURNS, QUESTIONS)
 def test_terms_are_what_a_slow_way_finds(turns, question):

@@ -84,6 +84,7 @@ def crowd(trigrams):
 
 
 class TestThousands:
+    @pytest.mark.long
     def test_a_warning_surfaces_that_neither_words_nor_vectors_found(self, crowd):
         hits = crowd.recall("drop table 02123? on Monday", log=False)
         assert hits[0].id == 2124

@@ -27,6 +27,7 @@ def collected(slates):
     return [frame.collect() for frame in (slates.decisions, slates.candidates, slates.exposures, slates.feedback)]
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_log(pools):
     for one, two in zip(collected(pools.redraw(7)), collected(pools.redraw(7)), strict=True):
         assert one.equals(two)
@@ -80,6 +81,7 @@ def test_several_probes_have_no_probabilities_of_their_own():
         assert Pools.of(life, rate=1.0).redraw(0).exposures.collect()["probe"].any()
 
 
+@pytest.mark.long
 def test_weighing_by_propensities_is_unbiased(fortnight, pools):
     """The value of a policy that the log would not have chosen, from 300 logs: within four standard errors."""
     candidates = pools.candidates.with_columns(position=pl.int_range(1, pl.len() + 1).over("decision"))

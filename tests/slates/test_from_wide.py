@@ -232,6 +232,7 @@ class TestColumns:
 
 
 class TestThereAndBack:
+    @pytest.mark.long
     @quick
     @given(logs(least=1))
     def test_it_is_exact(self, one):
@@ -243,6 +244,7 @@ class TestThereAndBack:
             order = ["decision", "memory_id"] if name == "feedback" else []
             assert_frame_equal(found[name].sort(order) if order else found[name], frame.sort(order) if order else frame)
 
+    @pytest.mark.long
     @quick
     @given(logs(least=1), st.randoms(use_true_random=False))
     def test_policies_come_along(self, one, dice):

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
@@ -81,6 +82,7 @@ def count(events):
     return sum(event.body.get("count", 0) for event in events)
 
 
+@pytest.mark.long
 @given(batches, st.data())
 @examples(20)
 def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):

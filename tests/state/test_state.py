@@ -152,6 +152,7 @@ def test_prefix_and_rest_equal_all(life, data):
     same(whole, parts)
 
 
+@pytest.mark.long
 @given(lives(), st.data())
 @examples(40, quick=8)
 def test_a_snapshot_is_a_fold_that_was_written_down(life, data):

@@ -109,6 +109,7 @@ def test_what_recall_cannot_find_counts_in_no_layer(lab, clock):
     assert "35 in use" in repr(found)
 
 
+@pytest.mark.long
 def test_the_same_lab_gives_the_same_statistics(lab, clock):
     filled(lab, clock)
     one, other = of(lab, clock, seed=5), of(lab, clock, seed=5)
@@ -152,6 +153,7 @@ def page_of(found):
     return page
 
 
+@pytest.mark.long
 def test_text_is_told_in_order_and_escaped_on_the_page(whole):
     said = repr(whole)
     assert said.startswith("36 memories, all in use")
@@ -185,6 +187,7 @@ def labels_of(figure, panel):
     return [text.get_text() for text in figure.axes[panel].texts]
 
 
+@pytest.mark.long
 def test_the_figure_shows_communities_then_clusters_then_kinds(lab, clock, trigrams):
     def title(found):
         figure = found.figure()

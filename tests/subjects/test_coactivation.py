@@ -73,6 +73,7 @@ class TestSharedSuccess:
             lab.feedback(hit, "success")
         assert len(lab.edges) == 0
 
+    @pytest.mark.long
     @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.lists(st.sampled_from(["success", "fail", None]), min_size=6, max_size=6), max_size=5))
     def test_against_a_table(self, trigrams, judged):

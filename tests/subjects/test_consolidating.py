@@ -478,6 +478,7 @@ class TestExtraction:
         assert tokens(cut(text, budget)) <= max(budget, 2)
         assert cut(text, budget) == text or cut(text, budget).endswith("…")
 
+    @pytest.mark.long
     def test_a_long_text_and_no_space(self, lab, clock):
         lab.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
@@ -527,6 +528,7 @@ def folded(state, events, contents):
     return state
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(st.lists(st.tuples(*map(st.sampled_from, FIELDS.values())), min_size=12, max_size=40), st.data())
 def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):

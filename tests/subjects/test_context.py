@@ -63,6 +63,7 @@ def opened(trigrams, pack="memlab", **more):
 
 
 class TestBudget:
+    @pytest.mark.long
     @examples(150, 15)
     @given(
         st.sampled_from(PACKS), st.lists(rows(), max_size=25), st.integers(1, 500) | st.just(5_000), st.integers(0, 200)

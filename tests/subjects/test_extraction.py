@@ -82,6 +82,7 @@ years old favourite name call me user like to from > ``` \u00e9 \u0130 \u2019 yo
 TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".join)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"]))
 def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):

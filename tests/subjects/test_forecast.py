@@ -136,6 +136,7 @@ class TestClosedForms:
     def test_every_pack_has_a_formula_here(self):
         assert sorted(FORMULAS) == PACKS
 
+    @pytest.mark.long
     @pytest.mark.parametrize("name", PACKS)
     @examples(40, quick=5)
     @given(after=st.floats(0, 400).map(lambda days: round(days * DAY)), span=spans, points=st.integers(2, 9))
@@ -204,6 +205,7 @@ class TestTransitions:
                 if row["status"] in RECALLABLE:
                     assert row["label"] == told.get((row["memory_id"], "label"))
 
+    @pytest.mark.long
     def test_frame_and_transitions_tell_the_same(self, life):
         lab, known = life
         found = lab.upkeep.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
@@ -275,6 +277,7 @@ class TestAsked:
 
 
 class TestFigure:
+    @pytest.mark.long
     def test_one_panel_a_pack_and_one_line_a_memory(self, lab):
         lab.remember_many(["first $x_1$", "_second", "third " * 40])
         figure = lab.upkeep.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
@@ -287,6 +290,7 @@ class TestFigure:
         ]
         assert figure._repr_png_()[:4] == b"\x89PNG"
 
+    @pytest.mark.long
     def test_one_memory_has_a_line_for_each_pack(self, lab):
         lab.remember("a")
         figure = lab.upkeep.forecast(1, "2026-04-01", packs=PACKS).figure()

@@ -290,6 +290,7 @@ def check_chains(state: State) -> None:
             row = int(after[row]) - 1
 
 
+@pytest.mark.long
 @examples(40, quick=8)
 @given(st.data())
 def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> None:

@@ -152,6 +152,7 @@ class TestScan:
         ]
         assert found.frameworks == ("vitest",)
 
+    @pytest.mark.long
     def test_memlab_itself(self, lab: memlab.Lab) -> None:
         found = lab.modules.scan(Path(memlab.__file__).parents[1], project="memlab", progress=False)
         assert {"memlab/journal", "memlab/recall", "memlab/language"} <= set(found.frame["module"])

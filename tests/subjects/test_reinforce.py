@@ -158,6 +158,7 @@ moments = st.lists(
 class TestFsrs:
     """Sequences of remember, recall and feedback: py-fsrs reviews each card at the recall that was judged."""
 
+    @pytest.mark.long
     @examples(25, quick=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(moments)
     def test_any_history_of_ratings(self, trigrams, history):

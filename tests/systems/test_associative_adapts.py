@@ -272,6 +272,7 @@ class TestShape:
         assert gone() == {3, 4, 5}
 
 
+@pytest.mark.long
 def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
     """Every version hashed and counted; a better one is found on the log, a worse one taken back."""
     pack = """(pack own "x" :inherits associative)

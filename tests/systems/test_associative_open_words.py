@@ -22,6 +22,7 @@ def test_types_and_relations_as_the_agent_calls_them(lab):
     assert {"insight", "inspires"} <= set(str(lab.graph.stats(progress=False).frames).replace('"', " ").split())
 
 
+@pytest.mark.long
 def test_they_are_there_after_opening_again_and_in_a_copy(lab, tmp_path, clock):
     lab.remember("tabs align", kind="breakthrough")
     lab.remember("use tabs", linking="off")

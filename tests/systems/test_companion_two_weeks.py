@@ -106,6 +106,7 @@ def when(days):
     return (int(passes) if passes == int(passes) else int(passes) + 1) * PASS / DAY
 
 
+@pytest.mark.long
 def test_what_is_left_alone_pales(story):
     """At an emotional weight of 5 a memory loses 4.85 a day: clear after 20 of its 100 are gone, hazy after 50."""
     assert story.told[story.ids["goat"]] == [(0, "vivid"), (when(20 / 4.85), "clear"), (when(50 / 4.85), "hazy")]

@@ -48,6 +48,7 @@ def test_it_is_what_evaluate_gives(board, judged):
     json.dumps(shown, allow_nan=False)
 
 
+@pytest.mark.long
 def test_it_works_in_a_thread_that_a_browser_asks_about(board, ask):
     assert ask(board, "begin", part="evaluation") == {}
     assert settled(board, ask) == {}
@@ -71,6 +72,7 @@ def test_the_heads_of_a_disagreement_are_the_top_five_of_both(board):
             }
 
 
+@pytest.mark.long
 def test_the_planner_has_a_design_for_each_number_of_extra_items(board, judged, ask):
     ask(board, "begin", part="plan")
     assert settled(board, ask) == {}
@@ -83,6 +85,7 @@ def test_the_planner_has_a_design_for_each_number_of_extra_items(board, judged, 
     assert both["half_width"].to_list() == pytest.approx(both["half_width_shown"].to_list())
 
 
+@pytest.mark.long
 def test_a_challenge_is_followed_day_by_day(board, judged, ask):
     ask(board, "begin", part="challenge")
     assert settled(board, ask) == {}
@@ -138,6 +141,7 @@ def test_a_lab_closed_under_it_is_said(board, judged, ask):
     assert "was closed" in ask(board, "begin", part="evaluation")
 
 
+@pytest.mark.long
 def test_two_boards_at_work_on_one_lab(board, judged, ask):
     other = EvaluationBoard(judged, ["memlab", "companion"], missing="zero")
     ask(board, "begin", part="evaluation")

@@ -75,6 +75,7 @@ def test_the_same_seed_gives_the_same_offspring(case: tuple[str, str, str], seed
     assert crossover(a, b, rng(seed)) == crossover(a, b, rng(seed))
 
 
+@pytest.mark.long
 def test_nearly_every_offspring_computes_something_else() -> None:
     packs = [load_pack(name) for name in ("memlab", "cascade", "workbench", "companion")]
     scores = [pack.policies["recall-score"] for pack in packs]
@@ -89,6 +90,7 @@ def test_nearly_every_offspring_computes_something_else() -> None:
     assert tries <= 800
 
 
+@pytest.mark.long
 def test_a_line_of_descent_stays_within_the_limit() -> None:
     parent, dice = load_pack("memlab").policies["recall-score"], rng(2)
     for _ in range(150):
@@ -152,6 +154,7 @@ def test_records_are_bred_expression_by_expression() -> None:
             assert set(child.policy.row(ITEM)) <= {"x", "kind"}
 
 
+@pytest.mark.long
 def test_closed_words_and_sets_are_respected() -> None:
     label = policy('(fn [x] (if (> x 1) "vivid" "hazy"))', WORDS)
     score = policy("(fn [tags x] (+ (size tags) (min-max x)))")

@@ -224,6 +224,7 @@ def test_pairs_turned_are_counted(before: list[int], after: list[int]) -> None:
     assert turned_pairs(np.array(before), np.array(after)) == brute
 
 
+@pytest.mark.long
 @QUICK
 @given(
     st.sampled_from(["num", "bool", "str"]).flatmap(lambda t: st.tuples(st.just(t), program(t, 3, inexact=True))),

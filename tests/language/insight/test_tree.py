@@ -153,6 +153,7 @@ def test_the_root_has_the_value_of_the_row(case: tuple[str, str], table: list[di
     assert root.live
 
 
+@pytest.mark.long
 @QUICK
 @given(anything, rows)
 def test_every_node_is_source_that_gives_its_value(case: tuple[str, str], table: list[dict]) -> None:
