@@ -55,6 +55,7 @@ def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
         "session": [slate.session for slate in slates],
         "filters": [json(slate.filters) for slate in slates],
         "challenge": [None if slate.challenge is None else json(slate.challenge) for slate in slates],
+        "known": [slate.known for slate in slates],
     }
     return pl.DataFrame(
         [

@@ -38,6 +38,7 @@ DECISIONS: dict[str, pl.DataType] = {
     "session": pl.String(),
     "filters": pl.String(),  # a JSON object: what the caller admitted
     "challenge": pl.String(),  # a JSON object: the heads of the live pack and of its challengers; null without any
+    "known": pl.Float64(),  # the probability that something of the pool answers, by the pack; null if it does not say
 }
 
 CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and the score

@@ -366,6 +366,7 @@ def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
             assert f"an answer is known: {value:.0%}" in repr(hits)
             assert f"an answer is known: {value:.0%}" in hits._repr_html_()
             assert hits.slate.policies["known"] == lab.policies["known"].hash
+            assert lab.slates().decisions.collect()["known"].to_list() == [hits.known]
         assert decode(encode(hits.slate)).known == hits.known
 
 
@@ -375,6 +376,7 @@ def test_a_recall_score_of_its_own_says_nothing_of_what_is_known():
     assert not own.policies["known"].inputs
     with memlab.open(pack="(pack own) (defpolicy recall-score [similarity] similarity)") as lab:
         assert lab.recall("cats").known is None
+        assert lab.slates().decisions.collect()["known"].to_list() == [None]
         lab.remember("one cat")
         hits = lab.recall("cats")
         assert hits.known is None
