@@ -148,7 +148,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_curves(self, event: int, chosen: list[int], until: str, params: dict[str, float]) -> None:
-        """Curves of a few memories from an event on, and what would be let go until a date."""
+        """Curves of a few memories from an event on, and what would be forgotten until a date."""
         with self.hold_trait_notifications():
             self.chosen, self.until, self.params = chosen[:_CURVES], until or self._soon(), params
         event, ids, until = event or self._about["head"], self._ids, self.until

@@ -102,7 +102,7 @@ def test_tokens_are_the_whole_text() -> None:
 
 
 @pytest.mark.long
-def test_canaries_sing(tmp_path: Path) -> None:
+def test_planted_faults_are_found(tmp_path: Path) -> None:
     """The instruments work: each thing that a text must not do is heard, and nothing outside is."""
     code = """
 import sys, builtins

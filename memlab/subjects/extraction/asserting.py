@@ -136,7 +136,7 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     """Whether a subject and its verb, or a verb as another says it, may begin at ``place``."""
     low, of = lows[place], _beginnings()
     if low in of["others"]:
-        return low in of["things"] or _is_told_of(words, lows, place)
+        return low in of["things"] or _is_subject_of(words, lows, place)
     if low in ("user", "i'd", "we'd"):
         return True
     if low not in _SIGNS:
@@ -154,11 +154,11 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     if low == "call":
         return following == "me"
     if low == "is":
-        return following in of["things"] or (following in of["being"] and _is_told_of(words, lows, place))
+        return following in of["things"] or (following in of["being"] and _is_subject_of(words, lows, place))
     return following in of["being"] or words[after : after + 1] != lows[after : after + 1] or following.isdigit()
 
 
-def _is_told_of(words: list[str], lows: list[str], place: int) -> bool:
+def _is_subject_of(words: list[str], lows: list[str], place: int) -> bool:
     """Whether somebody who may be told of stands before the verb at ``place``: a name, a relative, he or she."""
     before = place - 1
     while before >= 0 and lows[before] in table("adverbs"):
