@@ -145,7 +145,7 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     while after < len(lows) and after <= place + _MOST_ADVERBS and lows[after] in table("adverbs"):
         after += 1
     following = lows[after] if after < len(lows) else ""
-    if low in ("is", "are") and following and _may_have(lows, place, following):
+    if low in ("is", "are") and following and _may_have(lows, place, following, words[after] != following):
         return True
     if low in ("i", "we"):
         return following in of["own"]
@@ -160,11 +160,13 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     return following in of["being"] or words[after : after + 1] != lows[after : after + 1] or following.isdigit()
 
 
-def _may_have(lows: list[str], place: int, following: str) -> bool:
-    """Whether a property of something may be stated by "is" or "are" at ``place``."""
+def _may_have(lows: list[str], place: int, following: str, named: bool) -> bool:
+    """Whether a property of something may be stated by "is" or "are" at ``place``; ``named``: a capital follows."""
+    if not (named or following in _VALUES or following.endswith("ed") or not following.isalpha()):
+        of = _beginnings()
+        if following not in of["participles"] and lows[place - 1] not in of["in-a-word"]:
+            return False
     before = lows[max(place - _MOST_OWNED, 0) : place]
-    if following in _NO_VALUES or not before:
-        return False
     return lows[place] == "are" or not _OWNERS.isdisjoint(before) or any(low.endswith(("'s", "s'")) for low in before)
 
 
@@ -187,9 +189,8 @@ _SIGNS = frozenset(
     ("i", "we", "i'm", "im", "i've", "i'd", "we'd", "we're", "am", "user", "call", "my", "our", "is", "are")
 )
 _OWNERS = frozenset(("my", "our", "the"))
-_NO_VALUES = frozenset(
-    ("not", "so", "very", "too", "that", "what", "to", "about", "going", "it", "this", "there", "you", "i")
-)
+_VALUES = frozenset(("a", "an", "the", "number", "at", "on", "in", "under", "from", "by", "between", "near"))
+"""Words that begin a value."""
 _MOST_OWNED = 9
 """Words from an owner to "is"."""
 _TOLD_OF = frozenset(("he", "she", "user", "and", "but"))
@@ -215,6 +216,8 @@ def _beginnings() -> dict[str, frozenset[str]]:
         "being": frozenset(being | {"a", "an", "the", "our"}),
         "have": frozenset(own[1] for own, _ in verbs if own[0] == "have" and len(own) > 1),
         "mine": frozenset(part for name in mine for part in (name.split()[0], name.split()[-1])),
+        "participles": table("participles"),
+        "in-a-word": table("said-in-a-word"),
         "things": frozenset(own[1] if own[0] == "are" else other[0] for own, other in _of_things(verbs)),
     }
 

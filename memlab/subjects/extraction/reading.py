@@ -210,7 +210,7 @@ def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
 
 
 def _owned(text: str, words: list[Word], place: int) -> _Subject | None:
-    """What somebody has, before a verb: "Omar's brother lives", "Ben's laptop runs on"; of things only what things do."""
+    """What somebody has, before a verb: "Omar's brother lives"; of a thing what things do: "Ben's laptop runs on"."""
     owner = owner_at(text, words, place)
     if owner is None or owner.mine:
         return None
