@@ -95,10 +95,8 @@ def drawn(draw: Draw, *, width: float, height: float, axes: Axes | None = None) 
     with rc_context(STYLE):
         if axes is None:
             axes = Picture(figsize=(width, height), layout="constrained").add_subplot()
-        figure = axes.get_figure(root=True)
-        assert figure is not None
         draw(axes)
-    return figure
+    return _figure_of(axes)
 
 
 def panelled(
@@ -134,20 +132,22 @@ def panelled(
                 raise InputError(f"axes: {count} of one figure are needed, one for each panel{near}, not {len(axes)}.")
             panels = list(axes)
         draw(panels)
-        whole = panels[0].get_figure(root=True)
-        assert whole is not None
-    return whole
+    return _figure_of(panels[0])
+
+
+def _figure_of(axes: Axes) -> Figure:
+    figure: Figure | None = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
 
 
 def legend_of(panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **how: Any) -> None:
     """One legend for all panels, whose lines are the same: below them, or ``alone``, on the caller's, in the first."""
     handles, names = panels[0].get_legend_handles_labels()
-    whole = panels[0].get_figure(root=True)
-    assert whole is not None
     legend = (
         panels[0].legend(handles, names, frameon=False, title=title, **how)
         if alone
-        else whole.legend(handles, names, loc="outside lower center", ncols=ncols, frameon=False, title=title, **how)
+        else _figure_of(panels[0]).legend(handles, names, loc="outside lower center", ncols=ncols, frameon=False, title=title, **how)
     )
     if "fontsize" in how:
         legend.get_title().set_fontsize(how["fontsize"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from memlab.arguments import shown
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.subjects.agents.identity import ROLES
+from memlab.subjects.agents.identity import ROLES, Role
 
 __all__ = ["SHORTEST_TOKEN", "Client", "check_token", "clients_in"]
 
@@ -27,7 +27,7 @@ class Client:
     """Who sends ``token``, and what it may do."""
 
     token: str
-    role: str
+    role: Role
     viewer: str | None
     project: str | None
 
