@@ -144,11 +144,11 @@ def _figure_of(axes: Axes) -> Figure:
 def legend_of(panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **how: Any) -> None:
     """One legend for all panels, whose lines are the same: below them, or ``alone``, on the caller's, in the first."""
     handles, names = panels[0].get_legend_handles_labels()
-    legend = (
-        panels[0].legend(handles, names, frameon=False, title=title, **how)
-        if alone
-        else _figure_of(panels[0]).legend(handles, names, loc="outside lower center", ncols=ncols, frameon=False, title=title, **how)
-    )
+    how |= {"frameon": False, "title": title}
+    if alone:
+        legend = panels[0].legend(handles, names, **how)
+    else:
+        legend = _figure_of(panels[0]).legend(handles, names, loc="outside lower center", ncols=ncols, **how)
     if "fontsize" in how:
         legend.get_title().set_fontsize(how["fontsize"])
     for text in legend.get_texts():
