@@ -225,7 +225,7 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
         return False
     if new.subject == old.subject and not new.general:
         # of Ada, who found something or lives elsewhere now, much else may still be so; of a thing that was moved, not
-        alike = new.verb == old.verb or bool(shared)
+        alike = new.verb == old.verb or bool(shared) or _excluding(new, old)
         return alike or not new.bare or not new.changing <= _words("happening") | {"now"}
     return 2 * len(shared) >= max(1, len(old.said - _LIGHT)) and bool(shared)
 
