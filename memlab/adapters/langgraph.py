@@ -13,30 +13,33 @@
 
 A namespace and a key together are the memory's ``ref``, a JSON array: no label leads out of its namespace. Labels are
 LangGraph's (no periods). ``batch`` reads first, as LangGraph's own stores do, then writes: the last of several puts of
-one key counts, and new keys are one transaction. A value that holds a secret is refused (PrivacyError). There is no
-time to live: ``put(ttl=...)`` raises NotImplementedError.
+one key counts, and new keys are one transaction. A value that holds a secret is refused (PrivacyError), and so is a
+time to live (InputError): LangGraph's begins anew with each look, a lab's ``ttl_days`` counts from when a memory came.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from memlab.adapters._filters import fits
 from memlab.adapters._records import Record, Records, Write, these, written
 from memlab.adapters._values import clean_text, decoded, encoded, text_of
+from memlab.arguments import checked, shown
 from memlab.errors import InputError, MissingExtra
 from memlab.lab import Lab
 from memlab.recall import Hits
 
 try:
     from langgraph.store.base import (
+        NOT_PROVIDED,
         BaseStore,
         GetOp,
         Item,
         ListNamespacesOp,
         MatchCondition,
+        NotProvided,
         Op,
         PutOp,
         Result,
@@ -67,6 +70,7 @@ class LabStore(BaseStore):
 
     supports_ttl = False
 
+    @checked
     def __init__(
         self,
         lab: Lab,
@@ -98,6 +102,32 @@ class LabStore(BaseStore):
             self._records.delete(record for record in gone if record is not None)
         return results
 
+    def put(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        """Store or replace an item; see ``BaseStore.put``. InputError for a ``ttl``."""
+        _refuse_ttl(ttl)
+        super().put(namespace, key, value, index, ttl=ttl)
+
+    async def aput(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        """``put`` in a thread."""
+        _refuse_ttl(ttl)
+        await super().aput(namespace, key, value, index, ttl=ttl)
+
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """``batch`` in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
@@ -115,11 +145,12 @@ class LabStore(BaseStore):
         raise InputError(f"{type(op).__name__} is no operation of a store.")
 
     def _write(self, path: tuple[str, ...], op: PutOp) -> Write:
-        if op.ttl is not None:
-            raise NotImplementedError("A lab's store has no time to live: put without ttl.")
+        _refuse_ttl(op.ttl)
         where = "/".join(path)
         if not isinstance(op.value, dict):
             raise InputError(f"The value of {where} is a dict, not {type(op.value).__name__}.")
+        if op.index is not None and op.index is not False and not _are_texts(op.index):
+            raise InputError(f"index is False or a list of JSON paths, as texts, not {shown(op.index)}.")
         value = encoded(op.value, f"the value of {where}")
         texts: list[str] = []
         for field in self._fields if op.index is None else op.index or ["$"]:
@@ -129,8 +160,11 @@ class LabStore(BaseStore):
         return written(path, text, value, searched=searched, provenance="inferred")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        if op.limit < 0 or op.offset < 0:
-            raise InputError(f"limit and offset are at least 0, not {op.limit} and {op.offset}.")
+        _check_counts(limit=op.limit, offset=op.offset)
+        if not isinstance(op.query, str | None):
+            raise InputError(f"query is a text, not {shown(op.query)}.")
+        if not isinstance(op.filter, dict | None):
+            raise InputError(f"filter is a dict, not {shown(op.filter)}.")
         query = (op.query or "").strip()
         among = None
         if op.filter or not query:
@@ -145,12 +179,31 @@ class LabStore(BaseStore):
         return [SearchItem(**_item(record), score=score) for record, score in found[op.offset :]]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        _check_counts(limit=op.limit, offset=op.offset, max_depth=0 if op.max_depth is None else op.max_depth)
         found = {path[:-1] for path in self._records.paths()}
         for condition in op.match_conditions or ():
             found = {namespace for namespace in found if _matches(condition, namespace)}
         if op.max_depth is not None:
             found = {namespace[: op.max_depth] for namespace in found}
         return sorted(found)[op.offset : op.offset + op.limit]
+
+
+def _check_counts(**counts: object) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, int) or count < 0:
+            raise InputError(f"{name} is a whole number of at least 0, not {shown(count)}.")
+
+
+def _are_texts(given: object) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+
+
+def _refuse_ttl(ttl: object) -> None:
+    if ttl is not None and ttl is not NOT_PROVIDED:
+        raise InputError(
+            f"A LabStore has no ttl that each look begins anew (here {shown(ttl)}). Put without it; "
+            "lab.edit(memory, ttl_days=...) lets the memory expire so many days after it came."
+        )
 
 
 def _item(record: Record) -> dict[str, Any]:

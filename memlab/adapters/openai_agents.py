@@ -59,6 +59,8 @@ class LabSession:
         """The items in the order in which they came: all of them, or the last ``limit``."""
         if limit is None:
             limit = getattr(self.session_settings, "limit", None)
+            if not isinstance(limit, int | None):
+                raise InputError(f"session_settings.limit is a whole number, not {shown(limit)}.")
         records = await asyncio.to_thread(self._records.all_at, (self.session_id,))
         chosen = records if limit is None else records[max(0, len(records) - max(limit, 0)) :]
         return [decoded(record.value or "null") for record in chosen]

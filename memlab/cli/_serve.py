@@ -20,7 +20,7 @@ __all__: list[str] = []
 @click.option("--http", is_flag=True, help="Serve streamable HTTP to this machine, with a token, until Ctrl-C.")
 @click.option("--host", default=HOST, show_default=True, help="An address of this machine alone.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any that is free.")
-@click.option("--token", envvar="MEMLAB_TOKEN", help="What clients must send; default: one is made. Or: MEMLAB_TOKEN.")
+@click.option("--clients", type=click.Path(dir_okay=False, path_type=Path), help="TOML: a token and a role for each.")
 @click.option("--read-only", is_flag=True, help="Tools that read, and no log of recalls.")
 @click.option("--project", help="Remember into this project, and recall from it and from what belongs to none.")
 @click.option("--viewer", help="Who asks and writes: user, agent:coder ... What is private to others is not there.")
@@ -32,7 +32,7 @@ def serve(
     http: bool,
     host: str,
     port: int,
-    token: str | None,
+    clients: Path | None,
     read_only: bool,
     project: str | None,
     viewer: str | None,
@@ -45,9 +45,15 @@ def serve(
     A host starts it as a command and talks to it over standard input and output: five tools (remember, recall, forget,
     feedback, context), and the rest to read. A reader recalls, a member also remembers and changes what it created
     alone, an owner changes whatever it sees. Several may serve one lab at once. It needs: pip install 'memlab[mcp]'.
+
+    Over HTTP all clients send the token in MEMLAB_TOKEN (else one is made and printed), or each its own, by --clients:
+    a table for each, [coder] with token = "..." and role = "member", in a file that its owner alone can read. It asks
+    and writes as agent:coder, or as the viewer, and in the project, that the table names.
     """
     from memlab.serving import serve_http, serve_stdio
 
+    if clients is not None and not http:
+        raise click.UsageError("--clients goes with --http: over standard input and output there is one client.")
     if pack is not None and read_only:
         raise click.UsageError("--pack writes to the lab, so it does not go with --read-only.")
     with existing(lab, read_only=True) if read_only else memlab.open(lab) as opened:
@@ -59,7 +65,19 @@ def serve(
             return
 
         def address(url: str, secret: str) -> None:
-            found = {"url": url, "token": secret, "lab": str(lab)}
-            tell(found, as_json=as_json, text=lambda: f"{url}\nAuthorization: Bearer {secret}\nCtrl-C ends it.")
+            found = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
+            line = f"Authorization: Bearer {secret}" if secret else f"Each client has its token: {clients}"
+            tell(found, as_json=as_json, text=lambda: f"{url}\n{line}\nCtrl-C ends it.")
 
-        serve_http(opened, host=host, port=port, token=token, project=project, viewer=viewer, role=role, tell=address)
+        token = None if clients else os.environ.get("MEMLAB_TOKEN")
+        serve_http(
+            opened,
+            host=host,
+            port=port,
+            token=token or None,
+            project=project,
+            viewer=viewer,
+            role=role,
+            clients=clients,
+            tell=address,
+        )

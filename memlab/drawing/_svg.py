@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from memlab.arguments import Taken, shown
@@ -18,7 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "CYCLE", "GREY", "INK", "ORANGE", "STYLE", "Draw", "OnAxes", "drawn", "element", "svg"]
+__all__ = [
+    "BLUE",
+    "CYCLE",
+    "GREY",
+    "INK",
+    "ORANGE",
+    "STYLE",
+    "Draw",
+    "OnAxes",
+    "OnPanels",
+    "drawn",
+    "element",
+    "legend_of",
+    "panelled",
+    "svg",
+]
 
 Draw = Callable[["Axes"], None]
 
@@ -33,6 +48,18 @@ def _axes(value: Any) -> Any:
 
 OnAxes = Annotated["Axes", Taken("axes of matplotlib", _axes)]
 """Axes of the caller's, on which a figure of one panel is drawn."""
+
+
+def _several(value: Any) -> Any:
+    given = value.ravel() if hasattr(value, "ravel") else value
+    try:
+        return [_axes(one) for one in given]
+    except TypeError:
+        raise InputError(f"axes are a sequence, one for each panel, not {shown(value)}.") from None
+
+
+OnPanels = Annotated["Sequence[Axes]", Taken("axes of matplotlib, one for each panel", _several)]
+"""Axes of the caller's, on which a figure of several panels is drawn; also as ``plt.subplots`` gives them."""
 
 INK = "#010203"
 GREY = "#8a8f98"
@@ -68,10 +95,64 @@ def drawn(draw: Draw, *, width: float, height: float, axes: Axes | None = None) 
     with rc_context(STYLE):
         if axes is None:
             axes = Picture(figsize=(width, height), layout="constrained").add_subplot()
-        figure = axes.get_figure(root=True)
-        assert figure is not None
         draw(axes)
+    return _figure_of(axes)
+
+
+def panelled(
+    draw: Callable[[Sequence[Axes]], None],
+    count: int,
+    *,
+    shape: tuple[int, int],
+    width: float,
+    height: float,
+    axes: Sequence[Axes] | None = None,
+    **layout: Any,
+) -> Figure:
+    """The figure with what ``draw`` puts on ``count`` panels: on those given, or else of a new figure (inches).
+
+    ``shape`` is rows and columns of the new figure, ``layout`` what its ``subplots`` take. InputError for another
+    number of axes, and for those of several figures.
+    """
+    from matplotlib import rc_context
+
+    from memlab.drawing._picture import Picture
+
+    with rc_context(STYLE):
+        if axes is None:
+            figure = Picture(figsize=(width, height), layout="constrained")
+            panels = list(figure.subplots(*shape, squeeze=False, **layout).flat)
+            for spare in panels[count:]:
+                spare.axis("off")
+            panels = panels[:count]
+        else:
+            if len(axes) != count or len({one.get_figure(root=True) for one in axes}) != 1:
+                grid = f"plt.subplots({shape[0]}, {shape[1]})[1]"
+                near = f", such as {grid}" if shape[0] * shape[1] == count else ""
+                raise InputError(f"axes: {count} of one figure are needed, one for each panel{near}, not {len(axes)}.")
+            panels = list(axes)
+        draw(panels)
+    return _figure_of(panels[0])
+
+
+def _figure_of(axes: Axes) -> Figure:
+    figure: Figure | None = axes.get_figure(root=True)
+    assert figure is not None
     return figure
+
+
+def legend_of(panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **how: Any) -> None:
+    """One legend for all panels, whose lines are the same: below them, or ``alone``, on the caller's, in the first."""
+    handles, names = panels[0].get_legend_handles_labels()
+    how |= {"frameon": False, "title": title}
+    if alone:
+        legend = panels[0].legend(handles, names, **how)
+    else:
+        legend = _figure_of(panels[0]).legend(handles, names, loc="outside lower center", ncols=ncols, **how)
+    if "fontsize" in how:
+        legend.get_title().set_fontsize(how["fontsize"])
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def svg(draw: Draw, *, name: str, width: float, height: float) -> str:

@@ -110,6 +110,8 @@ class Tuning:
             return f"Fitting pays on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
         if gain.high < -self._nothing:
             return f"Fitting does harm on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+        if max(-gain.low, gain.high) <= self._nothing:
+            return "Fitting changes nothing: on what it has not seen, other numbers earn what these earn."
         return f"Fitting is not separated from the defaults: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from memlab.arguments import Share, Within, checked
 from memlab.clock import Micros
 from memlab.display import paragraph
+from memlab.drawing import OnPanels
 from memlab.errors import InputError
 from memlab.history._replay import Replay
 from memlab.journal import Event
@@ -66,11 +67,12 @@ class Comparison:
     def __repr__(self) -> str:
         return printable(f"<Comparison of {' and '.join(self.labs)} at {self.frame['at'].n_unique()} instants>")
 
-    def figure(self) -> Figure:
-        """Four panels: size, junk, stale hits, retained value."""
+    @checked
+    def figure(self, *, axes: OnPanels | None = None) -> Figure:
+        """Four panels: size, junk, stale hits, retained value; on four ``axes`` if they are given."""
         from memlab.history._figure import figure
 
-        return figure(self.labs, self.frame)
+        return figure(self.labs, self.frame, axes)
 
     def _repr_html_(self) -> str:
         from memlab.drawing import element

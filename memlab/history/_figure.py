@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from memlab.drawing import CYCLE, GREY, drawn
+from memlab.drawing import CYCLE, GREY, legend_of, panelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,17 +26,13 @@ _STYLES = ("-", *((0, dashes) for dashes in _DASHES))
 """By turns, so that a line shows through the gaps of one that lies on it: several labs are often at 0 together."""
 
 
-def figure(labs: Sequence[str], frame: pl.DataFrame) -> Figure:
+def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None) -> Figure:
     """One panel a measure, one line a lab; a lab without a value at an instant has a gap there."""
 
-    def draw(axes: Axes) -> None:
+    def draw(panels: Sequence[Axes]) -> None:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        canvas = axes.get_figure(root=True)
-        assert canvas is not None
-        axes.remove()
-        panels = canvas.subplots(2, 2, sharex=True)
-        for panel, (column, title, unit) in zip(panels.flat, _PANELS, strict=True):
+        for panel, (column, title, unit) in zip(panels, _PANELS, strict=True):
             for place, name in enumerate(labs):
                 line = frame.filter(pl.col("lab") == name)
                 panel.plot(
@@ -56,15 +52,10 @@ def figure(labs: Sequence[str], frame: pl.DataFrame) -> Figure:
             panel.set_ylim(bottom=0)
             if not frame[column].drop_nulls().len():
                 panel.text(0.5, 0.5, "nothing to measure", transform=panel.transAxes, ha="center", color=GREY)
-        for panel in panels[1]:
+        for panel in panels[2:] if axes is None else panels:  # the upper ones of ours share the axis below them
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)
             panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-        handles, names = panels.flat[0].get_legend_handles_labels()
-        legend = canvas.legend(
-            handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False, handlelength=2.4
-        )
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        legend_of(panels, alone=axes is not None, ncols=min(6, len(labs)), handlelength=2.4)
 
-    return drawn(draw, width=9.6, height=5.8)
+    return panelled(draw, len(_PANELS), shape=(2, 2), width=9.6, height=5.8, axes=axes, sharex=True)

@@ -105,7 +105,9 @@ class Ran(Sequence[Step]):
 
     def __repr__(self) -> str:
         by = f", proposed by memory {self.memory}" if self.memory is not None else ""
-        head = f"{len(self)} operations [{self.hash[:12]}], {self.touched:,} memories touched{by}"
+        operations = "1 operation" if len(self) == 1 else f"{len(self)} operations"
+        memories = "1 memory" if self.touched == 1 else f"{self.touched:,} memories"
+        head = f"{operations} [{self.hash[:12]}], {memories} touched{by}"
         return printable("\n".join([head, *(f"  {step.operation:<14} {step.result}" for step in self.steps)]))
 
     def _repr_html_(self) -> str:

@@ -141,7 +141,8 @@ def _stats(lab: OperableLab, a: Arguments) -> Outcome:
 
 def _trace(lab: OperableLab, a: Arguments) -> Outcome:
     found = lab.graph.trace(a["id"], 2 if a["depth"] is None else a["depth"])
-    return Outcome(f"{len(found.frame)} paths", found, found.frame.to_dicts(), len(found.frame))
+    paths = "1 path" if len(found.frame) == 1 else f"{len(found.frame)} paths"
+    return Outcome(paths, found, found.frame.to_dicts(), len(found.frame))
 
 
 def _activate(lab: OperableLab, a: Arguments) -> Outcome:

@@ -6,21 +6,20 @@ The official package ``mcp`` is an extra and takes a second to import, so it is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlab.arguments import checked
 from memlab.errors import InputError, MissingExtra
 from memlab.lab import Lab
-from memlab.loopback import HOST
+from memlab.loopback import HOST, new_token
+from memlab.serving._clients import SHORTEST_TOKEN, Client, check_token, clients_in
 from memlab.subjects.agents.identity import Role
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 __all__ = ["SHORTEST_TOKEN", "lab_server", "serve_http", "serve_stdio"]
-
-SHORTEST_TOKEN = 16
-"""Characters of a token that a caller chooses."""
 
 
 @checked
@@ -82,19 +81,26 @@ def serve_http(
     project: str | None = None,
     viewer: str | None = None,
     role: Role = "owner",
+    clients: str | Path | None = None,
     tell: Callable[[str, str], object] = print,
 ) -> None:
     """Serve ``lab`` as streamable HTTP to this machine alone, until the process is interrupted or ended.
 
-    ``tell`` is given the address and the token. Refused is a request without the token, by another name than this
-    machine's, or from a page of another origin. InputError for a port that is taken, an address that other machines can
-    reach, and a ``token`` of less than 16 characters; without one it is made.
+    One token for all clients, or ``clients``: a TOML file with a table for each, ``[coder]`` with ``token`` and
+    ``role``, and ``viewer`` (without one: "agent:coder") and ``project`` where they are wanted.
+
+    ``tell`` is given the address, and the token where there is one for all, else an empty text. Refused is a request
+    without a token that is known, by another name than this machine's, or from a page of another origin. InputError for
+    a port that is taken, an address that other machines can reach, a ``token`` of less than 16 characters (without one
+    it is made), and a file of clients that others can read.
     """
-    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise InputError(
-            f"A token has at least {SHORTEST_TOKEN} characters, of ASCII and printable; without one memlab makes it."
-        )
-    server = lab_server(lab, project=project, viewer=viewer, role=role)
+    if clients is not None and (token, project, viewer, role) != (None, None, None, "owner"):
+        raise InputError("The file of clients says each one's token, project, viewer and role: leave them out here.")
+    if token is not None:
+        check_token(token, "token")
+    made = token or new_token()
+    known = [Client(made, role, viewer, project)] if clients is None else clients_in(Path(clients))
+    servers = {one.token: lab_server(lab, project=one.project, viewer=one.viewer, role=one.role) for one in known}
     from memlab.serving._transports import run_http
 
-    run_http(server, host=host, port=port, token=token, tell=tell)
+    run_http(servers, host=host, port=port, tell=lambda url: tell(url, made if clients is None else ""))

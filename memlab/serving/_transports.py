@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -16,10 +16,12 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+from starlette.applications import Starlette
 from starlette.responses import JSONResponse
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memlab.loopback import listening, matches, new_token, own_names
+from memlab.loopback import listening, matches, own_names
 
 __all__ = ["run_http", "run_stdio"]
 
@@ -70,46 +72,54 @@ def _no_message(fault: Exception) -> types.JSONRPCError:
     return types.JSONRPCError(jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message))
 
 
-def run_http(
-    server: Server[Any], *, host: str, port: int, token: str | None, tell: Callable[[str, str], object]
-) -> None:
-    """Serve until SIGINT or SIGTERM. No session is kept between two requests, so none is left over."""
+def run_http(servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]) -> None:
+    """Serve until SIGINT or SIGTERM, each token its own server. No session is kept between two requests."""
     bound = listening(port, host)
     names = own_names(bound.getsockname()[1], host)
-    secret = token or new_token()
-    app = server.streamable_http_app(
-        json_response=True,
-        stateless_http=True,
-        max_request_body_size=_LONGEST_BODY,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=sorted(names), allowed_origins=[f"http://{name}" for name in sorted(names)]
-        ),
-    )
-    config = uvicorn.Config(
-        _Guarded(app, secret), log_level="warning", access_log=False, timeout_graceful_shutdown=_LAST_ANSWERS
-    )
+    apps = {
+        token: server.streamable_http_app(
+            json_response=True,
+            stateless_http=True,
+            max_request_body_size=_LONGEST_BODY,
+            transport_security=TransportSecuritySettings(
+                allowed_hosts=sorted(names), allowed_origins=[f"http://{name}" for name in sorted(names)]
+            ),
+        )
+        for token, server in servers.items()
+    }
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for app in apps.values():
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            yield
+
+    outer = Starlette(routes=[Mount("/", _Guarded(apps))], lifespan=running)
+    config = uvicorn.Config(outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_LAST_ANSWERS)
     shown = f"[{host}]" if ":" in host else host
-    tell(f"http://{shown}:{bound.getsockname()[1]}/mcp", secret)
+    tell(f"http://{shown}:{bound.getsockname()[1]}/mcp")
     uvicorn.Server(config).run(sockets=[bound])
 
 
 class _Guarded:
-    """An application that is reached with a token alone."""
+    """Applications that are reached with a token alone, each with its own."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._token = app, token
+    def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
+        self._apps = apps
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._knows(scope):
+        app = self._asked(scope)
+        if app is None:
             said = {"error": "A request needs the header Authorization: Bearer TOKEN, with the token of memlab serve."}
             refusal = JSONResponse(said, status_code=401, headers={"WWW-Authenticate": "Bearer"})
             await refusal(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
 
-    def _knows(self, scope: Scope) -> bool:
+    def _asked(self, scope: Scope) -> ASGIApp | None:
+        """The application whose token a request has; every token is compared, so that the time tells of none."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if len(given) != 1:
-            return False
-        kind, _, token = given[0].decode("latin-1").partition(" ")
-        return kind.lower() == "bearer" and matches(token.strip(), self._token)
+        kind, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        fits = [app for known, app in self._apps.items() if matches(token.strip(), known)]
+        return fits[0] if fits and kind.lower() == "bearer" else None

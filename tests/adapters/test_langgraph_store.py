@@ -160,15 +160,26 @@ def test_what_the_contract_refuses(base, store, lab):
         store.put(("a.b",), "k", {"x": 1})
     with pytest.raises(base.InvalidNamespaceError):
         store.batch([base.PutOp(("a.b",), "k", {"x": 1})])
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(memlab.InputError, match="ttl_days"):
         store.put(("a",), "k", {"x": 1}, ttl=5)
+    with pytest.raises(memlab.InputError, match="ttl_days"):
+        asyncio.run(store.aput(("a",), "k", {"x": 1}, ttl=5))
+    with pytest.raises(memlab.InputError, match="ttl_days"):
+        store.batch([base.PutOp(("a",), "k", {"x": 1}, ttl=0.5)])
     for value in [{"x": object()}, {1: "x"}, {"x": float("inf")}, {"x": {"y": {1, 2}}}, ["x"], {"x": "\ud83c\udf55"}]:
         with pytest.raises(ValueError, match=r"JSON|string|dict|UTF-16"):
             store.put(("a",), "k", value)
     with pytest.raises(memlab.errors.PrivacyError, match="OpenAI key"):
         store.put(("a",), "k", {"key": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"})
-    with pytest.raises(memlab.InputError):
-        store.search(("a",), limit=-1)
+    for wrong in ({"limit": -1}, {"limit": "x"}, {"offset": -1}, {"query": 5}, {"filter": [1]}):
+        with pytest.raises(memlab.InputError):
+            store.search(("a",), **wrong)
+    for wrong in ([5], True, "text"):
+        with pytest.raises(memlab.InputError, match="index"):
+            store.put(("a",), "k", {"x": 1}, index=wrong)
+    for wrong in ({"max_depth": "x"}, {"limit": "x"}, {"offset": -3}):
+        with pytest.raises(memlab.InputError):
+            store.list_namespaces(**wrong)
     assert not len(lab)
 
 

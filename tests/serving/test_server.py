@@ -533,3 +533,43 @@ def test_without_the_package_the_way_to_install_it_is_told(lab, monkeypatch):
 def test_http_is_of_this_machine_and_has_a_token(lab, how, why):
     with pytest.raises(memlab.InputError, match=why):
         serve_http(lab, **how)
+
+
+ADA = '[ada]\ntoken = "the-token-of-ada-0"\nrole = "member"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "names no client"),
+        ("[ada", "is no TOML"),
+        ("ada = 1", "a table with token and role"),
+        (ADA + 'rôle = "owner"', "is no TOML"),
+        (ADA + 'rol = "owner"', "no key 'rol'. Did you mean role"),
+        (ADA + "project = 5", "project is a text"),
+        (ADA.replace("member", "boss"), "There is no role"),
+        (ADA.replace('role = "member"', ""), "needs role"),
+        (ADA.replace("the-token-of-ada-0", "short"), "at least 16"),
+        (ADA + ADA.replace("ada]", "bob]"), "two clients one token"),
+    ],
+)
+def test_a_file_of_clients_says_what_is_wrong_with_it(lab, tmp_path, text, why):
+    file = tmp_path / "clients.toml"
+    file.write_text(text)
+    file.chmod(0o600)
+    with pytest.raises(memlab.InputError, match=why) as caught:
+        serve_http(lab, clients=file)
+    assert "the-token" not in str(caught.value)
+
+
+def test_a_file_of_clients_is_its_owners_alone_and_says_it_all(lab, tmp_path):
+    file = tmp_path / "clients.toml"
+    with pytest.raises(memlab.InputError, match="cannot be read"):
+        serve_http(lab, clients=file)
+    file.write_text(ADA)
+    file.chmod(0o644)
+    with pytest.raises(memlab.InputError, match="chmod 600"):
+        serve_http(lab, clients=file)
+    file.chmod(0o600)
+    with pytest.raises(memlab.InputError, match="leave them out"):
+        serve_http(lab, clients=file, role="reader")

@@ -157,6 +157,57 @@ def test_http_answers_who_has_the_token_and_asks_this_machine(tmp_path):
     assert len(memlab.load(tmp_path / "agent.memlab")) == 1
 
 
+CLIENTS = """
+[ada]
+token = "the-token-of-ada-0"
+role = "member"
+
+[guest]
+token = "the-token-of-a-guest"
+role = "reader"
+viewer = "user"
+"""
+
+
+def test_each_client_has_its_token_and_its_role(tmp_path):
+    file = tmp_path / "clients.toml"
+    file.write_text(CLIENTS)
+    file.chmod(0o600)
+
+    async def session(url, token, said):
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as asking,
+            Client(streamable_http_client(url, http_client=asking)) as client,
+        ):
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            stored = await client.call_tool("remember", {"text": said})
+            found = await client.call_tool("recall", {"query": "tabs or spaces?"})
+            return tools, stored, [one["text"] for one in found.structured_content["memories"]]
+
+    async def both(url):
+        ada = await session(url, "the-token-of-ada-0", "The user prefers tabs")
+        return ada, *await asyncio.gather(
+            session(url, "the-token-of-a-guest", "The user prefers spaces"),
+            session(url, "the-token-of-ada-0", "Deploys go out on Tuesdays"),
+        )
+
+    with serving(tmp_path / "agent.memlab", "--http", "--json", "--clients", str(file)) as process:
+        told = json.loads(process.stdout.readline())
+        assert "token" not in told
+        assert status(told["url"], Authorization=f"Bearer {TOKEN}") == 401
+        first, guest, ada = run_alone(both(told["url"]))
+        process.terminate()
+        assert process.wait(20) in (0, -15)
+    assert ada[0] - guest[0] == {"remember", "forget", "feedback"}
+    assert (first[1].is_error, guest[1].is_error, ada[1].is_error) == (False, True, False)
+    assert "The user prefers tabs" in guest[2]
+    with memlab.load(tmp_path / "agent.memlab") as lab:
+        assert lab.memories.select("text", "creator").rows() == [
+            ("The user prefers tabs", "agent:ada"),
+            ("Deploys go out on Tuesdays", "agent:ada"),
+        ]
+
+
 def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
     folder = tmp_path / "agent.memlab"
     memlab.open(folder).close()

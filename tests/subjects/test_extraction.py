@@ -15,7 +15,7 @@ from memlab.subjects.extraction.learning import lessons
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.reading import facts_in
 
-LABELLED = Path(__file__).parents[2] / "experiments" / "messages.jsonl"
+LABELLED = [Path(__file__).parents[2] / "experiments" / name for name in ("messages.jsonl", "properties.jsonl")]
 PLAIN = [
     ("I live in Rome and I work at Acme", [("user", "lives-in", "Rome"), ("user", "works-at", "Acme")]),
     ("I'm now living in Graz", [("user", "lives-in", "Graz")]),
@@ -26,6 +26,14 @@ PLAIN = [
     ("We moved to Berlin on March 3, 2024", [("team", "lives-in", "Berlin on March 3, 2024")]),
     ("I play chess with my dad", [("user", "plays", "chess")]),
     ("My favourite teacher is my aunt", [("user", "favourite-teacher", "their aunt")]),
+    ("My parents' house is in Leeds", [("user's parents", "house", "in Leeds")]),
+    ("James' brother lives in Oslo", [("James's brother", "lives-in", "Oslo")]),
+    ("Our standup is at 9:30.", [("team", "standup", "at 9:30")]),
+    ("The API\u2019s port is 80 and its host is web2", [("API", "port", "80")]),
+    ("The logs are sent to S3", [("logs", "is-sent-to", "S3")]),
+    ("Ada's mother is Greek", []),
+    ("The release is planned to go well", []),
+    ("Our team is in Berlin this week", []),
 ]  # fmt: skip
 
 
@@ -52,6 +60,8 @@ def test_what_is_said_outright(text, facts):
         "Tom says I live in Rome",
         "I used to live in Rome",
         "I might live in Rome",
+        "I live in Rome, don't I?",
+        "I live in Rome, just kidding",
         "Imagine I live in Rome",
     ],
 )
@@ -68,8 +78,9 @@ def test_an_assistant_may_tell_of_the_user():
     assert triples("The user lives in Utrecht.", "assistant") == [("user", "lives-in", "Utrecht")]
 
 
-def test_the_labelled_messages_for_development():
-    rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("labelled", LABELLED, ids=lambda path: path.stem)
+def test_the_labelled_messages_for_development(labelled):
+    rows = [json.loads(line) for line in labelled.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == "development"]
     found = [(set(triples(row["text"], row["role"])), set(map(tuple, row["facts"]))) for row in rows]
     right = sum(len(a & b) for a, b in found)
@@ -78,7 +89,7 @@ def test_the_labelled_messages_for_development():
 
 
 WORDS = """I we my sister Ada is am live lives in Rome , . ? ; : ( " ' ` and but if says I'm not the a nurse 34
-years old favourite name call me user like to from > ``` \u00e9 \u0130 \u2019 you've"""
+years old favourite name call me user like to from Ada's port of are kept at number > ``` \u00e9 \u0130 \u2019 you've"""
 TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".join)
 
 

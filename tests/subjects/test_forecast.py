@@ -9,6 +9,7 @@ import pytest
 from fsrs import Card, Scheduler
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from properties import examples
 
 import memlab
@@ -289,6 +290,22 @@ class TestFigure:
             "3: third t",
         ]
         assert figure._repr_png_()[:4] == b"\x89PNG"
+
+    @pytest.mark.long
+    def test_it_is_drawn_on_the_callers_axes_one_for_each_panel(self, lab):
+        lab.remember_many(["first", "second"])
+        found = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
+        own = Figure()
+        axes = own.subplots(1, 3)
+        assert found.figure(axes=axes[1:]) is own
+        assert [panel.get_title(loc="left") for panel in axes] == ["", "companion", "fsrs"]
+        assert [text.get_text() for text in axes[1].get_legend().get_texts()] == ["1: first", "2: second"]
+        for wrong in (axes, [axes[0], Figure().subplots()], axes[0], [1, 2]):
+            with pytest.raises(InputError, match="axes"):
+                found.figure(axes=wrong)
+        with pytest.raises(InputError, match=r"axes: 2 of one figure are needed, .* plt.subplots\(1, 2\).*, not 1"):
+            lab.graph.stats().figure(axes=axes[:1])
+        assert lab.graph.stats().figure(axes=axes[:2]) is own
 
     @pytest.mark.long
     def test_one_memory_has_a_line_for_each_pack(self, lab):

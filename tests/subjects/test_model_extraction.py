@@ -190,8 +190,10 @@ def test_nothing_is_sent_while_memory_is_off(lab):
 def test_the_end_of_a_session_with_a_model(lab):
     with serving(lambda body, _: answer([FACT])) as (url, _):
         learned = lab.agents.end_session("monday", [SAID], model=LanguageModel(url, "small"))
-    assert "software engineer" in learned.text
-    assert learned.extracted.asked.usage.calls == 1
+        by_an_agent = lab.agent("tutor").end_session([SAID], model=LanguageModel(url, "small"), store=False)
+    for one in (learned, by_an_agent):
+        assert "software engineer" in one.text
+        assert one.extracted.asked.usage.calls == 1
 
 
 def test_the_command(tmp_path, monkeypatch):

@@ -84,3 +84,14 @@ def test_a_text_that_is_no_statement_says_nothing_and_raises_nothing(text):
     assert conflicts(one, other) in (False, True)
     assert not conflicts(one, None)
     assert not updates(None, one)
+
+
+def test_what_happened_to_somebody_ends_nothing_else_that_is_so_of_them():
+    def ends(new, old):
+        return updates(claim(new), claim(old))
+
+    assert not ends("Farah found a wallet in the park", "Farah works at the museum")
+    assert not ends("Farah lives in Berlin now", "Farah has a cold and lost her voice")
+    assert not ends("Chiara beat me at chess again", "Walked along the river with Chiara")
+    assert ends("Farah lives in Berlin now", "Farah lives in Cairo")
+    assert ends("Standup is now at 9:30", "Standup is at 10:00")

@@ -172,25 +172,41 @@ def test_a_folder_is_read_from_a_disk_and_what_needs_python_is_disabled(viewed, 
 
 
 CELL = FILL.replace("{path}", "")
+ASKED = ["tabs or spaces?", "when do deploys go out?"]
+SEVEN = {
+    "studio": f"PolicyStudio(lab, questions={ASKED!r})",
+    "explorer": f"RecallExplorer(lab, question={ASKED[0]!r})",
+    "timeline": f"VersionTimeline(lab, questions={ASKED!r})",
+    "table": "MemoryTable(lab)",
+    "chart": "MemoryMap(lab)",
+    "board": 'EvaluationBoard(lab, ["memlab", "companion"], missing="zero")',
+    "player": "LifePlayer(lab)",
+}
+SHOWN = [".after .row", ".hit", ".axis", ".scroll .row", ".plane[data-drawn]", ".leaders .whisker", ".curve"]
 
 
-def test_board_and_player_in_jupyterlab(notebook, run_cell, axe):
-    page = notebook(
-        CELL + 'board = memlab.widgets.EvaluationBoard(lab, ["memlab", "companion"], missing="zero")\nboard',
-        "player = memlab.widgets.LifePlayer(lab)\nplayer",
-    )
-    page.locator(".memlab .leaders .whisker").first.wait_for(timeout=120_000)
+def wait_for_seven(page):
+    for title, shown in zip(TABS, SHOWN, strict=True):
+        page.locator(f".memlab[aria-label='{title}'] {shown}").first.wait_for(timeout=120_000)
+
+
+def test_all_seven_in_one_notebook_say_that_the_kernel_was_restarted(notebook, run_cell, axe):
+    page = notebook(CELL, *(f"{name} = memlab.widgets.{made}\n{name}" for name, made in SEVEN.items()))
+    wait_for_seven(page)
     page.get_by_role("button", name="Planner").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
     page.get_by_label("rate").fill("0.5")
     assert "50% of recalls" in page.locator(".planner").inner_text()
-    page.locator(".memlab .curve").first.wait_for(timeout=90_000)
     page.get_by_label("Event", exact=True).fill("9")
     page.get_by_role("heading", name="Event 9:").wait_for(timeout=60_000)
-    assert axe(page) == []
+    assert axe(page, ".memlab:has(.board, .player)") == []  # the others are looked at in tests of their own
     assert (
         run_cell(page, "print(board.plan.frame.height > 5, player.event, player.forecast is not None)") == "True 9 True"
     )
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    for title in TABS:
+        page.locator(f".memlab[aria-label='{title}']").get_by_role("alert").get_by_text("Run the cell again").wait_for()
+    wait_for_seven(page)  # what was shown stays to be read
 
 
 MARIMO = os.environ.get("MEMLAB_MARIMO") or (sys.executable if importlib.util.find_spec("marimo") else "")
@@ -198,34 +214,30 @@ MARIMO = os.environ.get("MEMLAB_MARIMO") or (sys.executable if importlib.util.fi
 
 @pytest.mark.skipif(not MARIMO, reason="marimo is not installed; MEMLAB_MARIMO may be a Python that has it")
 def test_each_widget_in_marimo(tab, tmp_path):
-    cells = [CELL, 'board = memlab.widgets.EvaluationBoard(lab, ["memlab", "companion"], missing="zero")\nboard']
-    cells += ["player = memlab.widgets.LifePlayer(lab)\nplayer"]
-    cells += ['explorer = memlab.widgets.RecallExplorer(lab, question="tabs or spaces?")\nexplorer']
-    gives = ["clock, day, hit, lab, memlab", "board,", "player,", "explorer,"]
-    takes = ["", *["lab, memlab"] * 3]
+    cells = [("", CELL, "clock, day, hit, lab, memlab")]
+    cells += [("lab, memlab", f"{name} = memlab.widgets.{made}\n{name}", f"{name},") for name, made in SEVEN.items()]
     text = "import marimo\napp = marimo.App()\n"
-    for cell, give, take in zip(cells, gives, takes, strict=True):
-        body = "\n".join(f"    {line}" for line in cell.strip().splitlines())
-        text += f"\n@app.cell\ndef _({take}):\n{body}\n    return {give}\n"
+    for takes, source, gives in cells:
+        body = "\n".join(f"    {line}" for line in source.strip().splitlines())
+        text += f"\n@app.cell\ndef _({takes}):\n{body}\n    return {gives}\n"
     (tmp_path / "cells.py").write_text(text)
     command = [MARIMO, "-m", "marimo", "run", "cells.py", "--headless", "--no-token", "--host", "127.0.0.1"]
     home = {"HOME": str(tmp_path), "PYTHONPATH": str(Path(memlab.__file__).parents[1])}
     with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, "--port", "2791"], cwd=tmp_path, stdout=log, stderr=log, env=os.environ | home
-        )
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env=os.environ | home)
     try:
         deadline = time.monotonic() + 90
-        while "URL" not in (tmp_path / "log").read_text():
+        while not (found := re.search(r"http://[\w.]+:\d+", (tmp_path / "log").read_text())):
             assert process.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < deadline, (tmp_path / "log").read_text()
             time.sleep(0.3)
-        page = tab("http://127.0.0.1:2791")
-        page.locator(".hit").first.wait_for(timeout=120_000)
-        page.locator(".leaders .whisker").first.wait_for(timeout=120_000)
-        page.locator(".curve").first.wait_for(timeout=120_000)
-        page.get_by_label("Question").fill("when do deploys go out?")
-        page.get_by_text("Deploys go out on Tuesdays").first.wait_for()
+        page = tab(found[0])
+        wait_for_seven(page)
+        page.get_by_label("Question", exact=True).fill("when do deploys go out?")
+        page.locator(".explorer").get_by_text("Deploys go out on Tuesdays").first.wait_for()
+        page.locator("[data-memory='3'] .open").click()
+        page.get_by_label("Text of memory 3").wait_for()
+        assert page.get_by_role("alert").count() == 0
     finally:
         process.terminate()
         process.wait(30)

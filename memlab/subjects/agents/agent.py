@@ -10,6 +10,7 @@ import polars as pl
 from memlab.arguments import AsGiven, Count, Seconds, Within, checked
 from memlab.clock import When, from_micros
 from memlab.display import paragraph
+from memlab.models import LanguageModel
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.state import columns_of
@@ -20,7 +21,7 @@ from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.context import Context, Contexts
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
-from memlab.subjects.extraction.extraction import Extraction, Learned
+from memlab.subjects.extraction.extraction import Extraction, Learned, Otherwise
 from memlab.subjects.feedback.feedback import Judgements
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.limits import as_agent
@@ -270,7 +271,14 @@ class Agent:
         )
 
     @checked
-    def end_session(self, messages: Annotated[Any, AsGiven] = None, *, store: bool = True) -> Learned:
+    def end_session(
+        self,
+        messages: Annotated[Any, AsGiven] = None,
+        *,
+        model: LanguageModel | None = None,
+        otherwise: Otherwise = "raise",
+        store: bool = True,
+    ) -> Learned:
         """What its session taught, stored unless ``store=False``, and what it looked for in vain.
 
         See ``lab.agents.end_session``; what is private to others is neither known nor a gap.
@@ -284,6 +292,8 @@ class Agent:
             messages,
             agent=self._short,
             project=self.project,
+            model=model,
+            otherwise=otherwise,
             store=store,
             viewer=self.name,
             written=lambda row: self._identity.row(pack, row),

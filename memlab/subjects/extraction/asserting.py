@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from memlab.subjects.phrases import first_of, lexicon, padded, phrases
+from memlab.subjects.phrases import first_of, holds, lexicon, padded, phrases
 from memlab.subjects.remembering.detectors import code_lines
 
 __all__ = ["LONGEST", "Clause", "Word", "asserted", "listed", "table", "tells"]
@@ -37,7 +37,7 @@ _OTHERS_WORDS = (
 _WORD = re.compile(r"[^\s,;:()\[\]\u2013\u2014]+")
 _END = re.compile(r"[.!?\u2026]+[)\"'\u201d\u2019]*(?=\s|\Z)|\n")
 _BREAK = re.compile(
-    r"[;:()\[\]]|,(?!\s?\d)|\s[-\u2013]\s|\u2014|\s(?:and|but|or|so|because|while|whereas|though|although|which)\s",
+    r"[;()\[\]]|:(?!\d|//)|,(?!\s?\d)|\s[-\u2013]\s|\u2014|\s(?:and|but|or|so|because|while|whereas|though|although|which)\s",
     re.IGNORECASE,
 )
 _AFTER_A_REPORT = frozenset(("but", ";", "though", "although", "whereas"))
@@ -145,6 +145,8 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     while after < len(lows) and after <= place + _MOST_ADVERBS and lows[after] in table("adverbs"):
         after += 1
     following = lows[after] if after < len(lows) else ""
+    if low in ("is", "are") and following and _may_have(lows, place, following, words[after] != following):
+        return True
     if low in ("i", "we"):
         return following in of["own"]
     if low in ("my", "our"):
@@ -156,6 +158,16 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     if low == "is":
         return following in of["things"] or (following in of["being"] and _is_subject_of(words, lows, place))
     return following in of["being"] or words[after : after + 1] != lows[after : after + 1] or following.isdigit()
+
+
+def _may_have(lows: list[str], place: int, following: str, named: bool) -> bool:
+    """Whether a property of something may be stated by "is" or "are" at ``place``; ``named``: a capital follows."""
+    if not (named or following in _VALUES or following.endswith("ed") or not following.isalpha()):
+        of = _beginnings()
+        if following not in of["participles"] and lows[place - 1] not in of["in-a-word"]:
+            return False
+    before = lows[max(place - _MOST_OWNED, 0) : place]
+    return lows[place] == "are" or not _OWNERS.isdisjoint(before) or any(low.endswith(("'s", "s'")) for low in before)
 
 
 def _is_subject_of(words: list[str], lows: list[str], place: int) -> bool:
@@ -173,7 +185,14 @@ def _low_words(text: str) -> list[str]:
     return [low for match in _WORD.finditer(text) if (low := match[0].lower().replace("\u2019", "'").strip(_EDGES))]
 
 
-_SIGNS = frozenset(("i", "we", "i'm", "im", "i've", "i'd", "we'd", "we're", "am", "user", "call", "my", "our", "is"))
+_SIGNS = frozenset(
+    ("i", "we", "i'm", "im", "i've", "i'd", "we'd", "we're", "am", "user", "call", "my", "our", "is", "are")
+)
+_OWNERS = frozenset(("my", "our", "the"))
+_VALUES = frozenset(("a", "an", "the", "number", "at", "on", "in", "under", "from", "by", "between", "near"))
+"""Words that begin a value."""
+_MOST_OWNED = 9
+"""Words from an owner to "is"."""
 _TOLD_OF = frozenset(("he", "she", "user", "and", "but"))
 _MOST_ADVERBS = 3
 
@@ -197,6 +216,8 @@ def _beginnings() -> dict[str, frozenset[str]]:
         "being": frozenset(being | {"a", "an", "the", "our"}),
         "have": frozenset(own[1] for own, _ in verbs if own[0] == "have" and len(own) > 1),
         "mine": frozenset(part for name in mine for part in (name.split()[0], name.split()[-1])),
+        "participles": table("participles"),
+        "in-a-word": table("said-in-a-word"),
         "things": frozenset(own[1] if own[0] == "are" else other[0] for own, other in _of_things(verbs)),
     }
 
@@ -257,6 +278,8 @@ def _goes_on(sentence: str) -> bool:
 def _of_a_sentence(text: str, start: int, stop: int, number: int) -> list[Clause]:
     sentence = text[start:stop]
     asks = sentence.rstrip(" \n\"')").endswith("?")
+    if _takes_back(sentence, asks=asks):
+        return []
     stop = start + _first_unreal(sentence)
     words = listed(text, start, stop)
     asked_to_remember = first_of(padded(word.low for word in words[:_SOON]), _openings()) is not None
@@ -275,6 +298,48 @@ def _of_a_sentence(text: str, start: int, stop: int, number: int) -> list[Clause
             break
         clauses.append(piece)
     return clauses
+
+
+def _takes_back(sentence: str, *, asks: bool) -> bool:
+    """Whether the end of a sentence asks whether it is so ("..., right?"), or says that it was no more than a joke."""
+    words = _low_words(sentence[-_NEAR:].rpartition(",")[2])
+    said = " ".join(words)
+    if asks and "," in sentence and len(words) <= _LONGEST_TAG:
+        return said in table("tags") or (len(words) > 1 and words[0] in _TAG_VERBS and words[-1] in _TAGGED)
+    return holds(padded(words), _jokes()) and "not" not in words
+
+
+_LONGEST_TAG = 3
+_TAG_VERBS = frozenset(
+    verb + no
+    for verb in (
+        "is",
+        "are",
+        "do",
+        "does",
+        "did",
+        "was",
+        "were",
+        "have",
+        "has",
+        "had",
+        "ca",
+        "can",
+        "wo",
+        "will",
+        "would",
+        "should",
+        "could",
+        "am",
+    )
+    for no in ("", "n't")
+)
+_TAGGED = frozenset(("i", "we", "you", "he", "she", "it", "they", "not", "there"))
+
+
+@cache
+def _jokes() -> tuple[str, ...]:
+    return tuple(padded(phrase.split()) for phrase in table("jokes"))
 
 
 @cache

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from memlab.subjects.extraction.asserting import LONGEST, Word, asserted, table, tells
-from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, value_at
+from memlab.subjects.extraction.properties import owner_at, property_in
+from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
 
 __all__ = ["TEAM", "USER", "Fact", "facts_in"]
@@ -104,7 +105,7 @@ def _of_a_clause(
             if subject is None:
                 return
         else:
-            fact = _of_a_property(text, words, place) or _called(text, words, place)
+            fact = _of_a_property(text, words, place) or _called(text, words, place) or _had(text, words, place)
             if fact is not None:
                 yield fact, None
                 return
@@ -175,7 +176,7 @@ def _subject(
         return _Subject(person, False, place + 1, start)
     if before is not None and verb_of(words, place, own=before.own) is not None:
         return _Subject(before.name, before.own, place, start, before.thing)
-    return _named(text, words, place) or _thing(text, words, place)
+    return _named(text, words, place) or _thing(text, words, place) or _owned(text, words, place)
 
 
 def _named(text: str, words: list[Word], place: int) -> _Subject | None:
@@ -205,6 +206,25 @@ def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
             return _Subject(
                 bare(text[words[start].start : words[stop - 1].stop]), False, stop, words[start].start, thing=True
             )
+    return None
+
+
+def _owned(text: str, words: list[Word], place: int) -> _Subject | None:
+    """What somebody has, before a verb: "Omar's brother lives"; of a thing what things do: "Ben's laptop runs on"."""
+    owner = owner_at(text, words, place)
+    if owner is None or owner.mine:
+        return None
+    for stop in (owner.place + 1, owner.place + 2):
+        found = verb_of(words, stop, own=False) if stop < len(words) else None
+        if found is None:
+            continue
+        noun = joined(words[owner.place : stop])
+        thing = noun not in _relatives()
+        if not table("no-nouns").isdisjoint(noun.split()):
+            return None
+        if thing and table("verbs")[found[0]][1] not in table("things")["predicates"]:
+            return None
+        return _Subject(f"{owner.name}'s {noun}", False, stop, words[place].start, thing)
     return None
 
 
@@ -289,6 +309,16 @@ def _called(text: str, words: list[Word], place: int) -> Fact | None:
     return Fact(USER, "name", value[0], False, "personal", _SURE, words[place].start, value[1])
 
 
+def _had(text: str, words: list[Word], place: int) -> Fact | None:
+    """ "Ada's room is number 19", "The port of the server is 9100", "The key is rotated on Mondays"."""
+    found = property_in(text, words, place) if place < len(words) else None
+    if found is None:
+        return None
+    sure, kind = _SURE if found.mine else _SAID_OF_OTHERS, "personal" if found.person else "fact"
+    start = words[place].start
+    return Fact(found.subject, found.predicate, found.value, False, kind, sure, start, found.stop)
+
+
 def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
     """What is said of a subject by the verb after it."""
     start = subject.start
@@ -348,18 +378,10 @@ def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Ite
             yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
         return
     yield from _job(text, words, at, subject.name, start, sure, asked=True)
-    if subject.own and capital(text, words[at]) and not _trait(text, words, at):
+    if subject.own and capital(text, words[at]) and not trait_at(text, words, at):
         value = value_at(text, words, at, "name")
         if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
             yield Fact(subject.name, "name", value[0], False, "personal", sure, start, value[1])
-
-
-def _trait(text: str, words: Sequence[Word], at: int) -> bool:
-    low = words[at].low
-    both = " ".join(word.low for word in words[at : at + 2])
-    if low in table("traits") or both in table("traits"):
-        return True
-    return capital(text, words[at]) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))
 
 
 def _job(
@@ -370,7 +392,7 @@ def _job(
         return
     first = words[at].low
     noun = first in (*ARTICLES, "our", "my")
-    trait = _trait(text, words, at)
+    trait = trait_at(text, words, at)
     if asked and not (noun or trait):
         return
     value = value_at(text, words, at, "is" if asked else "job")

@@ -7,7 +7,7 @@ from functools import cache
 
 from memlab.subjects.extraction.asserting import Word, table
 
-__all__ = ["ARTICLES", "bare", "capital", "joined", "value_at"]
+__all__ = ["ARTICLES", "bare", "capital", "joined", "trait_at", "value_at"]
 
 ARTICLES = ("a", "an", "the")
 
@@ -82,3 +82,12 @@ def bare(said: str) -> str:
 def joined(words: Sequence[Word]) -> str:
     """The words with spaces between."""
     return " ".join(word.low for word in words)
+
+
+def trait_at(text: str, words: Sequence[Word], at: int) -> bool:
+    """Whether a word or two say how somebody is for long: vegetarian, Polish."""
+    low = words[at].low
+    both = " ".join(word.low for word in words[at : at + 2])
+    if low in table("traits") or both in table("traits"):
+        return True
+    return capital(text, words[at]) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))

@@ -102,6 +102,8 @@ class Claim:
     past: bool
     order: tuple[str, ...]
     ranks: bool
+    bare: bool
+    """Its subject is one word without an article: as a rule a name."""
 
     @cached_property
     def general(self) -> bool:
@@ -161,6 +163,7 @@ def claim(text: str) -> Claim | None:
         names=named,
         past=past,
         ranks="over" in tokens,
+        bare=begins == 1 and tokens[0] not in _EVERYONE,
     )
 
 
@@ -213,7 +216,7 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
     if new is None or old is None or not new.changing or old.changing:
         return False
     shared = new.said & old.said - _LIGHT
-    if shared & (old.names | _classes("alternatives").keys()):
+    if shared & (old.names | _classes("alternatives").keys()) and not new.changing <= _words("happening"):
         return True
     ends, said = _sets("ends"), old.said | set(old.subject)
     if any(_stem(word) in ends and ends[_stem(word)] & (said | _small(old)) for word in (*new.changing, *new.said)):
@@ -221,7 +224,9 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
     if new.subject != old.subject and old.subject and not (new.general and old.general):
         return False
     if new.subject == old.subject and not new.general:
-        return True
+        # of Ada, who found something or lives elsewhere now, much else may still be so; of a thing that was moved, not
+        alike = new.verb == old.verb or bool(shared) or _excluding(new, old)
+        return alike or not new.bare or not new.changing <= _words("happening") | {"now"}
     return 2 * len(shared) >= max(1, len(old.said - _LIGHT)) and bool(shared)
 
 

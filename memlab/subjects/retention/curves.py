@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import checked
 from memlab.display import clip, table
-from memlab.drawing import CYCLE, GREY, drawn, element
+from memlab.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 
@@ -48,12 +50,14 @@ class Forecast:
     frame: pl.DataFrame = field(repr=False)
     transitions: pl.DataFrame = field(repr=False)
 
-    def figure(self) -> Figure:
+    @checked
+    def figure(self, *, axes: OnPanels | None = None) -> Figure:
         """Retention against time: one line a memory in a panel for each pack; of one memory, one line a pack.
 
         A dot is a transition, with the word that holds from then on. A line is pale once its memory has left recall.
+        It is drawn on ``axes``, one for each panel, if they are given. InputError for another number of them.
         """
-        return _figure(self)
+        return _figure(self, axes)
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.packs)
@@ -66,7 +70,7 @@ class Forecast:
         return _as_html(self)
 
 
-def _figure(found: Forecast) -> Figure:
+def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
     packs, memories = [name for name, _ in found.packs], [id for id, _ in found.texts]
     alone = len(memories) == 1 and len(packs) > 1
     shown = packs[:_MOST_LINES] if alone else [str(id) for id in memories[:_MOST_LINES]]
@@ -74,26 +78,33 @@ def _figure(found: Forecast) -> Figure:
     across = 2 if len(panels) == 4 else min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
 
-    def draw(axes: Axes) -> None:
-        canvas = axes.get_figure(root=True)
-        assert canvas is not None
-        axes.remove()
-        grid = canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for place, panel in enumerate(grid.ravel()):
-            if place >= len(panels):
-                panel.axis("off")
-                continue
+    def draw(grid: Sequence[Axes]) -> None:
+        for place, panel in enumerate(grid):
             _draw(panel, found, shown, packs[place], alone)
             panel.set_title(f"Memory {memories[0]}" if alone else panels[place], pad=8)
-            if place + across >= len(panels):
+            if axes is not None or place + across >= len(panels):
                 panel.set_xlabel("days")
                 panel.tick_params(labelbottom=True)
-            if place % across == 0:
+            if axes is not None or place % across == 0:
                 panel.set_ylabel("what is left")
-        _explain(grid[0, 0], found, len(memories), alone)
+        hidden = (len(packs) if alone else len(memories)) - len(shown)
+        title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
+        if len(shown) > 1:
+            legend_of(
+                grid, alone=axes is not None, ncols=4 if alone else 2, title=title, fontsize=8.2, handlelength=1.8
+            )
 
     width = 4.8 if across == 1 and not alone else min(9.6, 3.4 * max(across, 2))
-    return drawn(draw, width=width, height=0.7 + 2.4 * down)
+    return panelled(
+        draw,
+        len(panels),
+        shape=(down, across),
+        width=width,
+        height=0.7 + 2.4 * down,
+        axes=axes,
+        sharex=True,
+        sharey=True,
+    )
 
 
 def _draw(axes: Axes, found: Forecast, lines: list[str], pack: str, alone: bool) -> None:
@@ -134,30 +145,6 @@ def _word(axes: Axes, at: Floats, left: Floats, words: list[str], colour: str) -
             color=colour,
         )
         label.set_parse_math(False)
-
-
-def _explain(axes: Axes, found: Forecast, memories: int, alone: bool) -> None:
-    """One legend for all panels, below them: the colours are the same in each."""
-    canvas = axes.get_figure(root=True)
-    assert canvas is not None
-    handles, names = axes.get_legend_handles_labels()
-    if len(handles) < 2:
-        return
-    hidden = (len(found.packs) if alone else memories) - len(handles)
-    title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
-    legend = canvas.legend(
-        handles,
-        names,
-        loc="outside lower center",
-        ncols=4 if alone else 2,
-        frameon=False,
-        fontsize=8.2,
-        handlelength=1.8,
-        title=title,
-    )
-    legend.get_title().set_fontsize(8.2)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
 
 
 def _reaching(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:

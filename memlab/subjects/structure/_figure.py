@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.drawing import BLUE, GREY, ORANGE, drawn
+from memlab.drawing import BLUE, GREY, ORANGE, panelled
 from memlab.subjects.structure._layers import LAYERS
 from memlab.subjects.structure._packing import packed
 
@@ -41,18 +41,14 @@ _STACKED = ("stable", "active", "emerging", "decaying")
 """From the ground up: what lasts below, what fades on top."""
 
 
-def figure(frames: Mapping[str, pl.DataFrame]) -> Figure:
+def figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = None) -> Figure:
     """Draw both panels from the frames of ``Stats``; see ``Stats.figure``."""
 
-    def draw(axes: Axes) -> None:
-        both = axes.get_figure(root=True)
-        assert both is not None
-        axes.remove()
-        left, right = both.subplots(1, 2, width_ratios=(1.15, 1))
-        _draw_groups(left, frames)
-        _draw_layers(right, frames)
+    def draw(panels: Sequence[Axes]) -> None:
+        _draw_groups(panels[0], frames)
+        _draw_layers(panels[1], frames)
 
-    return drawn(draw, width=width, height=height)
+    return panelled(draw, 2, shape=(1, 2), width=width, height=height, axes=axes, width_ratios=(1.15, 1))
 
 
 def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:

@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.arguments import checked
 from memlab.clock import Micros, When, from_micros, to_micros
+from memlab.drawing import OnPanels
 from memlab.graph import Communities, communities
 from memlab.printable import printable
 from memlab.progress import bar
@@ -65,14 +67,16 @@ class Stats:
     notes: tuple[str, ...]
     found: Clusters = field(repr=False)
 
-    def figure(self) -> Figure:
+    @checked
+    def figure(self, *, axes: OnPanels | None = None) -> Figure:
         """A matplotlib figure: communities with their bridges, and what has become of each week's memories.
 
-        Without edges the clusters stand in for communities, without clusters the kinds.
+        Without edges the clusters stand in for communities, without clusters the kinds. It is drawn on two ``axes`` if
+        they are given.
         """
         from memlab.subjects.structure._figure import figure
 
-        return figure(self.frames)
+        return figure(self.frames, axes)
 
     def __repr__(self) -> str:
         from memlab.subjects.structure._render import as_text
