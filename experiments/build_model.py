@@ -112,11 +112,17 @@ def build(teacher: Path, target: Path) -> str:
 
 def projected(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Token vectors (tokens, 384) on the first 256 directions of their half-centred second moment."""
+    return raw @ directions_of(raw)
+
+
+def directions_of(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those directions, (384, 256)."""
     centred = raw - CENTRING * raw.mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred)
     directions = directions[:, ::-1][:, :DIM]
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(DIM)]
-    return raw @ (directions * np.sign(largest))
+    found: NDArray[np.float64] = directions * np.sign(largest)
+    return found
 
 
 def weighted(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
