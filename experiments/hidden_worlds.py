@@ -18,7 +18,6 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from typing import Any
 
@@ -30,7 +29,7 @@ import memlab
 from memlab.errors import MemlabError
 
 Floats = NDArray[np.float64]
-_START = datetime(2026, 1, 1, tzinfo=UTC)
+_START = np.datetime64("2026-01-01", "us")
 
 
 @dataclass(frozen=True)
@@ -185,53 +184,57 @@ def earned(
     return np.asarray(reward.astype(np.float64))
 
 
-def log_of(world: World, seed: int) -> pl.DataFrame:
-    """A wide frame: one row a candidate."""
+@dataclass(frozen=True)
+class Shown:
+    """Of each candidate, f64[recalls, pool]: whether it was shown, where (from 1, 0 if not), its chance, its reward.
+
+    A reward is NaN where nobody answered. ``head`` and ``own`` are what the live policy and the other would show.
+    """
+
+    drawn: Drawn
+    head: NDArray[np.bool_]
+    own: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
+    place: NDArray[np.int64]
+    chance: Floats
+    worth: Floats
+    reward: Floats
+
+
+def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
+    """Items of each row shown with their chance, as many as the chances sum to: systematic, in a random order."""
+    order = np.argsort(np.where(chance > 0, dice.random(chance.shape), 2.0), axis=1)
+    ends = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) - dice.random((len(chance), 1))
+    points = np.ceil(ends - 1e-12)
+    found = np.zeros(chance.shape, dtype=np.bool_)
+    np.put_along_axis(found, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1)
+    return found
+
+
+def show(world: World, seed: int) -> Shown:
+    """One log of a world."""
     dice = np.random.default_rng((7, seed))
     drawn = draw(world, dice, world.recalls)
-    count, pool = drawn.live.shape
+    count, _ = drawn.live.shape
     place = ranks(drawn.live)
     dead = forbidden(world, drawn, dice) if world.unsupported != "none" else np.zeros(place.shape, bool)
     worth = drawn.worth
     if world.unsupported != "none":
         worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
     head = (place < world.head) & ~dead
-    below = ~head & ~dead
+    rate = np.full(count, world.rate)
     if world.design == "random":
-        head = np.zeros_like(head)
-        weight = np.ones(place.shape)
-        size = np.full(count, world.head + world.probes)
-        below = ~dead
+        certain, below, weight, wanted = np.zeros_like(head), ~dead, np.ones(place.shape), world.head + world.probes
     else:
-        tilt = np.where(place < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(place.shape)
-        weight = np.where(below, tilt, 0.0)
-        rate = np.where(np.arange(count) < count / 2, 1.0, 0.5) if world.drift else np.full(count, world.rate)
-        size = np.where(dice.random(count) < rate, world.probes, 0)
-    # fixed inclusion probabilities: systematic sampling of a random order
-    chance = np.zeros(place.shape)
-    shown = head.copy()
-    for recall in range(count):
-        free = np.flatnonzero(below[recall])
-        share = weight[recall, free] / weight[recall, free].sum()
-        wanted = world.head + world.probes if world.design == "random" else world.probes
-        p = share * wanted
-        chance[recall, free] = p
-        if size[recall]:
-            mixed = dice.permutation(len(free))
-            ends = np.cumsum(p[mixed])
-            points = dice.random() + np.arange(wanted)
-            picked = mixed[np.minimum(np.searchsorted(ends, points), len(mixed) - 1)]
-            shown[recall, free[picked]] = True
-    if world.design != "random":
+        certain, below, wanted = head, ~head & ~dead, world.probes
+        weight = np.where(place < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(place.shape)
         if world.drift:
-            chance *= np.where(np.arange(count) < count / 2, 1.0, 0.5)[:, None]
-        else:
-            chance *= world.rate
-    chance = np.where(head, 1.0, chance)
-    if world.design == "random":
-        at = np.where(shown, dice.random(place.shape), 9.0)
-    else:
-        at = np.where(shown, np.where(head, place, 100 + dice.random(place.shape)), 999.0)
+            rate = np.where(np.arange(count) < count / 2, 1.0, 0.5)
+    weight = np.where(below, weight, 0.0)
+    chance = weight / weight.sum(axis=1, keepdims=True) * wanted
+    shown = certain | (sampled(chance, dice) & (dice.random(count) < rate)[:, None])
+    chance = np.where(certain, 1.0, chance * rate[:, None])
+    at = np.where(shown, np.where(certain, place, 100 + dice.random(place.shape)), 999.0)
     spot = np.argsort(np.argsort(at, axis=1, kind="stable"), axis=1, kind="stable")
     reward = earned(world, worth, shown, spot, drawn.group, dice)
     answered = shown.copy()
@@ -243,63 +246,65 @@ def log_of(world: World, seed: int) -> pl.DataFrame:
         answered &= dice.random(place.shape) < np.where(reward > 0, 0.9, 0.35)
     elif world.silence == "clicks":
         answered &= reward > 0
-    logged = chance.copy()
+    left = (chance > 0) & (chance < 1)
     if world.logged == "rate":
-        logged = np.where((chance > 0) & (chance < 1), chance * 0.6 / 0.5, chance)
+        chance = np.where(left, chance * 0.6 / 0.5, chance)
     elif world.logged == "tilt":
-        even = world.probes / np.maximum(below.sum(axis=1), 1)
-        logged = np.where((chance > 0) & (chance < 1), even[:, None], chance)
-    days = np.arange(count) / count * 60.0
-    frame = {
-        "recall": np.repeat(np.arange(count), pool),
-        "item": np.tile(np.arange(pool), count),
-        "live": drawn.live.ravel(),
-        "other": drawn.other.ravel(),
-        "place": np.where(shown, spot + 1, 0).ravel(),
-        "p": logged.ravel(),
-        "user": np.repeat(drawn.user, pool),
-        "at": pl.Series([_START + timedelta(days=float(day)) for day in days]).gather(
-            np.repeat(np.arange(count), pool)
-        ),
-    }
-    value = np.where(answered, reward, np.nan).ravel()
-    wide = pl.DataFrame(frame).with_columns(pl.Series("reward", value).fill_nan(None))
+        chance = np.where(left, (world.probes / np.maximum(below.sum(axis=1), 1))[:, None], chance)
+    own = ranks(drawn.other) < world.head
+    return Shown(drawn, head, own, shown, np.where(shown, spot + 1, 0), chance, worth, np.where(answered, reward, np.nan))
+
+
+def slates_of(world: World, log: Shown, seed: int, challenges: list[str] | None = None) -> memlab.Slates:
+    """The four tables of a log, as ``Slates.from_wide`` makes them of one frame; ``challenges`` is logged with it."""
+    count, pool = log.shown.shape
+    recall, item = np.repeat(np.arange(count), pool), np.tile(np.arange(pool), count)
+    day = np.arange(count) / count * 60.0
+    reward, answered = log.reward, ~np.isnan(log.reward)
+    when = np.zeros(reward.shape)
     if world.delay:
         # a reward comes within a week in four of five cases; what comes later is lost to the horizon
+        dice = np.random.default_rng((8, seed))
         late = np.where(
-            dice.random(place.shape) < 0.8, dice.random(place.shape) * 6.9, 8 + dice.random(place.shape) * 20
+            dice.random(reward.shape) < 0.8, dice.random(reward.shape) * 6.9, 8 + dice.random(reward.shape) * 20
         )
-        when = np.repeat(days, pool) + late.ravel()
-        end = 60.0
-        seen = (value == 1) & (when <= end)
-        wide = wide.with_columns(
-            pl.Series("reward", np.where(seen, 1.0, np.nan)).fill_nan(None),
-            pl.Series("feedback.at", [_START + timedelta(days=float(day)) for day in when]),
+        when = day[:, None] + late
+        answered = (reward == 1) & (when <= 60.0)
+    known = world.logged != "none"
+    chance = pl.Series("propensity", log.chance.ravel() if known else np.full(recall.size, np.nan)).fill_nan(None)
+    candidates = pl.DataFrame(
+        {"decision": recall, "memory_id": item, "other": log.drawn.other.ravel(), "score": log.drawn.live.ravel()}
+    ).with_columns(chance)
+    users = range(count) if world.clusters == "forgotten" else log.drawn.user
+    decisions = pl.DataFrame({"decision": np.arange(count), "at": _times(day), "limit": np.full(count, world.head)})
+    decisions = decisions.with_columns(
+        cluster=pl.Series([f"{user:06d}" for user in users]), sampler=pl.lit("logged" if known else "unknown")
+    )
+    if challenges is not None:
+        named = {"pack": "live", "pack_hash": "a"}
+        decisions = decisions.with_columns(
+            *(pl.lit(value).alias(name) for name, value in named.items()), challenge=pl.Series(challenges)
         )
-    if world.logged == "none":
-        wide = wide.filter(pl.col("place") > 0)
-    return wide
+    shown, answers = pl.Series(log.shown.ravel()), pl.Series(answered.ravel())
+    rows = candidates.select("decision", "memory_id", "propensity").with_columns(position=pl.Series(log.place.ravel()))
+    feedback = candidates.select("decision", "memory_id").filter(answers)
+    feedback = feedback.with_columns(reward=pl.Series(reward[answered]))
+    if world.delay:
+        feedback = feedback.with_columns(at=_times(when[answered]))
+    tables = (decisions, candidates if known else candidates.filter(shown), rows.filter(shown), feedback)
+    return memlab.Slates(*(table.lazy() for table in tables), policies=("other",))
+
+
+def _times(day: Floats) -> pl.Series:
+    return pl.Series(_START + (day * 86_400e6).astype("timedelta64[us]")).dt.replace_time_zone("UTC")
 
 
 def judge(task: tuple[World, int]) -> tuple[bool, float, float, float, float, str, str]:
     """Whether an interval was released, its ends for value and difference, the verdict, and why not."""
     world, seed = task
     warnings.simplefilter("ignore")
-    wide = log_of(world, seed)
     try:
-        slates = memlab.Slates.from_wide(
-            wide,
-            decision="recall",
-            item="item",
-            shown="place",
-            reward="reward",
-            propensity=None if world.logged == "none" else "p",
-            score="live",
-            scores=["other"],
-            cluster=None if world.clusters == "forgotten" else "user",
-            at="at",
-            limit=world.head,
-        )
+        slates = slates_of(world, show(world, seed), seed)
         found = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)
     except MemlabError as error:
         return False, np.nan, np.nan, np.nan, np.nan, "refused", str(error)[:70]
