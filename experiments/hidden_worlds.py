@@ -252,7 +252,9 @@ def show(world: World, seed: int) -> Shown:
     elif world.logged == "tilt":
         chance = np.where(left, (world.probes / np.maximum(below.sum(axis=1), 1))[:, None], chance)
     own = ranks(drawn.other) < world.head
-    return Shown(drawn, head, own, shown, np.where(shown, spot + 1, 0), chance, worth, np.where(answered, reward, np.nan))
+    return Shown(
+        drawn, head, own, shown, np.where(shown, spot + 1, 0), chance, worth, np.where(answered, reward, np.nan)
+    )
 
 
 def slates_of(world: World, log: Shown, seed: int, challenges: list[str] | None = None) -> memlab.Slates:

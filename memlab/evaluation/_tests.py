@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from memlab.evaluation._distributions import f_survival, normal_cdf, t_cdf
 
 __all__ = [
-    "balance_p",
+    "Balance",
     "by_recall",
     "hotelling_p",
     "independence_p",
@@ -40,21 +40,35 @@ _ROUNDING = 0.01
 """The share of what chance would leave that is taken for rounding."""
 
 
-def balance_p(features: Floats, shown: Flags, propensity: Floats, recall: Ints, weight: Floats | None = None) -> float:
-    """Of the logged propensities. ``features`` is f64[n, k] over the candidates that were left to chance.
+class Balance:
+    """Of the logged propensities, over the n candidates that were left to chance, recall by recall.
 
-    ``weight`` f64[n] multiplies shown / propensity - 1, and was fixed before the draw: the propensity unless given.
+    ``fixed`` f64[n, k] is held against what was shown in every test. ``weight`` f64[n] multiplies
+    shown / propensity - 1, and was fixed before the draw: the propensity unless given.
     """
-    moved = shown - propensity if weight is None else weight * (shown / propensity - 1.0)
-    moved = moved[:, None] * features
-    sums = by_recall(moved, recall)
-    # where each recall shows as many probes as expected, their number leaves nothing but what the propensities were
-    # rounded by; a constant that is more than that is no chance
-    alone = np.sqrt((moved**2).sum(axis=0) / len(sums))
-    nothing = np.sqrt((sums**2).mean(axis=0)) <= _ROUNDING * alone
-    if len(sums) >= _LEAST and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
-        return 0.0
-    return hotelling_p(np.where(nothing, 0.0, sums))
+
+    def __init__(
+        self, fixed: Floats, shown: Flags, propensity: Floats, recall: Ints, weight: Floats | None = None
+    ) -> None:
+        self._moved = shown - propensity if weight is None else weight * (shown / propensity - 1.0)
+        self._recall = recall
+        self._fixed = self._summed(fixed)
+
+    def _summed(self, features: Floats) -> tuple[Floats, Floats]:
+        moved = self._moved[:, None] * features
+        return by_recall(moved, self._recall), (moved**2).sum(axis=0)
+
+    def p(self, more: Floats) -> float:
+        """The p-value, ``more`` f64[n, k] held against what was shown as well."""
+        parts = self._fixed, self._summed(more)
+        sums, squares = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+        # where each recall shows as many probes as expected, their number leaves nothing but what the propensities were
+        # rounded by; a constant that is more than that is no chance
+        alone = np.sqrt(squares / len(sums))
+        nothing = np.sqrt((sums**2).mean(axis=0)) <= _ROUNDING * alone
+        if len(sums) >= _LEAST and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
+            return 0.0
+        return hotelling_p(np.where(nothing, 0.0, sums))
 
 
 def independence_p(earned: Floats) -> float:
@@ -103,10 +117,13 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
     """f64[recalls, k]: rows f64[n, k] summed in recalls, of which there is one for each number that occurs."""
-    groups = np.unique(recall, return_inverse=True)[1]
-    sums = np.zeros((int(groups.max(initial=-1)) + 1, values.shape[1]))
-    np.add.at(sums, groups, values)
-    return sums
+    if not len(recall):
+        return np.zeros((0, values.shape[1]))
+    if (recall[1:] < recall[:-1]).any():
+        order = np.argsort(recall, kind="stable")
+        values, recall = values[order], recall[order]
+    first = np.flatnonzero(np.concatenate([[True], recall[1:] != recall[:-1]]))
+    return np.asarray(np.add.reduceat(values, first, axis=0))
 
 
 def _strata(score: Floats) -> Ints:
