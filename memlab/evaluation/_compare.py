@@ -20,7 +20,7 @@ from memlab.evaluation._inclusion import difference, value
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head, left_to_chance
 from memlab.evaluation._model import predicted_rewards
-from memlab.evaluation._position import harvest, moved_p, random_places
+from memlab.evaluation._position import harvest, lot_p, moved_p, random_places
 from memlab.evaluation._prepared import Settings
 from memlab.evaluation._tests import Balance, independence_p, position_p, redundancy_p, silence_p
 from memlab.evaluation._top import padded
@@ -107,6 +107,9 @@ class Tests:
         places = random_places(log, self._rank)
         if places is not None:
             return moved_p(places, log)
+        by_lot = lot_p(log)
+        if by_lot is not None:
+            return by_lot
         score, reward, recall = self._given
         return position_p(score, log.position[self._scored], reward, recall)
 
