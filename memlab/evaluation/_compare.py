@@ -119,6 +119,8 @@ class Tests:
 
     def balance(self, head: Head) -> float:
         """Of the logged propensities, the membership of a head among what they are held against."""
+        if self._contradicted:
+            return 0.0
         if not len(self._chance):
             return math.nan
         member = np.zeros(len(self._log.propensity))
@@ -141,6 +143,11 @@ class Tests:
     @cached_property
     def _chance(self) -> Ints:
         return np.flatnonzero(left_to_chance(self._log.propensity))
+
+    @cached_property
+    def _contradicted(self) -> bool:
+        """Whether something was certain to be shown, and was not."""
+        return bool(((self._log.propensity >= 1) & ~self._log.shown).any())
 
     @cached_property
     def _balance(self) -> Balance:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.evaluation._challenged import Challenged, challenges_of
 from memlab.evaluation._compare import Compared
 from memlab.evaluation._credited import Credited
 from memlab.evaluation._inclusion import ARM, COLUMNS
@@ -98,46 +97,52 @@ class Duel:
 
 def duels_of(log: Log, wanted: str | None) -> list[Duel]:
     """Of each challenger, or the one that is wanted: its recalls under its last version and design."""
-    if "challenge" not in log.decisions.columns or log.decisions["challenge"].null_count() == len(log):
+    logged = challenges_of(log)
+    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
+    last = {name: at for at, one in enumerate(logged) if one is not None for name in one.heads}
+    if not last:
         raise InputError(
             'Nothing was challenged: lab.challenge("companion", reason="...") lets a pack stand against it.'
         )
-    logged: list[Any] = [text and msgspec.json.decode(text) for text in log.decisions["challenge"].to_list()]
-    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
-    last = {name: at for at, one in enumerate(logged) if one for name in one["heads"]}
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)
     duels = []
     for name, end in last.items():
         if wanted not in (None, name):
             continue
-        with_it = [at for at, one in enumerate(logged) if one and name in one["heads"]]
-        version = {at: (logged[at]["heads"][name]["hash"], hashes[at], "shares" in logged[at]) for at in with_it}
-        chosen = [at for at in with_it if version[at] == version[end]]
-        others = len(with_it) - len(chosen)
-        part = log.only(np.array(chosen, dtype=np.int64))
-        drawn = [logged[at] for at in chosen]
-        whole = "shares" in logged[end]
+        with_it = {at: one for at, one in enumerate(logged) if one is not None and name in one.heads}
+        version = {at: (one.heads[name].hash, hashes[at], bool(one.shares)) for at, one in with_it.items()}
+        chosen = {at: one for at, one in with_it.items() if version[at] == version[end]}
+        part, drawn = log.only(np.array(list(chosen), dtype=np.int64)), list(chosen.values())
+        live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
         duels.append(
             Duel(
                 name,
-                log.decisions["pack"][end] if "pack" in log.decisions.columns else "live",
+                live,
                 part,
-                _head(name, [one["heads"][name]["ids"] for one in drawn], part),
-                _head("live", [one["live"] for one in drawn], part),
-                np.array([float(one["draws"]) for one in drawn]),
-                np.array([[one["shares"][name], one["shares"][""]] for one in drawn]) if whole else None,
-                np.array([{name: 1, "": -1}.get(one.get("whose"), 0) for one in drawn]),
-                np.array([one["heads"][name]["ids"] == one["live"] for one in drawn]),
-                (f"{others:,} recalls under other versions of {name} or of the live pack, or designs, are left out.",)
-                if others
-                else (),
+                _head(name, [one.heads[name].ids for one in drawn], part),
+                _head("live", [one.live for one in drawn], part),
+                np.array([one.draws for one in drawn]),
+                np.array([[one.shares[name], one.shares[""]] for one in drawn]) if version[end][-1] else None,
+                np.array([{name: 1, "": -1}.get(one.whose, 0) for one in drawn]),
+                np.array([one.heads[name].ids == one.live for one in drawn]),
+                _notes(name, live, len(with_it) - len(chosen), drawn),
             )
         )
     return duels
 
 
-def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
+def _notes(name: str, live: str, others: int, drawn: Sequence[Challenged]) -> tuple[str, ...]:
+    short = sum(len(one.heads[name].ids) < len(one.live) for one in drawn)
+    notes = []
+    if others:
+        notes.append(f"{others:,} recalls under other versions of {name} or of {live}, or designs, are left out.")
+    if short:
+        notes.append(f"{name} shows fewer items than {live} in {short:,} recalls: what it gives no score, or excludes.")
+    return tuple(notes)
+
+
+def _head(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> Head:
     """The head that was logged: its rows among the candidates, and how many of it are none."""
     given = pl.DataFrame(
         {
@@ -173,6 +178,7 @@ def by_recalls(
     """
     assert duel.shares is not None
     low, high = settings.reward_range
+    _check_shown(duel, log)
     unknown = log.shown & ~log.answered & (settings.missing == "bounds")
     silent = np.bincount(log.recall, weights=unknown, minlength=len(log))
     earned = np.bincount(log.recall, weights=np.nan_to_num(log.reward) * log.answered, minlength=len(log)) / rate
@@ -198,6 +204,20 @@ def by_recalls(
         np.where(duel.same, 0.0, values) for values in (least, most, floor + shortest, ceiling + longest)
     )
     return least, most, floor, ceiling
+
+
+def _check_shown(duel: Duel, log: Log) -> None:
+    """InputError for a recall that shows more or fewer items than the head that it says it shows."""
+    shown = np.bincount(log.recall, weights=log.shown, minlength=len(log))
+    for head, arm in ((duel.own, 1), (duel.base, -1)):
+        wrong = (duel.arm == arm) & (shown != np.bincount(log.recall[head.rows], minlength=len(log)))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            size = int((log.recall[head.rows] == at).sum())
+            raise InputError(
+                f"Recall {log.decisions['decision'][at]} shows {shown[at]:.0f} items, and the head of {head.name} has "
+                f"{size}: a challenge of whole heads shows one of them."
+            )
 
 
 def _widest(credited: Credited | None, settings: Settings) -> tuple[float, float]:

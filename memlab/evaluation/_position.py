@@ -18,11 +18,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.evaluation._challenged import challenges_of
 from memlab.evaluation._clusters import Estimate, Sample
 from memlab.evaluation._log import Log
 from memlab.evaluation._tests import by_recall, hotelling_p
@@ -102,11 +102,9 @@ def lot_p(log: Log) -> float | None:
     probability (d - 1) / (n - 1), beside one that was certain with d / n.
     """
     parts = []
-    texts = log.decisions["challenge"].to_list() if "challenge" in log.decisions.columns else []
-    for number, text in enumerate(texts):
-        one = {} if text is None else msgspec.json.decode(text)
-        if one.get("design") == "lot":
-            heads = [one["live"], *(head["ids"] for head in one["heads"].values())]
+    for number, one in enumerate(challenges_of(log)):
+        if one is not None and one.design == "lot":
+            heads = [one.live, *(head.ids for head in one.heads.values())]
             parts += [(number, item, rank, len(heads)) for head in heads for rank, item in enumerate(head)]
     if not parts:
         return None

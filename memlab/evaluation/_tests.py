@@ -1,9 +1,10 @@
 """Tests of what an estimate takes for granted: each gives a p-value, or NaN where there is nothing to test.
 
-- *balance*: with the right propensities, what was shown less what was expected is noise, whatever it is summed with
-  (the rank, the score, membership of a policy's head). Draws of different recalls are independent by design, so the
-  covariance is that of recalls, and Hotelling's statistic holds for few of them. A propensity given the threshold of a
-  draw is itself drawn: only shown / propensity has a known mean, and its weight must not come from the same draw.
+- *balance*: what was certain was shown. With the right propensities, what was shown less what was expected is noise,
+  whatever it is summed with (the rank, the score, membership of a policy's head). Draws of different recalls are
+  independent by design, so the covariance is that of recalls, and Hotelling's statistic holds for few of them. A
+  propensity given the threshold of a draw is itself drawn: only shown / propensity has a known mean, and its weight
+  must not come from the same draw. Where whole heads are shown, each is counted against its probability.
 - *independence*: what recalls earn, in order of time, does not resemble what the next one earns.
 - *silence*: rewards may be left out where they are missing at random; whether an item was answered must then not follow
   what is known of it.
@@ -22,6 +23,7 @@ from memlab.evaluation._distributions import f_survival, normal_cdf, t_cdf
 
 __all__ = [
     "Balance",
+    "arms_p",
     "by_recall",
     "hotelling_p",
     "independence_p",
@@ -69,6 +71,16 @@ class Balance:
         if len(sums) >= _LEAST and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
             return 0.0
         return hotelling_p(np.where(nothing, 0.0, sums))
+
+
+def arms_p(shown: Flags, share: Floats) -> float:
+    """Of the probabilities with which whole heads were shown: ``shown`` and ``share`` are [recalls, heads]."""
+    count, error = (shown - share).sum(axis=0), np.sqrt((share * (1 - share)).sum(axis=0))
+    if len(share) < _LEAST or not error.any():
+        return np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.where(error > 0, np.abs(count) / error, np.where(count != 0, np.inf, 0.0))
+    return float(min(1.0, share.shape[1] * 2 * normal_cdf(-float(off.max()))))
 
 
 def independence_p(earned: Floats) -> float:

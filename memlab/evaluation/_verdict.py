@@ -35,6 +35,7 @@ from memlab.evaluation._gates import Facts, Gate, gates, rounded
 from memlab.evaluation._log import read_log
 from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.evaluation._sequence import recalls_to_end, sequence
+from memlab.evaluation._tests import arms_p
 from memlab.printable import printable
 from memlab.slates import Slates
 from memlab.version import __version__
@@ -342,6 +343,7 @@ def _by_items(duel: Duel, settings: Settings, features: Floats, course: Course, 
 
 def _by_recalls(duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats) -> _Weighed:
     """Whole heads: neither places nor what else is shown matter, and no sum over items is made."""
+    assert duel.shares is not None
     log, credited = recalibrate(duel.log)
     seen = by_recalls(duel, log, credited, course, rate, settings)
     sums = cluster_sums([np.ones(len(log)), *seen[:2]], log.cluster, log.clusters)
@@ -352,7 +354,7 @@ def _by_recalls(duel: Duel, settings: Settings, features: Floats, course: Course
         unknown=unknown,
         clusters=log.clusters,
         recalls=len(log),
-        balance=tests.balance(duel.own),
+        balance=arms_p(np.column_stack([duel.arm > 0, duel.arm < 0]), duel.shares),
         silence=tests.silence,
     )
     return _Weighed(seen, planned, unsupported, gates(facts), credited)
