@@ -5,8 +5,9 @@ each recall give one unbiased observation of the difference: the rewards of what
 over its probability, less those of what only the live pack would. Where whole heads are shown (design "ab") it is the
 reward of the recall, less what recalls earned so far, over the probability of the head that was shown; nothing is then
 assumed of places, or of how items depend on one another. A recall enters once, when its horizon has closed.
-The interval is a confidence sequence: one may look every day, and stop at any. Beside it stands the interval for a
-single look that was planned.
+The interval is a confidence sequence: one may look every day, and stop at any. It is for the mean, over the recalls so
+far, of what each was worth given those before it; each counts alike, however large its head. Beside it stands the
+interval for a single look that was planned.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 
 from memlab.evaluation import GATES
 from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded
-from memlab.evaluation._tests import Balance
+from memlab.evaluation._tests import Balance, independence_p
 
 NAN = float("nan")
 SOUND = Facts(
@@ -106,3 +106,12 @@ def test_propensities_given_the_threshold_of_a_draw_are_tested_as_such(wrong, ri
     drawn = shown.ravel(), propensity.ravel(), np.repeat(np.arange(400), 20), usual
     p = Balance(features[:, :1], *drawn).p(features[:, 1:])
     assert (p >= 0.001) == right
+
+
+def test_recalls_that_earn_alike_weakly_and_for_long_are_not_independent():
+    """Thirty users of twenty recalls, whose moods show in ten recalls before they show in one."""
+    dice = np.random.default_rng(5)
+    noise = dice.normal(size=(100, 600))
+    moods = np.repeat(dice.normal(0, 0.4, (100, 30)), 20, axis=1)
+    assert np.mean([independence_p(earned) < 0.01 for earned in moods + noise]) > 0.9  # .74 by the recall before alone
+    assert np.mean([independence_p(earned) < 0.01 for earned in noise]) <= 0.05
