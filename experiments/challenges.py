@@ -2,6 +2,7 @@
 
     python experiments/challenges.py locomo-dev5.json                    # 500 runs a pair
     python experiments/challenges.py locomo-dev5.json --runs 50
+    python experiments/challenges.py locomo-dev5.json --runs 50 --design ab --recalls 4000
 
 The live pack is the default one; what it and each challenger would show for every question is asked of labs that hold
 the conversations. A run draws questions, shows by the engine's own design, and lets a user judge each item shown: a
@@ -39,7 +40,8 @@ PACKS = {
     "companion": "companion",
     "associative": "associative",
 }
-LOOKS = (100, 260, 450, 550, 1000)
+LOOKS = (100, 260, 450, 550, 1000, 2000, 4000)
+_SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 
 @dataclass(frozen=True)
@@ -80,31 +82,43 @@ def ask(path: Path) -> list[Asked]:
     return found
 
 
+class Opponent:
+    """One challenger under a design, on every recall."""
+
+    def __init__(self, name: str, design: str) -> None:
+        self.name, self.design = name, design
+        self._challenge = Challenge(memlab.load_pack("companion"), design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
+
+    def show(
+        self, items: Sequence[int], live: Sequence[int], own: Sequence[int], dice: np.random.Generator
+    ) -> tuple[list[int], NDArray[np.float64], str]:
+        """By the engine's draw: the items shown, the probability of each of ``items``, and what a slate says of it."""
+        at = {item: index for index, item in enumerate(items)}
+        heads = [np.array([at[item] for item in head], dtype=np.int64) for head in (live, own)]
+        shown, _, propensity, draws, whose = draw_challenge(heads[0], heads[1:], len(items), [self._challenge], dice)
+        logged = {"design": self.design, "draws": draws, "live": list(live)}
+        logged |= {"heads": {self.name: {"hash": "h", "ids": list(own)}}}
+        if self.design == "ab":
+            logged |= {"whose": ("", self.name)[whose], "shares": {"": 0.5, self.name: 0.5}}
+        return [items[index] for index in shown.tolist()], propensity, json.dumps(logged)
+
+
 def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str) -> memlab.Slates:
     """A log of ``count`` questions under a challenge."""
     dice = np.random.default_rng((5, seed))
-    pack = memlab.load_pack("companion")
-    challenge = Challenge(pack, design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
+    opponent = Opponent(name, design)
     decisions, candidates, exposures, feedback = [], [], [], []
     for number, place in enumerate(dice.integers(len(asked), size=count).tolist()):
         one = asked[place]
         items = sorted({*one.live, *one.heads[name]})
-        at = {item: index for index, item in enumerate(items)}
-
-        def positions(head: Sequence[int], at: dict[int, int] = at) -> NDArray[np.int64]:
-            return np.array([at[item] for item in head], dtype=np.int64)
-
-        shown, _, propensity, draws = draw_challenge(
-            positions(one.live), [positions(one.heads[name])], len(items), [challenge], dice
-        )
-        logged = {"draws": draws, "live": one.live, "heads": {name: {"hash": "h", "ids": one.heads[name]}}}
+        shown, chances, logged = opponent.show(items, one.live, one.heads[name], dice)
+        chance = dict(zip(items, chances.tolist(), strict=True))
         when = _START + timedelta(minutes=number)
-        decisions.append((number, when, len(one.live), "challenge", "memlab", "a", json.dumps(logged)))
+        decisions.append((number, when, len(one.live), _SAMPLERS[design], "memlab", "a", logged))
         order = {item: rank for rank, item in enumerate((*one.live, *(i for i in items if i not in one.live)), 1)}
-        candidates += [(number, item, float(propensity[at[item]]), order[item]) for item in items]
-        for position, index in enumerate(shown.tolist(), 1):
-            item = items[index]
-            exposures.append((number, item, position, float(propensity[index])))
+        candidates += [(number, item, chance[item], order[item]) for item in items]
+        for position, item in enumerate(shown, 1):
+            exposures.append((number, item, position, chance[item]))
             reward = float(dice.random() < (0.1 if tie else one.worth[item]))
             feedback.append((number, item, reward, when))
     names = ["decision", "at", "limit", "sampler", "pack", "pack_hash", "challenge"]
@@ -118,14 +132,10 @@ def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, 
 
 def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
     """Fractional recall@10 of the live head, and of the first ten as shown under a challenge."""
-    dice = np.random.default_rng(11)
-    challenge = Challenge(memlab.load_pack("companion"), design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
+    dice, opponent = np.random.default_rng(11), Opponent(name, design)
     alone, shared = [], []
     for one in _ASKED * rounds:
-        items = sorted({*one.live, *one.heads[name]})
-        heads = [np.array([items.index(item) for item in head], dtype=np.int64) for head in (one.live, one.heads[name])]
-        shown = draw_challenge(heads[0], heads[1:], len(items), [challenge], dice)[0]
-        first = {items[place] for place in shown[:10].tolist()}
+        first = set(opponent.show(sorted({*one.live, *one.heads[name]}), one.live, one.heads[name], dice)[0][:10])
         alone.append(len(one.evidence & set(one.live[:10])) / len(one.evidence))
         shared.append(len(one.evidence & first) / len(one.evidence))
     return float(np.mean(alone)), float(np.mean(shared))
@@ -139,20 +149,25 @@ def keep(asked: list[Asked]) -> None:
     _ASKED[:] = asked
 
 
-def run(task: tuple[str, int, bool, str, float]) -> tuple[dict[int, int], dict[int, int], bool]:
+def run(task: tuple[str, int, bool, str, int, float]) -> tuple[dict[int, int], dict[int, int], bool]:
     """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
-    name, seed, tie, design, truth = task
-    log = slates(_ASKED, name, max(LOOKS), seed, tie, design)
+    name, seed, tie, design, recalls, truth = task
+    log = slates(_ASKED, name, recalls, seed, tie, design)
     found = memlab.verdict(log, name)[name]
     low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
     every = {look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0 for look in LOOKS}
     once = {}
-    for look in (260, 450):
+    for look in planned(design):
         part = memlab.verdict(log.filter(pl.col("decision") < look), name)[name].planned
         once[look] = 1 if part.low > 0 else -1 if part.high < 0 else 0
     wrong = bool((signs == (-1 if truth > 0 else 1)).any()) if not tie else bool(signs.any())
     return every, once, wrong
+
+
+def planned(design: str) -> tuple[int, int]:
+    """The two looks that were planned: whole heads need more recalls."""
+    return (1000, 2000) if design == "ab" else (260, 450)
 
 
 def main() -> None:
@@ -160,27 +175,33 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
+    parser.add_argument("--recalls", type=int, default=1000)
+    parser.add_argument("--only", default="", help="challengers, by commas")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     began = time.monotonic()
     _ASKED[:] = ask(given.path)
-    heads = "".join(f"{f'<={look}':>8}" for look in LOOKS)
+    looks = [look for look in LOOKS if look <= given.recalls]
+    twice = [look for look in planned(given.design) if look <= given.recalls]
+    heads = "".join(f"{f'<={look}':>8}" for look in looks)
     print(f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict")
     shown = f"{'recall@10':>11}{'as shown':>10}"
-    print(
-        f"{'challenger':<16}{'truth':>8}{'differ':>8}{'once 260':>10}{'once 450':>10}{heads}{'ever wrong':>12}{shown}"
-    )
+    heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
+    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{shown}")
     # Polars' threads do not live through a fork
     with get_context("spawn").Pool(given.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
+            if given.only and name not in given.only.split(","):
+                continue
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
             gaps = [sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live) for one in _ASKED]
             truth = 0.0 if tie else float(np.mean(gaps))
             differ = np.mean([len(set(one.heads[pack]) - set(one.live)) for one in _ASKED])
-            found = pool.map(run, [(pack, seed, tie, given.design, truth) for seed in range(given.runs)], chunksize=4)
+            tasks = [(pack, seed, tie, given.design, given.recalls, truth) for seed in range(given.runs)]
+            found = pool.map(run, tasks, chunksize=4)
             sign = 1 if truth > 0 else -1
-            once = "".join(f"{np.mean([one[1][look] == sign for one in found]):>10.2f}" for look in (260, 450))
-            every = "".join(f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in LOOKS)
+            once = "".join(f"{np.mean([one[1][look] == sign for one in found]):>11.2f}" for look in twice)
+            every = "".join(f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in looks)
             wrong = sum(one[2] for one in found)
             line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}"
             print(line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, given.design)), flush=True)

@@ -133,12 +133,16 @@ class Sample:
 
     def _jackknife(self, statistic: Statistic) -> tuple[float, float]:
         """The value and its standard error."""
-        value = float(statistic(self.total))
         if self.clusters < 2:
-            return value, np.nan
-        without = statistic(self.total - self.sums)
-        count = self.clusters
+            return float(statistic(self.total)), np.nan
+        found = statistic(self._left)
+        value, without, count = float(found[0]), found[1:], self.clusters
         return value, float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+
+    @cached_property
+    def _left(self) -> Floats:
+        """f64[1 + clusters, columns]: the totals, and those that are left without each cluster."""
+        return np.concatenate([self.total[None, :], self.total - self.sums])
 
 
 def _reach(level: float, width: float, freedom: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -17,15 +18,17 @@ from memlab.evaluation._distributions import normal_quantile
 from memlab.evaluation._gates import Facts, Gate, effective_count, gates
 from memlab.evaluation._inclusion import difference, value
 from memlab.evaluation._log import Log
-from memlab.evaluation._measure import Evidence, Head
+from memlab.evaluation._measure import Evidence, Head, left_to_chance
 from memlab.evaluation._model import predicted_rewards
-from memlab.evaluation._position import harvest, moved_p, random_places
+from memlab.evaluation._position import harvest, lot_p, moved_p, random_places
 from memlab.evaluation._prepared import Settings
-from memlab.evaluation._tests import balance_p, independence_p, position_p, redundancy_p, silence_p
+from memlab.evaluation._tests import Balance, independence_p, position_p, redundancy_p, silence_p
+from memlab.evaluation._top import padded
 
-__all__ = ["Compared", "Measured", "Tests", "compare", "gather", "measure", "recalls_for", "recalls_needed"]
+__all__ = ["Compared", "Measured", "Tests", "compare", "gather", "held", "measure", "recalls_for", "recalls_needed"]
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 _POWER = 0.8
 _FEATURES_A_RECALL = 10
@@ -69,42 +72,92 @@ class Measured:
     """1/p of each of its items that was shown and answered, heaviest first."""
 
 
-@dataclass(frozen=True)
 class Tests:
-    """p-values of what every estimate on a log takes for granted."""
+    """p-values of what every estimate on a log takes for granted, each found when it is asked for.
 
-    independence: float
-    silence: float
-    position: float
-    redundancy: float
-    ranks: Floats = field(repr=False)
+    ``features`` is f64[n, k] over the candidates, the score first.
+    """
 
-    @classmethod
-    def of(cls, log: Log, settings: Settings, features: Floats) -> Tests:
-        """``features`` is f64[n, k] over the candidates, the score first."""
-        score, answered, shown = features[:, 0], log.answered, log.shown
-        independence = math.nan
-        if log.clusters == len(log) and "at" in log.decisions.columns and not log.decisions["at"].null_count():
-            residual = np.where(answered, np.nan_to_num(log.reward), 0.0)
-            residual = residual - np.where(answered, residual.sum() / max(1, answered.sum()), 0.0)
-            earned = np.bincount(log.recall, weights=residual, minlength=len(log))
-            independence = independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
-        rank = _ranks(score, log)
-        silence = math.nan
-        if settings.missing == "censor":
-            seen = np.column_stack([_standard(features[shown]), np.log(np.maximum(log.position[shown], 1))])
-            silence = silence_p(seen, answered[shown], log.recall[shown])
-        given = answered & (log.position > 0)
-        position = redundancy = math.nan
-        if given.any() and np.ptp(score):  # without scores, what stands first cannot be told from what is best
-            at = score[given], log.reward[given], log.recall[given]
-            places = None if settings.position else random_places(log, rank)
-            if places is not None:
-                position = moved_p(places, log)
-            elif not settings.position:
-                position = position_p(at[0], log.position[given], at[1], at[2])
-            redundancy = redundancy_p(*at)
-        return cls(independence, silence, position, redundancy, rank)
+    def __init__(self, log: Log, settings: Settings, features: Floats) -> None:
+        self._log, self._settings, self._features = log, settings, features
+
+    @cached_property
+    def independence(self) -> float:
+        log = self._log
+        if log.clusters < len(log) or "at" not in log.decisions.columns or log.decisions["at"].null_count():
+            return math.nan
+        residual = np.where(log.answered, np.nan_to_num(log.reward), 0.0)
+        residual = residual - np.where(log.answered, residual.sum() / max(1, log.answered.sum()), 0.0)
+        earned = np.bincount(log.recall, weights=residual, minlength=len(log))
+        return independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
+
+    @cached_property
+    def silence(self) -> float:
+        log, shown = self._log, self._log.shown
+        if self._settings.missing != "censor":
+            return math.nan
+        seen = np.column_stack([_standard(self._features[shown]), np.log(np.maximum(log.position[shown], 1))])
+        return silence_p(seen, log.answered[shown], log.recall[shown])
+
+    @cached_property
+    def position(self) -> float:
+        log = self._log
+        if self._settings.position or not self._scored.any():
+            return math.nan
+        places = random_places(log, self._rank)
+        if places is not None:
+            return moved_p(places, log)
+        by_lot = lot_p(log)
+        if by_lot is not None:
+            return by_lot
+        score, reward, recall = self._given
+        return position_p(score, log.position[self._scored], reward, recall)
+
+    @cached_property
+    def redundancy(self) -> float:
+        return redundancy_p(*self._given) if self._scored.any() else math.nan
+
+    def balance(self, head: Head) -> float:
+        """Of the logged propensities, the membership of a head among what they are held against."""
+        if self._contradicted:
+            return 0.0
+        if not len(self._chance):
+            return math.nan
+        member = np.zeros(len(self._log.propensity))
+        member[head.rows] = 1.0
+        return self._balance.p(member[self._chance, None])
+
+    @cached_property
+    def _scored(self) -> Flags:
+        """What was answered; nothing without scores, for what stands first cannot be told from what is best then."""
+        return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
+
+    @property
+    def _given(self) -> tuple[Floats, Floats, Ints]:
+        return self._features[self._scored, 0], self._log.reward[self._scored], self._log.recall[self._scored]
+
+    @cached_property
+    def _rank(self) -> Floats:
+        return _ranks(self._features[:, 0], self._log)
+
+    @cached_property
+    def _chance(self) -> Ints:
+        return np.flatnonzero(left_to_chance(self._log.propensity))
+
+    @cached_property
+    def _contradicted(self) -> bool:
+        """Whether something was certain to be shown, and was not."""
+        return bool(((self._log.propensity >= 1) & ~self._log.shown).any())
+
+    @cached_property
+    def _balance(self) -> Balance:
+        log, chance = self._log, self._chance
+        propensity, recall, rank = log.propensity[chance], log.recall[chance], self._rank[chance]
+        weight = None
+        if "sampler" in log.decisions.columns:  # a Gumbel draw's propensities are given its threshold
+            given = (log.decisions["sampler"] == "gumbel").fill_null(False).to_numpy()[recall]
+            weight = np.where(given, _elsewhere(propensity, rank, recall), propensity) if given.any() else None
+        return Balance(np.column_stack([np.ones(len(chance)), rank]), log.shown[chance], propensity, recall, weight)
 
 
 def gather(log: Log, settings: Settings, features: Floats, answered: Floats | None = None) -> Evidence:
@@ -170,17 +223,12 @@ def measure(evidence: Evidence, found: Compared, tests: Tests) -> Measured:
         apart = head.rows
         statistic = value(evidence.estimator, evidence.reward_range[0])
     else:
-        own, other = evidence.apart(head, found.base)
-        apart = np.union1d(own, other)
+        apart = np.concatenate(evidence.apart(head, found.base))
         statistic = difference(evidence.estimator, *evidence.reward_range)
     probed = apart[evidence.probe[apart]]
     answered = probed[log.answered[probed]]
-    count = len(head)
-    shown = head.rows[log.shown[head.rows]]
-    unknown = float(np.isnan(log.propensity[shown]).sum()) / count if count else 0.0
-    lost = float(evidence.unsupported[head.rows].sum() + head.outside.sum())
-    unsaid = bool(np.isnan(log.propensity[head.rows[~log.shown[head.rows]]]).any())
     effective = effective_count(evidence.influence(totals, statistic)) if len(answered) else math.nan
+    unsupported, unknown, shown = held(log, head)
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,
@@ -188,20 +236,34 @@ def measure(evidence: Evidence, found: Compared, tests: Tests) -> Measured:
         probes=float(len(answered)) if len(probed) else math.nan,
         effective=effective,
         independence=tests.independence,
-        balance=_balance(evidence, head, tests.ranks),
+        balance=tests.balance(head),
         silence=tests.silence,
         position=tests.position,
         redundancy=tests.redundancy,
     )
     weights = 1.0 / log.propensity[shown[log.answered[shown]]]
     return Measured(
-        unsupported=math.nan if unsaid else lost / count if count else 0.0,
+        unsupported=unsupported,
         unknown=unknown,
         probes=len(answered),
         effective=effective,
         gates=gates(facts),
         weights=np.sort(weights)[::-1],
     )
+
+
+def held(log: Log, head: Head) -> tuple[float, float, Ints]:
+    """Of a head: the share that could not have been shown (NaN where the log does not say), the share that was shown
+    with an unknown probability, and the rows that were shown.
+    """
+    count, shown = len(head), log.shown[head.rows]
+    given = head.rows[shown]
+    if not count:
+        return 0.0, 0.0, given
+    unknown = float(np.isnan(log.propensity[given]).sum()) / count
+    lost = float((log.propensity[head.rows] == 0).sum() + head.outside.sum()) / count
+    unsaid = bool(np.isnan(log.propensity[head.rows[~shown]]).any())
+    return math.nan if unsaid else lost, unknown, given
 
 
 def recalls_needed(found: Compared, recalls: int, level: float) -> int | None:
@@ -223,20 +285,6 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 
-def _balance(evidence: Evidence, head: Head, ranks: Floats) -> float:
-    log, chance = evidence.log, np.flatnonzero(evidence.probe)
-    if not len(chance):
-        return math.nan
-    member = np.zeros(len(log.propensity))
-    member[head.rows] = 1.0
-    features = np.column_stack([np.ones(len(chance)), ranks[chance], member[chance]])
-    propensity, recall, weight = log.propensity[chance], log.recall[chance], None
-    if "sampler" in log.decisions.columns:  # a Gumbel draw's propensities are given its threshold
-        given = (log.decisions["sampler"] == "gumbel").to_numpy()[recall]
-        weight = np.where(given, _elsewhere(propensity, ranks[chance], recall), propensity)
-    return balance_p(features, log.shown[chance], propensity, recall, weight)
-
-
 def _elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
     """The mean propensity of the same place in all other recalls; 0 where there is no other."""
     order = np.lexsort((ranks, recall))
@@ -249,11 +297,19 @@ def _elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
 
 def _ranks(score: Floats, log: Log) -> Floats:
     """Each candidate's rank within its recall by the score, scaled to 0..1."""
-    order = np.lexsort((-score, log.recall))
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
-    ranks = np.empty(len(score))
-    ranks[order] = np.arange(len(score)) - first[log.recall[order]]
+    rows = padded(score, log.recall, size)
+    at = np.arange(len(score)) - first[log.recall]
+    if rows is None:
+        order = np.lexsort((-score, log.recall))
+        ranks = np.empty(len(score))
+        ranks[order] = at[order]
+    else:
+        places = np.argsort(-rows, axis=1, kind="stable")
+        ranks = np.empty(rows.shape)
+        np.put_along_axis(ranks, places, np.arange(rows.shape[1], dtype=np.float64)[None, :], axis=1)
+        ranks = ranks[log.recall, at]
     return np.asarray(ranks / np.maximum(size[log.recall], 1))
 
 

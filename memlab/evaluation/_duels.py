@@ -8,26 +8,72 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.evaluation._challenged import Challenged, challenges_of
 from memlab.evaluation._compare import Compared
+from memlab.evaluation._credited import Credited
 from memlab.evaluation._inclusion import ARM, COLUMNS
 from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._prepared import Settings
 
-__all__ = ["Duel", "Seen", "answer_rate", "by_items", "by_recalls", "duels_of"]
+__all__ = ["Course", "Duel", "Seen", "answer_rate", "by_items", "by_recalls", "duels_of"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Seen = tuple[Floats, Floats, Floats, Floats]
 """Of each recall, f64[recalls]: what it says of the difference, at least and at most, and the bounds of that."""
 _CERTAIN, _PROBES, _UNSUPPORTED = (COLUMNS.index(name) for name in ("certain", "probes", "unsupported"))
+
+
+@dataclass(frozen=True)
+class Course:
+    """The order in which recalls enter a sequence: that of time; those that belong together, as one when the last ends.
+
+    ``order`` holds the recalls, ``first`` where each block begins among them.
+    """
+
+    order: Ints
+    first: Ints
+
+    @classmethod
+    def of(cls, log: Log, *, clustered: bool) -> Course:
+        order = np.arange(len(log))
+        if "at" in log.decisions.columns and not log.decisions["at"].null_count():
+            order = np.argsort(log.decisions["at"].to_physical().to_numpy(), kind="stable")
+        if not clustered:
+            return cls(order, np.arange(len(log)))
+        end = np.zeros(log.clusters, dtype=np.int64)
+        np.maximum.at(end, log.cluster[order], np.arange(len(log)))
+        ends = end[log.cluster[order]]
+        by_block = np.argsort(ends, kind="stable")
+        return cls(order[by_block], np.flatnonzero(np.diff(ends[by_block], prepend=-1)))
+
+    @property
+    def sizes(self) -> Ints:
+        """int64[blocks]: recalls of each."""
+        return np.asarray(np.diff(self.first, append=len(self.order)))
+
+    @property
+    def last(self) -> Ints:
+        """int64[blocks]: the last recall of each."""
+        return np.asarray(self.order[self.first + self.sizes - 1])
+
+    def sums(self, values: Floats) -> Floats:
+        """f64[blocks], of values of recalls."""
+        return np.asarray(np.add.reduceat(values[self.order], self.first))
+
+    def before(self, values: Floats) -> Floats:
+        """f64[recalls]: the sum over all blocks that had ended before that of the recall: what was known before it."""
+        sums = self.sums(values)
+        found = np.empty(len(self.order))
+        found[self.order] = np.repeat(np.cumsum(sums) - sums, self.sizes)
+        return found
 
 
 @dataclass(frozen=True)
@@ -51,46 +97,52 @@ class Duel:
 
 def duels_of(log: Log, wanted: str | None) -> list[Duel]:
     """Of each challenger, or the one that is wanted: its recalls under its last version and design."""
-    if "challenge" not in log.decisions.columns or log.decisions["challenge"].null_count() == len(log):
+    logged = challenges_of(log)
+    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
+    last = {name: at for at, one in enumerate(logged) if one is not None for name in one.heads}
+    if not last:
         raise InputError(
             'Nothing was challenged: lab.challenge("companion", reason="...") lets a pack stand against it.'
         )
-    logged: list[Any] = [text and msgspec.json.decode(text) for text in log.decisions["challenge"].to_list()]
-    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
-    last = {name: at for at, one in enumerate(logged) if one for name in one["heads"]}
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)
     duels = []
     for name, end in last.items():
         if wanted not in (None, name):
             continue
-        with_it = [at for at, one in enumerate(logged) if one and name in one["heads"]]
-        version = {at: (logged[at]["heads"][name]["hash"], hashes[at], "shares" in logged[at]) for at in with_it}
-        chosen = [at for at in with_it if version[at] == version[end]]
-        others = len(with_it) - len(chosen)
-        part = log.only(np.array(chosen, dtype=np.int64))
-        drawn = [logged[at] for at in chosen]
-        whole = "shares" in logged[end]
+        with_it = {at: one for at, one in enumerate(logged) if one is not None and name in one.heads}
+        version = {at: (one.heads[name].hash, hashes[at], bool(one.shares)) for at, one in with_it.items()}
+        chosen = {at: one for at, one in with_it.items() if version[at] == version[end]}
+        part, drawn = log.only(np.array(list(chosen), dtype=np.int64)), list(chosen.values())
+        live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
         duels.append(
             Duel(
                 name,
-                log.decisions["pack"][end] if "pack" in log.decisions.columns else "live",
+                live,
                 part,
-                _head(name, [one["heads"][name]["ids"] for one in drawn], part),
-                _head("live", [one["live"] for one in drawn], part),
-                np.array([float(one["draws"]) for one in drawn]),
-                np.array([[one["shares"][name], one["shares"][""]] for one in drawn]) if whole else None,
-                np.array([{name: 1, "": -1}.get(one.get("whose"), 0) for one in drawn]),
-                np.array([one["heads"][name]["ids"] == one["live"] for one in drawn]),
-                (f"{others:,} recalls under other versions of {name} or of the live pack, or designs, are left out.",)
-                if others
-                else (),
+                _head(name, [one.heads[name].ids for one in drawn], part),
+                _head("live", [one.live for one in drawn], part),
+                np.array([one.draws for one in drawn]),
+                np.array([[one.shares[name], one.shares[""]] for one in drawn]) if version[end][-1] else None,
+                np.array([{name: 1, "": -1}.get(one.whose, 0) for one in drawn]),
+                np.array([one.heads[name].ids == one.live for one in drawn]),
+                _notes(name, live, len(with_it) - len(chosen), drawn),
             )
         )
     return duels
 
 
-def _head(name: str, ids: Sequence[Sequence[Any]], log: Log) -> Head:
+def _notes(name: str, live: str, others: int, drawn: Sequence[Challenged]) -> tuple[str, ...]:
+    short = sum(len(one.heads[name].ids) < len(one.live) for one in drawn)
+    notes = []
+    if others:
+        notes.append(f"{others:,} recalls under other versions of {name} or of {live}, or designs, are left out.")
+    if short:
+        notes.append(f"{name} shows fewer items than {live} in {short:,} recalls: what it gives no score, or excludes.")
+    return tuple(notes)
+
+
+def _head(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> Head:
     """The head that was logged: its rows among the candidates, and how many of it are none."""
     given = pl.DataFrame(
         {
@@ -110,38 +162,40 @@ def by_items(duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, s
     least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
     apart = evidence.apart(duel.own, duel.base)
     heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
-    low, high = _widest(evidence, settings)
+    low, high = _widest(evidence.credited, settings)
     up, down = max(high, 0.0), min(low, 0.0)
     return least, most, heaviest[0] * down - heaviest[1] * up, heaviest[0] * up - heaviest[1] * down
 
 
-def by_recalls(duel: Duel, evidence: Evidence, order: NDArray[np.int64], rate: Floats, settings: Settings) -> Seen:
+def by_recalls(
+    duel: Duel, log: Log, credited: Credited | None, course: Course, rate: Floats, settings: Settings
+) -> Seen:
     """What each recall says of the difference where one of the two heads was shown whole.
 
     The reward of the recall less the mean of those before it, over the probability of the head that was shown; 0 where
-    the heads are the same. What may not be shown of a head earns anything within the range.
+    the heads are the same. What may not be shown of a head earns anything within the range. ``log`` is that of the
+    duel, attributed rewards set right.
     """
-    log = evidence.log
     assert duel.shares is not None
     low, high = settings.reward_range
+    _check_shown(duel, log)
     unknown = log.shown & ~log.answered & (settings.missing == "bounds")
     silent = np.bincount(log.recall, weights=unknown, minlength=len(log))
     earned = np.bincount(log.recall, weights=np.nan_to_num(log.reward) * log.answered, minlength=len(log)) / rate
-    typical = np.empty(len(log))
-    before = np.cumsum(earned[order]) - earned[order]
-    typical[order] = before / (np.arange(len(log)) + 1.0)
+    typical = course.before(earned) / (course.before(np.ones(len(log))) + 1.0)
     weight = np.where(duel.arm > 0, 1 / duel.shares[:, 0], np.where(duel.arm < 0, -1 / duel.shares[:, 1], 0.0))
     ends = weight * (earned + silent * low - typical), weight * (earned + silent * high - typical)
+    never = log.propensity == 0
     hidden = [
-        np.bincount(log.recall[head.rows], weights=evidence.unsupported[head.rows], minlength=len(log)) + head.outside
+        np.bincount(log.recall[head.rows], weights=never[head.rows], minlength=len(log)) + head.outside
         for head in (duel.own, duel.base)
     ]
     shortest, longest = hidden[0] * low - hidden[1] * high, hidden[0] * high - hidden[1] * low
     least, most = np.minimum(*ends) + shortest, np.maximum(*ends) + longest
-    low, high = _widest(evidence, settings)
+    low, high = _widest(credited, settings)
     floors, ceilings = [np.zeros(len(log))], [np.zeros(len(log))]
     for head, share, sign in ((duel.own, duel.shares[:, 0], 1.0), (duel.base, duel.shares[:, 1], -1.0)):
-        size = np.bincount(log.recall[head.rows], weights=~evidence.unsupported[head.rows], minlength=len(log))
+        size = np.bincount(log.recall[head.rows], weights=~never[head.rows], minlength=len(log))
         reach = [sign * (size * end / rate - typical) / share for end in (low, high)]
         floors.append(np.minimum(*reach))
         ceilings.append(np.maximum(*reach))
@@ -152,9 +206,23 @@ def by_recalls(duel: Duel, evidence: Evidence, order: NDArray[np.int64], rate: F
     return least, most, floor, ceiling
 
 
-def _widest(evidence: Evidence, settings: Settings) -> tuple[float, float]:
+def _check_shown(duel: Duel, log: Log) -> None:
+    """InputError for a recall that shows more or fewer items than the head that it says it shows."""
+    shown = np.bincount(log.recall, weights=log.shown, minlength=len(log))
+    for head, arm in ((duel.own, 1), (duel.base, -1)):
+        wrong = (duel.arm == arm) & (shown != np.bincount(log.recall[head.rows], minlength=len(log)))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            size = int((log.recall[head.rows] == at).sum())
+            raise InputError(
+                f"Recall {log.decisions['decision'][at]} shows {shown[at]:.0f} items, and the head of {head.name} has "
+                f"{size}: a challenge of whole heads shows one of them."
+            )
+
+
+def _widest(credited: Credited | None, settings: Settings) -> tuple[float, float]:
     """The range of a reward, attributed ones among them."""
-    return settings.reward_range if evidence.credited is None else evidence.credited.range_of(*settings.reward_range)
+    return settings.reward_range if credited is None else credited.range_of(*settings.reward_range)
 
 
 def _sum(arm: Floats, fill: float) -> Floats:
@@ -172,14 +240,12 @@ def _heaviest(arm: Floats, rows: NDArray[np.int64], duel: Duel, evidence: Eviden
     return np.asarray((arm[:, _CERTAIN] + drawn * weight) / rate + arm[:, _UNSUPPORTED])
 
 
-def answer_rate(log: Log, order: NDArray[np.int64]) -> Floats:
-    """f64[recalls]: the share of items answered in earlier recalls, by which a censored reward is scaled up."""
+def answer_rate(log: Log, course: Course) -> Floats:
+    """f64[recalls]: the share of items answered in earlier blocks, by which a censored reward is scaled up."""
     shown, answered = (
-        np.bincount(log.recall, weights=flags, minlength=len(log)) for flags in (log.shown, log.answered)
+        np.bincount(log.recall, weights=flags, minlength=len(log)).astype(np.float64)
+        for flags in (log.shown, log.answered)
     )
     if (shown == answered).all():
         return np.ones(len(log))
-    rate = np.empty(len(log))
-    before = np.cumsum(np.stack([answered[order], shown[order]]), axis=1) - np.stack([answered[order], shown[order]])
-    rate[order] = np.clip((before[0] + 5.0) / (before[1] + 10.0), 0.05, 1.0)
-    return rate
+    return np.clip((course.before(answered) + 5.0) / (course.before(shown) + 10.0), 0.05, 1.0)

@@ -145,7 +145,7 @@ def _by_feedback(
     evidence = gather(log, settings, features)
     heads = {target.name: evidence.head(target) for target in targets}
     base = heads.get(baseline)
-    tests = Tests.of(log, settings, features)
+    tests = Tests(log, settings, features)
     measured: dict[str, Measured] = {}
     estimates: dict[str, Compared] = {}
     for target in targets:

@@ -111,6 +111,9 @@ def read_answers(
             f"(the first: recall {first['decision']}, memory {first['memory_id']})."
         )
         rewards = rewards.join(exposures, on=_KEY, how="semi")
+    early = _early(rewards, decisions)
+    if early:
+        notes.append(f"{early} feedbacks are dated before their recall: a clock ran back. They count as given at once.")
     if horizon is not None:
         within = rewards.join(decisions.select("decision", asked="at"), on="decision").filter(
             pl.col("at").dt.epoch("us") <= pl.col("asked").dt.epoch("us") + horizon
@@ -120,6 +123,14 @@ def read_answers(
         rewards = within
     frame, more = _once(rewards.select(*_KEY, "reward", "at", "attributed", "stated"))
     return Answers(frame, (*notes, *more))
+
+
+def _early(rewards: pl.DataFrame, decisions: pl.DataFrame) -> int:
+    """How many are dated before their recall."""
+    if "at" not in decisions.columns or rewards["at"].null_count() == rewards.height:
+        return 0
+    asked = rewards.join(decisions.select("decision", asked="at"), on="decision", how="left")
+    return asked.filter(pl.col("at") < pl.col("asked")).height
 
 
 def _rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) -> pl.DataFrame:

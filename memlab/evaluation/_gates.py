@@ -64,7 +64,7 @@ ONE_CLUSTER = Gate("clusters", 1, "at least 2", False, "Labels of one cluster sa
 
 @dataclass(frozen=True)
 class Facts:
-    """What the gates of one policy ask about. p-values are NaN where there was nothing to test.
+    """What the gates of one policy ask about. p-values are NaN where there was nothing to test, or no need.
 
     ``unknown`` is the share of its items that were shown with an unknown probability; ``probes`` counts the answered
     probes in the symmetric difference, NaN where that holds nothing left to chance; ``effective`` is how many recalls
@@ -74,13 +74,13 @@ class Facts:
     unknown: float
     clusters: int
     recalls: int
-    probes: float
-    effective: float
-    independence: float
     balance: float
     silence: float
-    position: float
-    redundancy: float
+    probes: float = math.nan
+    effective: float = math.nan
+    independence: float = math.nan
+    position: float = math.nan
+    redundancy: float = math.nan
 
 
 def gates(facts: Facts) -> tuple[Gate, ...]:

@@ -70,7 +70,9 @@ def difference(estimator: Estimator, first: float, second: float) -> Statistic:
 
 
 def _worth(estimator: Estimator, arm: Floats, fill: float) -> Floats:
-    certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = np.moveaxis(arm, -1, 0)
+    certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = (
+        arm[..., column] for column in range(ARM)
+    )
     if estimator == "ht":
         known = certain_reward + reward + silent * np.nan_to_num(fill)
         typical = np.where(probes + certain > 0, known / np.maximum(probes + certain, 1e-300), 0.0)

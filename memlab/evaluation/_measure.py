@@ -15,7 +15,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._position import Examination
 from memlab.evaluation._targets import Target
 
-__all__ = ["Evidence", "Head"]
+__all__ = ["Evidence", "Head", "left_to_chance"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -43,6 +43,11 @@ class Head:
         return len(self.rows) + int(self.outside.sum())
 
 
+def left_to_chance(propensity: Floats) -> Flags:
+    """What may be shown and need not be."""
+    return (propensity > 0) & (propensity < _CERTAIN)
+
+
 class Evidence:
     """A log's rewards and probabilities, laid out so that a policy is a sum over its rows.
 
@@ -68,7 +73,7 @@ class Evidence:
         self.examination, self.credited = examination, credited
         self._seen_at: dict[float, Floats] = {}
         self.log, self.estimator, self.level, self.reward_range = log, estimator, level, reward_range
-        self.probe: Flags = (log.propensity > 0) & (log.propensity < _CERTAIN)
+        self.probe: Flags = left_to_chance(log.propensity)
         self.unsupported: Flags = log.propensity == 0
         certain = (log.propensity >= _CERTAIN) & log.shown
         known = log.answered
@@ -130,10 +135,10 @@ class Evidence:
         counts.
         """
         if self.examination is None:
-            return (
-                np.setdiff1d(first.rows, second.rows, assume_unique=True),
-                np.setdiff1d(second.rows, first.rows, assume_unique=True),
-            )
+            held = np.zeros(len(self.log.recall), dtype=np.int8)
+            held[first.rows] += 1
+            held[second.rows] += 2
+            return first.rows[held[first.rows] == 1], second.rows[held[second.rows] == 2]
         own, other = self._ranks(first), self._ranks(second)
         return first.rows[own[first.rows] != other[first.rows]], second.rows[own[second.rows] != other[second.rows]]
 

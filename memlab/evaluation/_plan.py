@@ -39,6 +39,8 @@ __all__ = ["Plan", "plan"]
 Floats = NDArray[np.float64]
 _LOOK = 400
 _MOST_EXTRA = 20
+_DEPTH = 90
+"""So many ranks below the head may a probe fall."""
 _MOST = 50_000
 """Recalls above which a number would promise what nobody waits for."""
 
@@ -189,11 +191,12 @@ def _designs(
     gap = own.sum - other.sum
     between, items = float(gap.var()), max(float(len(head)), 1.0)
     unit = evidence.reward_range[1] - evidence.reward_range[0]
-    reach = float(max(own.size.max(initial=0), other.size.max(initial=0))) * unit
+    reach = np.maximum(own.size, other.size) * unit
+    deep = np.full(1, _DEPTH * unit)
     second = own.squares + own.noise  # of what is shown with probability p, the square counts 1/p times
     found = []
 
-    def design(label: str, extra: float, variance: Floats, scale: float, unsupported: float = 0.0) -> None:
+    def design(label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0) -> None:
         spread = math.sqrt(float(variance.mean()) + between)
         mean = float(gap.mean())
         one = math.ceil((_z(level) * spread / mean) ** 2) if mean else None
@@ -220,9 +223,9 @@ def _designs(
         log.recall[left], weights=(expected[left] ** 2 + noise[left]) / log.propensity[left], minlength=len(log)
     )
     probes = (log.shown & evidence.probe).sum() / len(log)
-    design("probes as logged", float(probes), shown + other.noise, 90 * unit, never)
+    design("probes as logged", float(probes), shown + other.noise, deep, never)
     far = float(head.outside.sum()) / items
-    design("one probe of 90, every recall", 1.0, 90 * second + other.noise, 90 * unit, far)
+    design("one probe of 90, every recall", 1.0, _DEPTH * second + other.noise, deep, far)
     for count in draws:
         design(f"challenge, {count} extra", float(count), _drawn(own, count) + other.noise, reach)
     both = 2 * (second + other.squares + other.noise) - (own.squares + other.squares)

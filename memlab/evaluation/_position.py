@@ -7,6 +7,10 @@ places equally often. Under the position-based model an item earns what it is wo
 theta_k = k^-eta: given that an item earned at one of its places, at which one is a logistic regression on eta.
 
 Whether places are random is tested, not believed: a probe's place must follow neither its rank nor anything constant.
+
+A challenge by lot orders what it shows by the best rank that any pack gave an item, and what is better is seldom shown
+below what is worse. But how many of the items before it were drawn is chance, and so is an item's place less the mean
+of the places that it might have had.
 """
 
 from __future__ import annotations
@@ -15,18 +19,21 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from memlab.evaluation._challenged import challenges_of
 from memlab.evaluation._clusters import Estimate, Sample
 from memlab.evaluation._log import Log
 from memlab.evaluation._tests import by_recall, hotelling_p
 
-__all__ = ["Examination", "Places", "harvest", "moved_p", "random_places"]
+__all__ = ["Examination", "Places", "harvest", "lot_p", "moved_p", "random_places"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _CERTAIN = 1 - 1e-9
 _ODDS = 0.001
+_EVEN = 1e-6
 _MOST = 3
 """So many probes of a recall are looked at, each beside all else that it shows."""
 
@@ -86,6 +93,52 @@ def moved_p(places: Places, log: Log) -> float:
     own = np.log(log.position[places.probe]) - _mean_log(places.probe_size)
     parts = np.concatenate([reward[places.row] * excess, reward[places.probe] * own])
     return hotelling_p(by_recall(parts[:, None], log.recall[np.concatenate([places.row, places.probe])]))
+
+
+def lot_p(log: Log) -> float | None:
+    """The same for a challenge by lot, by which items stand before an item by chance; None where nothing was drawn so.
+
+    Of n items on which packs differ d are shown, each as likely: beside one that was drawn another one is with
+    probability (d - 1) / (n - 1), beside one that was certain with d / n.
+    """
+    parts = []
+    for number, one in enumerate(challenges_of(log)):
+        if one is not None and one.design == "lot":
+            heads = [one.live, *(head.ids for head in one.heads.values())]
+            parts += [(number, item, rank, len(heads)) for head in heads for rank, item in enumerate(head)]
+    if not parts:
+        return None
+    given = pl.DataFrame(parts, schema=["recall", "memory_id", "rank", "heads"], orient="row")
+    given = given.with_columns(pl.col("memory_id").cast(log.ids["memory_id"].dtype))
+    items = (
+        given.group_by("recall", "memory_id", "heads").agg(pl.col("rank").min(), votes=pl.len()).sort("recall", "rank")
+    )
+    found = log.rows_of(items.select("recall", "memory_id"))
+    items, row = items.filter(found.is_not_null()), found.drop_nulls().to_numpy()
+    recall, place = items["recall"].to_numpy(), items["rank"].to_numpy()
+    free = (items["votes"] < items["heads"]).to_numpy()
+    count = np.bincount(recall, weights=free, minlength=len(log))[recall]
+    draws = np.bincount(recall, weights=free & log.shown[row], minlength=len(log))[recall]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beside = np.where(free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count)
+        even = np.abs(log.propensity[row] - draws / count) < _EVEN
+    uneven = np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0  # not in every recall by lot
+    width = int(place.max()) + 1
+    key = recall * width + place
+
+    def before(among: NDArray[np.bool_]) -> Floats:
+        """How many of them stand before each item of its recall; of those of the same rank half."""
+        keys = key[among]
+        lower, upper = (np.searchsorted(keys, key, side=side) for side in ("left", "right"))
+        return np.asarray((lower + upper - among) / 2 - np.searchsorted(keys, recall * width))
+
+    with np.errstate(invalid="ignore"):
+        usual = 1 + before(~free) + np.where(count > 0, before(free) * beside, 0.0)
+    counted = log.answered[row] & (log.position[row] > 0) & ~uneven & (count > 0)
+    if not counted.any():
+        return None
+    reward, off = log.reward[row[counted]], log.position[row[counted]] - usual[counted]
+    return hotelling_p(by_recall(((reward - reward.mean()) * off)[:, None], recall[counted]))
 
 
 def _mean_log(size: Ints) -> Floats:

@@ -78,24 +78,24 @@ def aim(
     """A target for each ranker, or the reason why there is none."""
     targets: list[Target] = []
     refused: list[Refused] = []
-    rescorable = []
+    rescorable, again = [], []
     for ranker in rankers:
         objections = [*fingerprints.objections(ranker, schema), *_likeness(ranker)]
         if not objections:
             rescorable.append(ranker)
         elif ranker.pack is not None and recall_again is not None:
-            found = _recalled(ranker, ranker.pack, log, recall_again)
-            (targets if isinstance(found, Target) else refused).append(found)  # type: ignore[arg-type]
+            again.append((ranker, ranker.pack))
         else:
             refused.append(Refused(ranker.name, _way_out(ranker, objections)))
-    pool = pool_of(rescorable, log, schema) if rescorable else None
-    for ranker in rescorable:
-        assert pool is not None
-        target = rescored(ranker, log, pool)
-        if isinstance(target, Refused):
-            refused.append(target)
+    pool = pool_of(rescorable, log, schema) if rescorable else pl.DataFrame()
+    found = [rescored(ranker, log, pool) for ranker in rescorable]
+    if again and recall_again is not None:
+        found += _recalled(again, log, recall_again)
+    for one in found:
+        if isinstance(one, Refused):
+            refused.append(one)
         else:
-            targets.append(target)
+            targets.append(one)
     place = {ranker.name: index for index, ranker in enumerate(rankers)}
     return sorted(targets, key=lambda target: place[target.name]), refused
 
@@ -149,18 +149,27 @@ def rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
     return Target(ranker, "re-scored", log.recall[row], rank, row, memory, scores[row], unscored, scores, None)
 
 
-def _recalled(ranker: Ranker, pack: Pack, log: Log, recall_again: RecallsAgain) -> Target | Refused:
-    """Recalls in time order, so that a lab that folds its journal forward does so once."""
-    again: dict[int, pl.DataFrame] = {}
+def _recalled(rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain) -> list[Target | Refused]:
+    """Recalls in time order, each under every pack, so that a lab that folds its journal forward does so once."""
+    again: dict[str, dict[int, pl.DataFrame]] = {ranker.name: {} for ranker, _ in rankers}
+    refused: dict[str, Refused] = {}
     order = log.decisions["at"].arg_sort().to_list() if "at" in log.decisions.columns else range(len(log))
     for number in order:
-        frame = recall_again(log.decisions.row(number, named=True), pack)
-        if frame is None:
-            decision = log.decisions["decision"][number]
-            return Refused(
-                ranker.name, f"Its features differ from the logged ones, and recall {decision} cannot be had again."
-            )
-        again[number] = frame.with_columns(recall=pl.lit(number, dtype=pl.Int64))
+        decision = log.decisions.row(number, named=True)
+        for ranker, pack in rankers:
+            if ranker.name in refused:
+                continue
+            frame = recall_again(decision, pack)
+            if frame is not None:
+                again[ranker.name][number] = frame.with_columns(recall=pl.lit(number, dtype=pl.Int64))
+                continue
+            why = f"Its features differ from the logged ones, and recall {decision['decision']} cannot be had again."
+            refused[ranker.name] = Refused(ranker.name, why)
+    return [refused.get(ranker.name) or _aimed(ranker, pack, log, again[ranker.name]) for ranker, pack in rankers]
+
+
+def _aimed(ranker: Ranker, pack: Pack, log: Log, again: dict[int, pl.DataFrame]) -> Target:
+    """What a pack shows of the pools that it found, which are by the number of their recall."""
     pool = pl.concat([again[number] for number in sorted(again)], how="diagonal").sort("recall", "memory_id")
     scores = pool["score"].cast(pl.Float64).to_numpy()
     recall = pool["recall"].to_numpy()

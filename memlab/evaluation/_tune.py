@@ -188,7 +188,7 @@ def tune(
     found = _search(objective, min(folds, log.clusters), budget, seed, level, progress)
     if evidence is None:
         return found
-    tests = Tests.of(log, prepared.settings, features)
+    tests = Tests(log, prepared.settings, features)
     best, default = (
         evidence.head(target)
         for point in (tuple(found.params.values()), objective.default)

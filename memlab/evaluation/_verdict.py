@@ -5,8 +5,9 @@ each recall give one unbiased observation of the difference: the rewards of what
 over its probability, less those of what only the live pack would. Where whole heads are shown (design "ab") it is the
 reward of the recall, less what recalls earned so far, over the probability of the head that was shown; nothing is then
 assumed of places, or of how items depend on one another. A recall enters once, when its horizon has closed.
-The interval is a confidence sequence: one may look every day, and stop at any. Beside it stands the interval for a
-single look that was planned.
+The interval is a confidence sequence: one may look every day, and stop at any. It is for the mean, over the recalls so
+far, of what each was worth given those before it; each counts alike, however large its head. Beside it stands the
+interval for a single look that was planned.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from memlab.arguments import checked
 from memlab.display import table, text_table
 from memlab.drawing import OnAxes, drawn
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation._clusters import Estimate
-from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
-from memlab.evaluation._credited import credited_note
-from memlab.evaluation._duels import Duel, answer_rate, by_items, by_recalls, duels_of
+from memlab.evaluation._clusters import Estimate, Sample, cluster_sums
+from memlab.evaluation._compare import Tests, compare, gather, held, known_features, measure
+from memlab.evaluation._credited import Credited, credited_note, recalibrate
+from memlab.evaluation._duels import Course, Duel, Seen, answer_rate, by_items, by_recalls, duels_of
 from memlab.evaluation._feedback import Horizon, Missing, horizon_micros
-from memlab.evaluation._gates import Gate, rounded
-from memlab.evaluation._log import Log, read_log
+from memlab.evaluation._gates import Facts, Gate, gates, rounded
+from memlab.evaluation._log import read_log
 from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.evaluation._sequence import recalls_to_end, sequence
+from memlab.evaluation._tests import arms_p
 from memlab.printable import printable
 from memlab.slates import Slates
 from memlab.version import __version__
@@ -271,44 +273,36 @@ def verdict(
     return Verdicts(found, settings, tuple(notes))
 
 
+@dataclass(frozen=True)
+class _Weighed:
+    """What the recalls of a duel say: observations, the interval of one planned look, and what speaks against them."""
+
+    seen: Seen
+    planned: Estimate | None
+    unsupported: float
+    gates: tuple[Gate, ...]
+    credited: Credited | None
+
+
 def _judged(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float
 ) -> tuple[Verdict, list[str]]:
     """The verdict, and what is to be said of rewards that were read from answers."""
-    log, (low, high) = duel.log, settings.reward_range
-    features = known_features(log, names, schema)
-    order = _order(log)
-    rate = answer_rate(log, order) if settings.missing == "censor" else np.ones(len(log))
-    evidence = gather(log, settings, features, answered=rate[log.recall])
-    compared = compare(evidence, duel.own, duel.base)
-    planned = compared.difference
-    if duel.shares is None:
-        seen = by_items(duel, evidence, compared, rate, settings)
-    else:
-        seen = by_recalls(duel, evidence, order, rate, settings)
-        sums = np.column_stack([np.ones(len(log)), *seen[:2]])
-        ends = [lambda total, column=column: total[..., column] / total[..., 0] for column in (1, 2)]
-        planned = evidence.sample(sums).estimate(*ends)
-    columns, sizes = [values[order] for values in seen], np.ones(len(log))
-    at = log.decisions["at"][order] if "at" in log.decisions.columns else None
-    if settings.cluster is not None:
-        last, parts = _blocks(log.cluster[order])
-        columns = [np.array([values[part].sum() for part in parts]) for values in columns]
-        sizes = np.array([float(len(part)) for part in parts])
-        at = None if at is None else at.gather(last)
-    unit = high - low
+    log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
+    course = Course.of(log, clustered=settings.cluster is not None)
+    rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
+    weigh = _by_items if duel.shares is None else _by_recalls
+    weighed = weigh(duel, settings, known_features(log, names, schema), course, rate)
+    columns, sizes = [course.sums(values) for values in weighed.seen], course.sizes.astype(np.float64)
     found = sequence(columns[0], columns[1], floor=columns[2], ceiling=columns[3], sizes=sizes, unit=unit, level=level)
-    measured = measure(evidence, compared, Tests.of(log, settings, features))
-    ready = {"answered probes", "influence", "clusters", "independence"}  # which a sequence does not rest on
-    if duel.shares is not None:
-        ready |= {"position", "redundancy"}
-    closed = tuple(gate for gate in measured.gates if not gate.open and gate.name not in ready)
+    at = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
+    closed = tuple(gate for gate in weighed.gates if not gate.open and gate.name not in _NOT_RESTED_ON)
     better, since = None, None
     if not closed and (found.low[-1] > 0 or found.high[-1] < 0):
         better = duel.challenger if found.low[-1] > 0 else duel.live
         before = np.flatnonzero(~(found.low > 0 if found.low[-1] > 0 else found.high < 0))
         since = None if at is None else at[int(before[-1]) + 1 if len(before) else 0]
-    needed = _needed([values / sizes for values in columns], unit, level)
+    pace = _Pace.of(columns, sizes, unit, level)
     track = pl.DataFrame(
         {
             **({} if at is None else {"at": at}),
@@ -318,8 +312,8 @@ def _judged(
             "high": found.high,
         }
     )
-    more = credited_note(log, evidence.credited)
-    if evidence.credited is not None:
+    more = credited_note(log, weighed.credited)
+    if weighed.credited is not None:
         which = "The interval that holds at every look takes" if duel.shares is None else "Both intervals take"
         more.append(f"{which} the line of attributed rewards for given.")
     found_so_far = Verdict(
@@ -327,47 +321,97 @@ def _judged(
         live=duel.live,
         better=better,
         difference=Estimate(float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan),
-        planned=planned,
+        planned=weighed.planned,
         recalls=len(log),
-        needed=needed,
-        unsupported=measured.unsupported,
+        needed=pace.needed,
+        unsupported=weighed.unsupported,
         closed=closed,
         since=since,
-        faster="" if better else _faster(needed, measured.unsupported, duel),
+        faster="" if better else _faster(pace, weighed.unsupported, duel, course),
         track=track,
     )
     return found_so_far, more
 
 
-def _faster(needed: int | None, unsupported: float, duel: Duel) -> str:
+def _by_items(duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats) -> _Weighed:
+    log = duel.log
+    evidence = gather(log, settings, features, answered=rate[log.recall])
+    compared = compare(evidence, duel.own, duel.base)
+    measured = measure(evidence, compared, Tests(log, settings, features))
+    seen = by_items(duel, evidence, compared, rate, settings)
+    return _Weighed(seen, compared.difference, measured.unsupported, measured.gates, evidence.credited)
+
+
+def _by_recalls(duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats) -> _Weighed:
+    """Whole heads: neither places nor what else is shown matter, and no sum over items is made."""
+    assert duel.shares is not None
+    log, credited = recalibrate(duel.log)
+    seen = by_recalls(duel, log, credited, course, rate, settings)
+    sums = cluster_sums([np.ones(len(log)), *seen[:2]], log.cluster, log.clusters)
+    sample = Sample(sums, level=settings.level)
+    planned = sample.estimate(*(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2)))
+    tests, (unsupported, unknown, _) = Tests(duel.log, settings, features), held(log, duel.own)
+    facts = Facts(
+        unknown=unknown,
+        clusters=log.clusters,
+        recalls=len(log),
+        balance=arms_p(np.column_stack([duel.arm > 0, duel.arm < 0]), duel.shares),
+        silence=tests.silence,
+    )
+    return _Weighed(seen, planned, unsupported, gates(facts), credited)
+
+
+_NOT_RESTED_ON = ("answered probes", "influence", "clusters", "independence")
+"""Gates of an interval for one look, which a sequence does without."""
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How many recalls like these would bring a sequence to a verdict; what lies between the bounds does not shrink.
+
+    ``wide`` are the blocks that may fall more than twice as far below the mean as half of all, ``reach`` f64[blocks]
+    how far that is, and ``without`` the number if there were none of them.
+    """
+
+    needed: int | None
+    wide: NDArray[np.int64]
+    reach: Floats
+    without: int | None
+
+    @classmethod
+    def of(cls, columns: Sequence[Floats], sizes: Floats, unit: float, level: float) -> _Pace:
+        least, most, floor, ceiling = columns
+        if np.sign(least.sum()) != np.sign(most.sum()):
+            return cls(None, np.zeros(0, dtype=np.int64), least, None)
+        values, bottom = (least, floor) if least.sum() > 0 else (-most, -ceiling)
+        reach = values.mean() - bottom
+
+        def needed(chosen: NDArray[np.bool_]) -> int | None:
+            if not chosen.any():
+                return None
+            blocks = recalls_to_end(values[chosen], bottom[chosen], unit=unit, level=level)
+            return None if blocks is None else math.ceil(blocks * sizes[chosen].mean())
+
+        wide = reach > 2 * np.median(reach)
+        return cls(needed(np.ones(len(wide), dtype=np.bool_)), np.flatnonzero(wide), reach, needed(~wide))
+
+
+def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
+    needed, without = pace.needed, pace.without
     if needed is None and unsupported > 0.02:
         return (
             f"{unsupported:.0%} of what {duel.challenger} would show may not be shown under {duel.live}: only a trial "
             "(memlab.trial) or installing it for a while tells."
         )
+    if len(pace.wide) and without is not None and (needed is None or 1.5 * without < needed):
+        widest = int(pace.wide[np.argmax(pace.reach[pace.wide])])
+        which = "recall" if len(course.first) == len(course.order) else "block that ends with recall"
+        return (
+            f"Large heads delay it: the {which} {duel.log.decisions['decision'][int(course.last[widest])]} may change "
+            f"the sum by {pace.reach[widest]:.0f} rewards, {np.median(pace.reach):.0f} are usual. Without the "
+            f"{len(pace.wide):,} largest about {rounded(without)} recalls would do: ask with a smaller limit."
+        )
     if needed is None:
         return "The difference, if there is one, is too small to be told in reasonable time."
     draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
     return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster." if draws <= 2 else ""
-
-
-def _needed(columns: Sequence[Floats], unit: float, level: float) -> int | None:
-    """How many recalls like these would bring a sequence to a verdict; what lies between the bounds does not shrink."""
-    least, most, floor, ceiling = columns
-    if np.sign(least.mean()) != np.sign(most.mean()):
-        return None
-    values, bottom = (least, floor) if least.mean() > 0 else (-most, -ceiling)
-    return recalls_to_end(values, bottom, unit=unit, level=level)
-
-
-def _order(log: Log) -> NDArray[np.int64]:
-    if "at" not in log.decisions.columns or log.decisions["at"].null_count():
-        return np.arange(len(log))
-    return np.argsort(log.decisions["at"].to_physical().to_numpy(), kind="stable").astype(np.int64)
-
-
-def _blocks(cluster: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """The last place of each cluster, and its places, in the order in which clusters end."""
-    last = {int(code): place for place, code in enumerate(cluster)}
-    ends = np.array(sorted(last.values()), dtype=np.int64)
-    return ends, [np.flatnonzero(cluster == cluster[end]) for end in ends]

@@ -155,8 +155,10 @@ class Slate:
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
     """A numeric feature as a column, a flag as a boolean one; null where the slate holds NaN."""
+    if not flag:
+        return pl.Series(name, values, nan_to_null=True)
     unknown = np.isnan(values)
-    series = pl.Series(name, values > 0.5 if flag else values)
+    series = pl.Series(name, values > 0.5)
     return series.set(pl.Series(unknown), None) if unknown.any() else series
 
 

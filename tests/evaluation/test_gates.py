@@ -8,7 +8,7 @@ import pytest
 
 from memlab.evaluation import GATES
 from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded
-from memlab.evaluation._tests import balance_p
+from memlab.evaluation._tests import Balance, independence_p
 
 NAN = float("nan")
 SOUND = Facts(
@@ -88,7 +88,7 @@ def test_one_probe_in_every_recall_is_no_chance_but_what_was_logged_of_it_is(log
     recall = np.repeat(np.arange(200), 7)
     shown = (np.arange(7)[None, :] == dice.integers(0, 7, 200)[:, None]).ravel()
     features = np.column_stack([np.ones(1400), np.tile(np.arange(7) / 7, 200)])
-    p = balance_p(features, shown, np.full(1400, logged), recall)
+    p = Balance(features[:, :1], shown, np.full(1400, logged), recall).p(features[:, 1:])
     assert p >= 0.001 if right else p == 0
 
 
@@ -103,5 +103,15 @@ def test_propensities_given_the_threshold_of_a_draw_are_tested_as_such(wrong, ri
     propensity = 0.6 * -np.expm1(-np.exp(np.log(shares) - threshold)) * wrong
     features = np.column_stack([np.ones(8000), np.tile(np.arange(20) / 20, 400)])
     usual = np.tile(propensity.mean(axis=0), 400)
-    p = balance_p(features, shown.ravel(), propensity.ravel(), np.repeat(np.arange(400), 20), usual)
+    drawn = shown.ravel(), propensity.ravel(), np.repeat(np.arange(400), 20), usual
+    p = Balance(features[:, :1], *drawn).p(features[:, 1:])
     assert (p >= 0.001) == right
+
+
+def test_recalls_that_earn_alike_weakly_and_for_long_are_not_independent():
+    """Thirty users of twenty recalls, whose moods show in ten recalls before they show in one."""
+    dice = np.random.default_rng(5)
+    noise = dice.normal(size=(100, 600))
+    moods = np.repeat(dice.normal(0, 0.4, (100, 30)), 20, axis=1)
+    assert np.mean([independence_p(earned) < 0.01 for earned in moods + noise]) > 0.9  # .70 by the recall before alone
+    assert np.mean([independence_p(earned) < 0.01 for earned in noise]) <= 0.05

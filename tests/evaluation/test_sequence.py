@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from scipy import special
 
 from memlab.errors import InputError
-from memlab.evaluation._sequence import RATES, WEIGHTS, log_mixture, rate_penalty, sequence
+from memlab.evaluation._sequence import (
+    RATES,
+    WEIGHTS,
+    log_mixture,
+    rate_penalty,
+    recalls_of_sequence,
+    recalls_to_end,
+    sequence,
+)
 
 # of confseq 0.0.11: gamma_exponential_log_mixture(s, v, v_opt, c, alpha_opt=.025)
 CONFSEQ = [
@@ -38,26 +46,30 @@ def test_the_factor_is_never_below_that_of_empirical_bernstein(deviation, rate):
     assert np.log1p(rate * deviation) >= bernstein - 1e-9
 
 
-def test_the_ends_are_those_of_the_definition():
-    """Bisected for each time by a plain loop over rates and observations."""
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_ends_are_those_of_the_definition(wide):
+    """Bisected for each time by a plain loop over rates and observations; two of them from large slates if ``wide``."""
     dice = np.random.default_rng(8)
     values = dice.choice([-1.0, 0.0, 3.0], size=25, p=[0.3, 0.5, 0.2])
-    found = sequence(values, floor=np.full(25, -1.0), ceiling=np.full(25, 3.0), level=0.9)
+    floor = np.where(wide & np.isin(np.arange(25), (4, 12)), -30.0, -1.0)
+    values[12] = -20.0 if wide else 0.0
+    found = sequence(values, floor=floor, ceiling=np.full(25, 3.0), level=0.9)
 
     def exceeds(count, mean):
         total = 0.0
         for rate, weight in zip(RATES, WEIGHTS, strict=True):
-            product, drift, alive = 1.0, 0.0, True
+            product, drift = 1.0, 0.0
             for at in range(count):
-                expected = max(sum(values[:at]) / (at + 1), -1.0)
-                alive &= rate * (expected + 1) < 1
-                product *= 1 + rate * (values[at] - expected)
-                drift += rate * (expected - mean)
-            total += weight * product * np.exp(drift) * alive
+                expected = max(sum(values[:at]) / (at + 1), floor[at])
+                below = rate * (expected - floor[at])
+                kept = 1.0 if below < 1 else 0.9 / below
+                product *= 1 + rate * kept * (values[at] - expected)
+                drift += rate * (floor[at] + kept * (expected - floor[at]) - mean)
+            total += weight * product * np.exp(drift)
         return total >= 1 / 0.05
 
     for count in (1, 7, 25):
-        low, high = -1.0, values[:count].mean()
+        low, high = floor[:count].min(), values[:count].mean()
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if exceeds(count, middle) else (low, middle)
@@ -78,6 +90,45 @@ def test_the_truth_is_left_by_fewer_than_promised_though_looked_for_at_every_rec
         found = sequence(values, floor=np.full(300, -4.0), ceiling=np.full(300, 4.0), level=0.8)
         out += bool(((found.low > 0) | (found.high < 0)).any())
     assert out / 200 < 0.2
+
+
+def slates_of_two_sizes(dice, recalls, chance_own, chance_base):
+    """As ``observed``, of 4 items a recall, and of 40 in one recall of twenty; and how many items each has."""
+    size = np.where(np.arange(recalls) % 20 == 3, 40, 4)
+    return size * (dice.random(recalls) < chance_own) - dice.binomial(size, chance_base).astype(float), size * 1.0
+
+
+def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
+    dice, out = np.random.default_rng(12), 0
+    for _ in range(200):
+        values, size = slates_of_two_sizes(dice, 300, 0.1, 0.1)
+        found = sequence(values, floor=-size, ceiling=size, level=0.8)
+        out += bool(((found.low > 0) | (found.high < 0)).any())
+    assert out / 200 < 0.2
+
+
+def test_one_large_slate_does_not_set_the_range_of_all_that_follow():
+    """It costs about its own share; alone it may be worth 50 of what others are worth 5 of."""
+    dice, first = np.random.default_rng(13), {5: [], 50: []}
+    for _ in range(20):
+        for most, found_at in first.items():
+            size = np.where(np.arange(900) == 20, most, 5)
+            values = size * (dice.random(900) < 0.12) - dice.binomial(size, 0.05).astype(float)
+            found = sequence(values, floor=-1.0 * size, ceiling=1.0 * size)
+            apart = np.flatnonzero(found.low > 0)
+            found_at.append(apart[0] if len(apart) else 900)
+    assert np.median(first[50]) < 2.5 * np.median(first[5])  # 7 times while it set the range
+
+
+def test_how_many_recalls_a_large_slate_still_lets_one_expect():
+    values = np.tile([3.0, -1.0, 0.0, 0.0, 1.0], 40)
+    floor = np.full(200, -4.0)
+    alone = recalls_to_end(values, floor, unit=1.0, level=0.95)
+    floor[7] = -50.0
+    assert alone < recalls_to_end(values, floor, unit=1.0, level=0.95) < 3.2 * alone  # 7 while it set the range
+    scale = np.where(np.arange(200) == 7, 50.0, 4.0)
+    planned = [recalls_of_sequence(0.6, 1.4, one, unit=1.0, level=0.95) for one in (scale[:1], scale)]
+    assert planned[0] < planned[1] < 3.2 * planned[0]
 
 
 @pytest.mark.slow

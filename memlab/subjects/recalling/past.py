@@ -26,6 +26,7 @@ class Past:
     def __init__(self, journal: Journal | JournalView, recaller: Recaller) -> None:
         self._journal, self._recaller = journal, recaller
         self._state, self._purged = new_state(), last_purge(journal)
+        self._read: tuple[int, int, Slate] | None = None
 
     def before(self, seq: int) -> State:
         """The state of which a decision that had seen the event ``seq`` was made."""
@@ -40,9 +41,14 @@ class Past:
         return self._state
 
     def logged(self, decision: int) -> Slate:
-        """The slate of a decision as it was logged."""
+        """The slate of a decision as it was logged; the last one is kept, for packs are asked one after another."""
+        purged = last_purge(self._journal)
+        if self._read is not None and self._read[:2] == (decision, purged):
+            return self._read[2]
         for seq, blob in self._journal.slates(after=decision - 1, upto=decision):
-            return decode(blob, decision=seq)
+            slate = decode(blob, decision=seq)
+            self._read = decision, purged, slate
+            return slate
         raise UnknownName("decision", decision)
 
     def repeats(self, decision: int) -> bool:
