@@ -62,7 +62,7 @@ def test_operations_run_on_consent(run, json_of, day):
     assert [step["operation"] for step in ran["steps"]] == ["remember", "recall"]
     assert ran["steps"][1]["rows"][0]["text"] == "tabs are better"
     day.write_text('(recall "tabs" 1)')
-    assert "1 operations" in run("run", "a.memlab", day).stdout
+    assert "1 operation " in run("run", "a.memlab", day).stdout
     assert run("run", "none.memlab", day).exit_code == 1
 
 
