@@ -4,6 +4,7 @@ import datetime
 from operator import attrgetter
 
 import numpy as np
+import polars as pl
 import pytest
 
 import memlab
@@ -156,3 +157,29 @@ def test_a_faded_memory_that_is_restored_is_not_vivid(lab, clock):
     lab.upkeep.maintain()
     lab.restore(1)
     assert lab.memories["strength"].to_list() == [5.0]
+
+
+@pytest.mark.parametrize("ask", [memlab.open, memlab.load, memlab.check, memlab.restore], ids=lambda one: one.__name__)
+def test_the_home_of_nobody_is_no_path(ask):
+    with pytest.raises(InputError, match="user"):
+        ask("~nobody-of-that-name/x.memlab")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"project": float("inf")}, "project is a text, not inf"),
+        ({"kind": pl.DataFrame()}, "kind is a text"),
+        ({"creator": pl.col("creator")}, "creator is a text"),
+        ({"agents": "agent:tutor"}, "agents is a list of texts"),
+        ({"agents": [object()]}, "agents is a list of texts"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["remember", "edit"])
+def test_what_an_agent_writes_is_held_against_texts(lab, verb, fields, said):
+    agent = lab.agent("tutor", project="school")
+    own = agent.remember("The class begins at nine")
+    what = own if verb == "edit" else "The class ends at noon"
+    with pytest.raises(InputError, match=said):
+        getattr(agent, verb)(what, **fields)
+    assert len(lab) == 1

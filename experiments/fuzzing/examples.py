@@ -52,6 +52,7 @@ from memlab.simulation import (
 )
 from memlab.slates import WIDE
 from memlab.subjects.agents.agent import Agent
+from memlab.subjects.agents.turns import Surfaced
 from memlab.subjects.clusters.finding import Clusters
 from memlab.verifiers import Verdict, local, overlap
 
@@ -281,6 +282,12 @@ class Desk:
         self._folder.cleanup()
 
 
+def _surfaced(lab: memlab.Lab) -> Surfaced:
+    """What an offer gives, once its search has ended: it writes to the lab."""
+    with lab.agents.turns() as turns:
+        return turns.offer("tabs")
+
+
 EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- opening ------------------------------------------------------------------------------------------------------
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
@@ -339,7 +346,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Agent.conversation": lambda d: (d.agent.conversation, {"at": SAID}),
     "Turns.offer": lambda d: (d.lab.agents.turns().offer, {"context": "tabs"}),
     "Turns.wait": lambda d: (d.lab.agents.turns().wait, {"timeout": 0.0}),
-    "Surfaced.__getitem__": lambda d: (d.lab.agents.turns().offer("tabs").__getitem__, {"index": slice(None)}),
+    "Surfaced.__getitem__": lambda d: (_surfaced(d.lab).__getitem__, {"index": slice(None)}),
     "LabFacts.frame": lambda d: (d.lab.facts.frame, {}),
     "LabFacts.narrative": lambda d: (d.lab.facts.narrative, {"about": "Where does Ada live?"}),
     "LabFacts.profile": lambda d: (d.lab.facts.profile, {"subject": "Ada"}),

@@ -120,6 +120,7 @@ JUNK: dict[str, Callable[[], Any]] = {
     "an exception": lambda: ValueError("x"),
     "a module": lambda: itertools,
     "Path()": Path,
+    "a stray home": lambda: "~nobody-of-that-name/x",
     "a Path": lambda: Path("somewhere"),
     "a Path with NUL": lambda: Path("a\0b"),
     "a long Path": lambda: Path("p" * 5_000),

@@ -188,6 +188,10 @@ def _path(value: Any) -> Any:
         return Misfit("a path", text.given)
     if "\0" in text or not text:
         return Misfit("a path", "an empty text" if not text else "one with a NUL character")
+    try:
+        Path(text.partition("/")[0]).expanduser()
+    except RuntimeError:
+        return Misfit("a path", f"below the home of a user who is not here: {shown(text)}")
     return value if isinstance(value, Path) else text
 
 

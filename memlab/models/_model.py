@@ -249,7 +249,10 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _request(fields: Mapping[str, Any], options: Mapping[str, Any]) -> bytes:
     whole = {name: value for name, value in {**fields, **options}.items() if value is not None}
-    return msgspec.json.encode(whole, order="sorted")
+    try:
+        return msgspec.json.encode(whole, order="sorted")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"LanguageModel.ask(schema=...): a schema is an object of JSON: {error}.") from None
 
 
 def _name(name: str) -> str:

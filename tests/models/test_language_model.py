@@ -20,6 +20,12 @@ def asked(answer, **given):
         return LanguageModel(url, "small", **given).ask("Answer.", "What?")
 
 
+def test_a_schema_is_an_object_of_json():
+    with serving(completion("Blue")) as (url, requests), pytest.raises(InputError, match="schema is an object of JSON"):
+        LanguageModel(url, "small").ask("One word.", "Which colour?", schema={"type": object()})
+    assert not requests
+
+
 def test_it_speaks_the_protocol():
     with serving(lambda body, _: completion("Blue", tokens=40)) as (url, requests):
         model = LanguageModel(url + "/", "small", key=KEY, options={"seed": 7, "temperature": None})

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from memlab.arguments import shown
 from memlab.errors import InputError, NotPermitted, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
@@ -26,6 +27,9 @@ Role = Literal["reader", "member", "owner"]
 ROLES: tuple[str, ...] = get_args(Role)
 
 _LONGEST = 1000
+
+_COMPARED = ("project", "creator", "kind")
+"""Fields of a memory that are held against those of who writes."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +97,18 @@ class Identity:
 
     def check_fields(self, given: Mapping[str, Any]) -> None:
         """Whether it may give a memory these fields. NotPermitted for another project, creator or source."""
+        for name in _COMPARED:
+            if not isinstance(given.get(name), str | None):
+                raise InputError(f"{name} is a text, not {shown(given[name])}.")
+        agents = given.get("agents")
+        texts = isinstance(agents, list | tuple) and all(isinstance(one, str) for one in agents)
+        if agents is not None and not texts:
+            raise InputError(f"agents is a list of texts, not {shown(agents)}.")
         self.place(given.get("project"))
         if self.name is not None:
             self._check_own(given, "creator", self.name)
             if is_agent(self.name):
-                self._check_own(given, "agents", [self.name])
+                self._check_own({"agents": None if agents is None else list(agents)}, "agents", [self.name])
 
     def check_sees(self, state: State, rows: Iterable[int]) -> None:
         """UnknownName for what it does not see, and for what belongs to another project than its own."""

@@ -52,6 +52,17 @@ class Given:
     strict: bool = False
 
 
+def _path_of(x: Any) -> Path | None:
+    """The path that is to be loaded; None where it is data."""
+    if not isinstance(x, str | Path):
+        return None
+    path = Path(str.__str__(x) if isinstance(x, str) else x)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise InputError(f"There is nothing at {path}: no user of that name is here.") from None
+
+
 def load(
     x: Any,
     given: Given,
@@ -69,7 +80,7 @@ def load(
     check_linking(given.linking)
     if given.format is not None and given.format not in (*IMPORTS, *READERS):
         raise UnknownName("format", given.format, (*IMPORTS, *READERS))
-    path = Path(x).expanduser() if isinstance(x, str | Path) else None
+    path = _path_of(x)
     if path is not None:
         if not path.exists():
             raise InputError(f"There is nothing at {path}.")
