@@ -17,8 +17,8 @@ from memlab.evaluation._credited import recalibrate
 from memlab.evaluation._distributions import normal_quantile
 from memlab.evaluation._gates import Facts, Gate, effective_count, gates
 from memlab.evaluation._inclusion import difference, value
-from memlab.evaluation._log import Log
-from memlab.evaluation._measure import Evidence, Head, left_to_chance
+from memlab.evaluation._log import Log, left_to_chance
+from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._model import predicted_rewards
 from memlab.evaluation._position import harvest, lot_p, moved_p, random_places
 from memlab.evaluation._prepared import Settings

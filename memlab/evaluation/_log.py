@@ -13,15 +13,24 @@ from memlab.errors import InputError, UnknownName
 from memlab.evaluation._feedback import Answers, closed, read_answers
 from memlab.slates import Slates
 
-__all__ = ["RESERVED", "Log", "read_log"]
+__all__ = ["CERTAIN", "RESERVED", "Log", "left_to_chance", "read_log"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+CERTAIN = 1 - 1e-9
+"""A probability from which on an item is as good as sure to be shown."""
 
 RESERVED = ("decision", "memory_id", "propensity", "rank", "score", "text")
 """Columns of the candidates that are no features."""
 
 _KEY = ["decision", "memory_id"]
+
+
+def left_to_chance(propensity: Floats) -> Flags:
+    """What may be shown and need not be."""
+    return (propensity > 0) & (propensity < CERTAIN)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from memlab.evaluation._clusters import Estimate, Sample, Statistic
 from memlab.evaluation._credited import Credited
 from memlab.evaluation._inclusion import ARM, COLUMNS, Estimator, difference, value
-from memlab.evaluation._log import Log
+from memlab.evaluation._log import CERTAIN, Log, left_to_chance
 from memlab.evaluation._position import Examination
 from memlab.evaluation._targets import Target
 
-__all__ = ["Evidence", "Head", "left_to_chance"]
+__all__ = ["Evidence", "Head"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -24,7 +24,6 @@ Ints = NDArray[np.int64]
 _UNSUPPORTED = COLUMNS.index("unsupported")
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
-_CERTAIN = 1 - 1e-9
 _STEP = 1e-4
 
 
@@ -41,11 +40,6 @@ class Head:
 
     def __len__(self) -> int:
         return len(self.rows) + int(self.outside.sum())
-
-
-def left_to_chance(propensity: Floats) -> Flags:
-    """What may be shown and need not be."""
-    return (propensity > 0) & (propensity < _CERTAIN)
 
 
 class Evidence:
@@ -75,7 +69,7 @@ class Evidence:
         self.log, self.estimator, self.level, self.reward_range = log, estimator, level, reward_range
         self.probe: Flags = left_to_chance(log.propensity)
         self.unsupported: Flags = log.propensity == 0
-        certain = (log.propensity >= _CERTAIN) & log.shown
+        certain = (log.propensity >= CERTAIN) & log.shown
         known = log.answered
         weight = np.zeros(len(log.propensity))
         np.divide(1.0, log.propensity, out=weight, where=log.shown)

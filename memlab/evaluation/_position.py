@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 
 from memlab.evaluation._challenged import challenges_of
 from memlab.evaluation._clusters import Estimate, Sample
-from memlab.evaluation._log import Log
+from memlab.evaluation._log import CERTAIN, Log, left_to_chance
 from memlab.evaluation._tests import by_recall, hotelling_p
 
 __all__ = ["Examination", "Places", "harvest", "lot_p", "moved_p", "random_places"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_CERTAIN = 1 - 1e-9
 _ODDS = 0.001
 _EVEN = 1e-6
 _MOST = 3
@@ -63,7 +62,7 @@ def random_places(log: Log, ranks: Floats) -> Places | None:
     if not len(shown) or not ((position >= 1) & (position <= size[recall])).all() or len(np.unique(seats)) < len(seats):
         return None
     chance = log.propensity[shown]
-    probes = np.flatnonzero((chance > 0) & (chance < _CERTAIN) & (size[recall] > 1))
+    probes = np.flatnonzero(left_to_chance(chance) & (size[recall] > 1))
     if not len(probes):
         return None
     off = position[probes] - (size[recall[probes]] + 1) / 2
@@ -206,7 +205,7 @@ def harvest(places: Places, log: Log, level: float) -> Examination | None:
 def _arranged(log: Log) -> tuple[Ints, Ints, Ints]:
     shown = np.flatnonzero(log.shown)
     shown = shown[np.lexsort((log.position[shown], log.recall[shown]))]
-    recall, extra = log.recall[shown], log.propensity[shown] < _CERTAIN
+    recall, extra = log.recall[shown], log.propensity[shown] < CERTAIN
     extras = np.bincount(recall, weights=extra, minlength=len(log)).astype(np.int64)
     others = np.bincount(recall, weights=~extra, minlength=len(log)).astype(np.int64)
     before = np.cumsum(others) - others

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import memlab
@@ -96,6 +96,7 @@ TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".jo
 @pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"]))
+@example("THE IS 0", "user")  # an article, and no thing
 def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
     for fact in facts_in(text, role):
         assert 0 <= fact.start < fact.stop <= len(text)

@@ -106,9 +106,9 @@ class Identity:
             raise InputError(f"agents is a list of texts, not {shown(agents)}.")
         self.place(given.get("project"))
         if self.name is not None:
-            self._check_own(given, "creator", self.name)
+            self._check_own("creator", given.get("creator"), self.name)
             if is_agent(self.name):
-                self._check_own({"agents": None if agents is None else list(agents)}, "agents", [self.name])
+                self._check_own("agents", None if agents is None else list(agents), [self.name])
 
     def check_sees(self, state: State, rows: Iterable[int]) -> None:
         """UnknownName for what it does not see, and for what belongs to another project than its own."""
@@ -139,8 +139,7 @@ class Identity:
                     )
                 )
 
-    def _check_own(self, given: Mapping[str, Any], field: str, own: Any) -> None:
-        value = given.get(field)
+    def _check_own(self, field: str, value: Any, own: Any) -> None:
         if value is not None and value != own:
             raise NotPermitted(f"{self._called} writes as itself: leave {field}= out.")
 

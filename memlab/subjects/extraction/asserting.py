@@ -305,41 +305,14 @@ def _takes_back(sentence: str, *, asks: bool) -> bool:
     words = _low_words(sentence[-_NEAR:].rpartition(",")[2])
     said = " ".join(words)
     if asks and "," in sentence and len(words) <= _LONGEST_TAG:
-        return said in table("tags") or (len(words) > 1 and words[0] in _TAG_VERBS and words[-1] in _TAGGED)
-    return holds(padded(words), _jokes()) and "not" not in words
+        inverted = (
+            len(words) > 1 and words[0].removesuffix("n't") in table("tag-verbs") and words[-1] in table("tagged")
+        )
+        return said in table("tags") or inverted
+    return holds(padded(words), phrases("extraction", "jokes")) and "not" not in words
 
 
 _LONGEST_TAG = 3
-_TAG_VERBS = frozenset(
-    verb + no
-    for verb in (
-        "is",
-        "are",
-        "do",
-        "does",
-        "did",
-        "was",
-        "were",
-        "have",
-        "has",
-        "had",
-        "ca",
-        "can",
-        "wo",
-        "will",
-        "would",
-        "should",
-        "could",
-        "am",
-    )
-    for no in ("", "n't")
-)
-_TAGGED = frozenset(("i", "we", "you", "he", "she", "it", "they", "not", "there"))
-
-
-@cache
-def _jokes() -> tuple[str, ...]:
-    return tuple(padded(phrase.split()) for phrase in table("jokes"))
 
 
 @cache

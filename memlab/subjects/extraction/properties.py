@@ -97,7 +97,7 @@ def _has(text: str, words: list[Word], place: int, verb: int, at: int) -> Proper
         noun = words[owner.place : verb]
         name, predicate = owner.name, "-".join(word.low for word in noun)
         alone = False
-    elif words[place].low == "the":
+    elif words[place].low == "the" and place + 1 < verb:
         of = next((n for n in range(place + 2, verb - 1) if words[n].low in ("of", "for")), None)
         noun = words[place + 1 : verb if of is None else of]
         if of is None:
@@ -125,12 +125,11 @@ def _becomes(text: str, words: list[Word], place: int, verb: int, at: int) -> Pr
         return None
     if low not in table("participles") and not _PARTICIPLE.fullmatch(low):
         return None
-    start = place + (words[place].low == "the")
-    thing = words[start:verb]
+    article = words[place].low == "the"
+    thing = words[place + article : verb]
     nouns = [word for word in thing if word.low not in ("of", "the")]
     if not nouns or not _are_nouns(nouns) or nouns[-1].low in table("discourse-nouns"):
         return None
-    article = words[place].low == "the"
     if len(thing) > 2 * _MOST_NOUNS or not (article or words[verb].low == "are"):
         return None
     found = _read(text, words, at + 2)
