@@ -23,6 +23,7 @@ from memlab.index._matches import InPassages, Matches
 from memlab.index._neighbours import Neighbours
 from memlab.index._passages import passages_of
 from memlab.index._postings import Query, TermHits, Words
+from memlab.index._products import products
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best, compact
 from memlab.index._signs import SAYS, Signs, signs_of
@@ -60,6 +61,7 @@ __all__ = [
     "group_scores",
     "idf",
     "passages_of",
+    "products",
     "report",
     "signs_of",
     "sweep",

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.index import best
+from memlab.index import best, products
 from memlab.policies import Pack
 
 __all__ = ["Ranking", "diversifies", "rank_all", "rank_by_score"]
@@ -150,7 +150,7 @@ def _closeness_to(matrix: NDArray[np.float64], closeness: Callable[[Scores], Sco
         return closeness(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0))
 
     if len(matrix) <= _AT_ONCE:
-        whole = among(matrix @ matrix.T, np.sqrt(np.multiply.outer(squares, squares)))
+        whole = among(products(matrix, matrix), np.sqrt(np.multiply.outer(squares, squares)))
         return lambda first: whole[first]
     return lambda first: among(np.vecdot(matrix, matrix[first]), np.sqrt(squares * squares[first]))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import load_embedder
-from memlab.index import Words, compact
+from memlab.index import Words, compact, products
 
 __all__ = ["WordVectors", "late"]
 
@@ -22,9 +22,6 @@ _Unknown = dict[str, tuple[NDArray[np.int8], float]]
 
 _KEPT = 1024
 """Words of questions that no text has whose vectors are kept."""
-
-_ALONE = 1 << 18
-"""Products that OpenBLAS computes in the calling thread: with more it wakes others, which cost more than they save."""
 
 
 class _Table:
@@ -61,7 +58,8 @@ class WordVectors:
             (table.vectors[form], table.norms[form]) if form >= 0 else unknown[word]
             for word, form in zip(asked, own, strict=True)
         ]
-        found = _products(np.array([vector for vector, _ in pairs]), table.vectors, forms)
+        question = np.array([vector for vector, _ in pairs], dtype=np.float32)
+        found = np.ascontiguousarray(products(table.vectors.take(forms, axis=0), question).T, dtype=np.float64)
         found /= np.array([[norm] for _, norm in pairs]) * table.norms.take(forms)
         return found
 
@@ -91,17 +89,6 @@ def _norms(vectors: NDArray[np.int8]) -> Scores:
     wide = vectors.astype(np.float32)
     squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole numbers below 2^24: exact in any order
     return np.sqrt(np.where(squares == 0.0, 1.0, squares))
-
-
-def _products(question: NDArray[np.int8], vectors: NDArray[np.int8], forms: Rows) -> Scores:
-    """f64[question, forms]: the product of each pair; block by block, while a block is still near the processor."""
-    wide = np.ascontiguousarray(question.T, dtype=np.float32)
-    found = np.empty((len(forms), len(question)), dtype=np.float32)
-    step = max(_ALONE // wide.size, 64)
-    for start in range(0, len(forms), step):
-        block = vectors.take(forms[start : start + step], axis=0).astype(np.float32)
-        np.matmul(block, wide, out=found[start : start + step])
-    return np.ascontiguousarray(found.T, dtype=np.float64)
 
 
 def late(

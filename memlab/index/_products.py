@@ -1,0 +1,37 @@
+"""Products of matrices of whole numbers, in the calling thread."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["products"]
+
+F = TypeVar("F", np.float32, np.float64)
+
+_ALONE = 1 << 18
+"""Products that OpenBLAS computes in the calling thread. With more it wakes others, which go on spinning when they are
+done and for which the caller waits when the machine is busy."""
+
+_COLUMNS = 256
+
+
+def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
+    """f[n, m]: ``left @ right.T`` of (n, dim) and (m, dim), block by block, in the type of ``right``.
+
+    The sums are those of one product where all numbers are whole and small, in whatever order they are added. A hundred
+    rows with one another take .25 ms of processor time; at once 2.1, and 10 ms of waiting on a busy machine.
+
+    >>> products(np.array([[1, 2]], dtype=np.int8), np.array([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[11.0, 2.0]]
+    """
+    found = np.empty((len(left), len(right)), dtype=right.dtype)
+    for first in range(0, len(right), _COLUMNS):
+        columns = np.ascontiguousarray(right[first : first + _COLUMNS].T)
+        step = _ALONE // max(columns.size, 1) or 1
+        for start in range(0, len(left), step):
+            block = left[start : start + step].astype(right.dtype, copy=False)
+            np.matmul(block, columns, out=found[start : start + step, first : first + _COLUMNS])
+    return found

@@ -1,0 +1,31 @@
+"""Products of whole numbers block by block are those of one product."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from memlab.index import products
+
+
+def matrices(rows, dim):
+    return arrays(np.int8, st.tuples(st.integers(0, rows), st.just(dim)))
+
+
+@given(st.integers(1, 40).flatmap(lambda dim: st.tuples(matrices(9, dim), matrices(9, dim))), st.booleans())
+def test_each_pair_as_by_hand(pair, wide):
+    left, right = pair
+    found = products(left, right.astype(np.float64 if wide else np.float32))
+    by_hand = [[sum(int(a) * int(b) for a, b in zip(x, y, strict=True)) for y in right] for x in left]
+    assert found.tolist() == by_hand or not found.size
+    assert found.shape == (len(left), len(right))
+
+
+def test_many_blocks_of_rows_and_columns():
+    dice = np.random.default_rng(3)
+    left, right = (dice.integers(-128, 128, (count, 256)).astype(np.int8) for count in (130, 530))
+    whole = left.astype(np.int64) @ right.T.astype(np.int64)
+    assert (products(left, right.astype(np.float32)) == whole).all()
+    assert (
+        products(left[:, :1], right[:, :1].astype(np.float32)) == np.outer(left[:, 0], right[:, 0].astype(int))
+    ).all()
