@@ -26,6 +26,8 @@ def pytest_configure(config):
     # Read when the libraries are loaded: by processes that start after this, and by those that need SciPy later.
     for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
+    # Tests start some hundred processes: without a cache, each would compile what it imports anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     gc.disable()  # until all is collected: nothing of it is garbage
     if config.option.markexpr == "slow":
         settings.load_profile("thorough")
