@@ -43,15 +43,16 @@ LONGEST = 96
 
 
 class Teacher:
-    """all-MiniLM-L6-v2 in NumPy: the mean of its token states."""
+    """all-MiniLM-L6-v2 in NumPy: the mean of its token states. ``longest`` tokens of a text are read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, longest: int = LONGEST) -> None:
+        folder = teacher_folder()
         self.weights = load_file(folder / "model.safetensors")
         settings = json.loads((folder / "config.json").read_bytes())
         self.layers, self.heads = settings["num_hidden_layers"], settings["num_attention_heads"]
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(LONGEST)
+        self.tokenizer.enable_truncation(longest)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """f32[texts, 384]"""
@@ -94,7 +95,7 @@ class Teacher:
             read = self._dense(read, f"{layer}.attention.output.dense")
             states = self._normed(states + read, f"{layer}.attention.output.LayerNorm")
             inner = self._dense(states, f"{layer}.intermediate.dense")
-            inner *= 0.5 * (1 + np.tanh(np.float32(0.7978845608) * (inner + np.float32(0.044715) * inner**3)))
+            inner *= 0.5 * (1 + np.tanh(np.float32(0.7978845608) * inner * (1 + np.float32(0.044715) * inner * inner)))
             inner = self._dense(inner, f"{layer}.output.dense")
             states = self._normed(states + inner, f"{layer}.output.LayerNorm")
         return states
@@ -217,7 +218,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=26_000)
     parser.add_argument("--save", type=Path, help="a folder that does not exist yet")
     given: Any = parser.parse_args()
-    table, teacher = Table(), Teacher(teacher_folder())
+    table, teacher = Table(), Teacher()
     asked = [Asked(table, "LoCoMo", one) for one in read_locomo(given.locomo)]
     asked += [Asked(table, "BEAM", one) for one in read_beam(given.beam)]
     before = [one.judged(table.rows) for one in asked]
