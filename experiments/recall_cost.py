@@ -5,10 +5,10 @@
     python experiments/recall_cost.py ../before --same           # 200 recalls of each shipped pack, compared
 
 Each lab has projects of 600 invented memories on a disk, drawn by a seed, and is asked within one project. Time is that
-of the processor, of the whole process; the two take turns, and each line is a median over ``--runs``. ``remember`` and
-``remember_many`` are those of memories one by one and of 2,000 at once, per memory. ``--same`` compares, of every
-recall, what was shown, the scores, and the bytes of the slate, which hold the whole pool with all features, its probes
-and fingerprints.
+of the processor, of the whole process with the threads that libraries start unasked; the two take turns, and each line
+is a median over ``--runs``. ``remember`` and ``remember_many`` are those of memories one by one and of 2,000 at once,
+per memory. ``--same`` compares, of every recall, what was shown, the scores, and the bytes of the slate, which hold the
+whole pool with all features, its probes and fingerprints.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def digests(count: int) -> dict[str, str]:
 
 
 def _child(checkout: Path, what: str, count: int) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": str(checkout.resolve()), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
     command = [sys.executable, __file__, "--child", what, "--recalls", str(count)]
     ended = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     lines = (line.rsplit("\t", 1) for line in ended.stdout.splitlines())
