@@ -414,4 +414,6 @@ def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
     if needed is None:
         return "The difference, if there is one, is too small to be told in reasonable time."
     draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
-    return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster." if draws <= 2 else ""
+    if not 0 < draws <= 2:  # without a draw the live pack shows all that the challenger would show: nothing is extra
+        return ""
+    return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster."
