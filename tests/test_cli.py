@@ -246,7 +246,7 @@ def test_a_challenger_from_the_command_line(json_of, run):
         lab.remember_many(texts)
     json_of("recall", "a.memlab", "tea")
     assert run("verdict", "a.memlab").exit_code == 1
-    assert "Nothing was challenged" in run("verdict", "a.memlab").output
+    assert "No recall here was challenged" in run("verdict", "a.memlab").output
     made = json_of("challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1)
     assert (made["name"], made["design"], made["extra"], made["reason"]) == ("cascade", "extra", 2, "does it spread?")
     with memlab.open("a.memlab") as lab:

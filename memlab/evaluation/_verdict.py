@@ -81,8 +81,10 @@ class Verdict:
         if self.closed:
             return f"No verdict on {self.challenger}: {self.closed[0]}"
         if self.better is not None:
-            worse = self.live if self.better == self.challenger else self.challenger
-            advice = f"Install {self.challenger}." if self.better == self.challenger else f"Keep {self.live}."
+            worse, advice = self.live, f"Install {self.challenger}."
+            if self.better == self.live:
+                worse, advice = self.challenger, f"Keep {self.live}."
+                span = f"[{-gap.high:+.2f}, {-gap.low:+.2f}]"  # of the better less the worse, as the value
             return (
                 f"{self.better} is better than {worse} by {abs(gap.value):.2f} rewards a recall {span}, "
                 f"after {self.recalls:,} recalls. {advice}"

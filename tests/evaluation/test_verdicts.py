@@ -1,6 +1,7 @@
 """Verdicts on invented logs of a challenge: what is chance in a place, blocks that belong together, large heads."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -91,6 +92,13 @@ def test_large_heads_that_come_again_are_named():
     assert "ask with a smaller limit" in found.faster
 
 
+def test_the_interval_of_a_sentence_is_that_of_its_value():
+    found = memlab.verdict(challenged("extra", gain=-0.6))["b"]
+    assert found.better == "live"
+    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", found.sentence).groups())
+    assert 0 < low <= -found.difference.value <= high
+
+
 def test_no_more_extra_items_are_advised_where_nothing_is_extra():
     assert "Showing 2 extra items" in memlab.verdict(challenged("extra", recalls=30))["b"].sentence
     within = memlab.verdict(challenged("extra", recalls=30, within=True))["b"]
@@ -137,7 +145,7 @@ def with_challenge(slates, change):
         ("not json", "of recall 0 cannot be read"),
         ("[]", "Expected `object`, got `array`"),
         ("{}", "missing required field `live`"),
-        ('{"live": [0], "heads": {}}', "Nothing was challenged"),
+        ('{"live": [0], "heads": {}}', "No recall here was challenged"),
         ('{"live": [0], "heads": 3}', "Expected `object`"),
         ('{"live": [0], "heads": {"b": {"ids": ["x"]}}}', "names the memory 'x'; ids of this log are Int64"),
         ('{"live": [0], "heads": {"b": {"ids": [1]}}, "draws": "a"}', "Expected `float`"),
