@@ -61,7 +61,7 @@ def checked(call: _Callable) -> _Callable:
                 raise KeyboardInterrupt from error
             at = error.__traceback__
             if type(error) is TypeError and at is not None and at.tb_next is None:  # Python refused the call itself
-                plan.named_well(given)
+                plan.refuse_unknown(given)
             if type(error).__module__ != "polars.exceptions":
                 raise
             raise InputError(f"{plan.where}: Polars refused it: {error}") from error
@@ -124,11 +124,13 @@ class _Plan(NamedTuple):
             if rule is not None:
                 given[name] = self._taken(name, rule, given[name])
 
-    def named_well(self, given: Mapping[str, Any]) -> None:
+    def refuse_unknown(self, given: Mapping[str, Any]) -> None:
         """Raise InputError with the nearest name for the first that the call does not have."""
         for name in given:
             if name not in self.known:
-                raise InputError(f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.known)}') from None
+                raise InputError(
+                    f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.known)}'
+                ) from None
 
     def _taken(self, name: str, rule: Rule, value: Any) -> Any:
         try:

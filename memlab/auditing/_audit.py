@@ -116,8 +116,9 @@ class Audit:
     @checked
     def text(self, *, most: Count = 5) -> str:
         """What was found, in lines: counts, then at most so many of each."""
-        turns = "; in turns of a conversation only secrets are looked for" if "turn" in self.memories["kind"] else ""
-        parts = [f"{len(self.memories):,} memories from {self.loaded.source}, {self.compared:,} of them compared{turns}"]
+        parts = [f"{len(self.memories):,} memories from {self.loaded.source}, {self.compared:,} of them compared"]
+        if "turn" in self.memories["kind"]:
+            parts[0] += "; in turns of a conversation only secrets are looked for"
         for name, count in self.counts.items():
             if not count:
                 continue

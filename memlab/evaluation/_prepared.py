@@ -152,8 +152,8 @@ def check_silence(log: Log) -> None:
     )
     raise InputError(
         f'{found}: say what silence means. missing="zero": not useful (with a horizon, once it has closed); "censor": '
-        'nothing, as it does not depend on the item; "inverse": it depends on the features alone; "bounds": it may mean '
-        "anything. On the command line: --missing."
+        'nothing, as it does not depend on the item; "inverse": it depends on the features alone; "bounds": it may '
+        "mean anything. On the command line: --missing."
     )
 
 

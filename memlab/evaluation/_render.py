@@ -150,7 +150,7 @@ def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
             interval(row.value),
             "" if gap is None or np.isnan(gap.value) else f"{gap.value:+.3f}",
             interval(gap),
-            "" if np.isnan(row.adjusted) else f"{row.adjusted:.3f}",
+            "" if np.isnan(row.adjusted) else "<.001" if row.adjusted < 0.001 else f"{row.adjusted:.3f}",
             stars(row.adjusted),
         ]
         if labels:
@@ -199,6 +199,8 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }
 
