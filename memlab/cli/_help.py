@@ -55,7 +55,7 @@ SECTIONS = {
     },
     "Keep": {
         "maintain": "record what time has done: statuses, labels, edges",
-        "consolidate": "let summaries replace old memories that say the same",
+        "consolidate": "let one summary stand for many old memories",
         "unconsolidate": "undo one consolidation",
         "export": "write the memories to .jsonl, .md, .sexp, .parquet, tables",
         "mirror": "keep a readable copy, one Markdown file a memory",
