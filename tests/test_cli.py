@@ -12,6 +12,7 @@ import pytest
 
 import memlab
 from memlab.cli import main
+from memlab.cli._help import SECTIONS
 
 
 def commands(group=main, path=()):
@@ -28,6 +29,14 @@ def commands(group=main, path=()):
 def test_every_command_is_documented_and_speaks_json(path, command):
     assert command.help
     assert "as_json" in {parameter.name for parameter in command.params}
+
+
+def test_the_help_lists_every_command_once_in_80_columns(run):
+    listed = [name for commands in SECTIONS.values() for name in commands]
+    assert sorted(listed) == sorted(main.commands)
+    lines = run("--help").output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in listed] == listed
 
 
 def test_a_day_with_a_lab(json_of):
@@ -237,7 +246,7 @@ def test_a_challenger_from_the_command_line(json_of, run):
         lab.remember_many(texts)
     json_of("recall", "a.memlab", "tea")
     assert run("verdict", "a.memlab").exit_code == 1
-    assert "Nothing was challenged" in run("verdict", "a.memlab").output
+    assert "No recall here was challenged" in run("verdict", "a.memlab").output
     made = json_of("challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1)
     assert (made["name"], made["design"], made["extra"], made["reason"]) == ("cascade", "extra", 2, "does it spread?")
     with memlab.open("a.memlab") as lab:

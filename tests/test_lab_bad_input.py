@@ -72,6 +72,24 @@ def test_what_is_no_memory_is_told(kept, verb, what):
     assert kept.memories.equals(before)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"kind": "fcat"}, 'There is no kind "fcat"'),
+        ({"importance": 3}, "importance lies in"),
+        ({"text": " "}, "The text is empty: "),
+        ({"speaker": ""}, "speaker is a string"),
+        ({"pinned": 1}, "pinned is true or false"),
+    ],
+)
+def test_a_row_is_named_where_there_are_several(lab, wrong, said):
+    row = {"text": "tabs", **wrong}
+    with pytest.raises(InputError, match=f"^{said}"):
+        lab.remember(row.pop("text"), **row)
+    with pytest.raises(InputError, match=r"(?i)row 1"):
+        lab.remember_many([{"text": "tabs"}, {"text": "tabs", **wrong}])
+
+
 def test_ids_may_be_numbers_of_numpy(kept):
     assert kept.forget([np.int64(1)]).ids == (1,)
     assert kept.forget(np.array([2])).ids == (2,)

@@ -189,6 +189,9 @@ def test_what_was_guessed_is_said(lab, tmp_path):
 def test_bad_arguments(lab, tmp_path):
     with pytest.raises(InputError, match="There is nothing at"):
         lab.load(tmp_path / "nowhere")
+    (tmp_path / "chat.json").write_text("[]")
+    with pytest.raises(InputError, match=r"Did you mean .*chat\.json\?$"):
+        lab.load(tmp_path / "chta.json")
     with pytest.raises(UnknownName, match='no format "xml"'):
         lab.load(tmp_path, format="xml")
     with pytest.raises(InputError, match="is that of a file"):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from memlab.arguments._given import raised
 from memlab.arguments._rules import Misfit, Rule, rule_of
-from memlab.errors import InputError, LabError, MemlabError, UnknownName
+from memlab.errors import InputError, LabError, MemlabError, UnknownName, did_you_mean
 from memlab.interrupts import free_interrupted
 
 __all__ = ["checked"]
@@ -59,6 +59,9 @@ def checked(call: _Callable) -> _Callable:
             if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy's comparison of records makes a TypeError of it
                 free_interrupted(error)
                 raise KeyboardInterrupt from error
+            at = error.__traceback__
+            if type(error) is TypeError and at is not None and at.tb_next is None:  # Python refused the call itself
+                plan.refuse_unknown(given)
             if type(error).__module__ != "polars.exceptions":
                 raise
             raise InputError(f"{plan.where}: Polars refused it: {error}") from error
@@ -76,6 +79,8 @@ class _Plan(NamedTuple):
     places: tuple[tuple[str, Rule | None], ...]
     rest: tuple[str, Rule | None]
     names: Mapping[str, Rule]
+    known: frozenset[str]
+    """What may be given by name."""
 
     @classmethod
     def of(cls, function: types.FunctionType) -> _Plan:
@@ -94,8 +99,14 @@ class _Plan(NamedTuple):
                 rest = (name, rules.pop(name, None))
             elif parameter.kind is parameter.VAR_KEYWORD:
                 rules.pop(name, None)
+        known = frozenset(
+            name
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "self"
+        )
         first = next((number for number, (_, rule) in enumerate(places) if rule is not None), len(places))
-        return cls(where, first, tuple(places), rest, {name: rule for name, rule in rules.items() if rule is not None})
+        named = {name: rule for name, rule in rules.items() if rule is not None}
+        return cls(where, first, tuple(places), rest, named, known)
 
     def positional(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         places = self.places
@@ -112,6 +123,14 @@ class _Plan(NamedTuple):
             rule = self.names.get(name)
             if rule is not None:
                 given[name] = self._taken(name, rule, given[name])
+
+    def refuse_unknown(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError with the nearest name for the first that the call does not have."""
+        for name in given:
+            if name not in self.known:
+                raise InputError(
+                    f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.known)}'
+                ) from None
 
     def _taken(self, name: str, rule: Rule, value: Any) -> Any:
         try:

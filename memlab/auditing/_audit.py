@@ -117,6 +117,8 @@ class Audit:
     def text(self, *, most: Count = 5) -> str:
         """What was found, in lines: counts, then at most so many of each."""
         parts = [f"{len(self.memories):,} memories from {self.loaded.source}, {self.compared:,} of them compared"]
+        if "turn" in self.memories["kind"]:
+            parts[0] += "; in turns of a conversation only secrets are looked for"
         for name, count in self.counts.items():
             if not count:
                 continue

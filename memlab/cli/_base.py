@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 import memlab
+from memlab.cli._help import SECTIONS
 from memlab.errors import MemlabError
 from memlab.printable import json_safe, printable
 
@@ -29,6 +30,15 @@ class _Commands(click.Group):
         except MemlabError as error:
             say(f"memlab: {error}", err=True)
             ctx.exit(1)
+
+
+class _Sections(_Commands):
+    """The group of all commands: its help lists them by what they are for."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()), col_max=14)
 
 
 def as_json_option(command: F) -> F:
@@ -72,10 +82,13 @@ def keeping(path: Path) -> memlab.Lab:
         return existing(path, read_only=True)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(memlab.__version__, prog_name="memlab")
 def main() -> None:
-    """A laboratory for the long-term memory of AI agents."""
+    """A laboratory for the long-term memory of AI agents.
+
+    A lab is a directory; most commands take its path first. `memlab COMMAND --help` says more of each.
+    """
 
 
 FILE = click.argument("file")

@@ -46,9 +46,10 @@ def maintain(lab: Path, at: str | None, as_json: bool) -> None:
 def consolidate(
     lab: Path, days: float | None, keep: int | None, project: str | None, by: str, dry_run: bool, as_json: bool
 ) -> None:
-    """Let summaries replace old memories of LAB that say much the same; unconsolidate undoes one.
+    """Let one summary stand for many old memories of a cluster of LAB; unconsolidate undoes one.
 
-    The live pack's consolidate policy says which memories may go. Summaries consist of their own sentences.
+    The live pack's consolidate policy says which memories may go. A summary has some of their own sentences, not all:
+    see with --dry-run what would be left.
     """
     with existing(lab, read_only=dry_run) as opened:
         found = opened.consolidation.run(

@@ -38,6 +38,8 @@ def quarantine(
 
     memlab quarantine a.memlab --session "web 17" --since 2026-11-01 --dry-run
     """
+    if source is None and session is None and creator is None:
+        raise click.UsageError("Say what came from where: one of --source, --session and --creator is needed.")
     with existing(lab, read_only=dry_run) as opened:
         done = opened.review.quarantine(
             source=source,

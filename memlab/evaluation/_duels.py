@@ -102,7 +102,8 @@ def duels_of(log: Log, wanted: str | None) -> list[Duel]:
     last = {name: at for at, one in enumerate(logged) if one is not None for name in one.heads}
     if not last:
         raise InputError(
-            'Nothing was challenged: lab.challenge("companion", reason="...") lets a pack stand against it.'
+            'No recall here was challenged: lab.challenge("companion", reason="...") lets a pack stand against the '
+            "live one from the next recall on."
         )
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)

@@ -190,12 +190,12 @@ def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
         for colour, dash, (name, track) in zip(cycle(CYCLE), cycle(_DASHES), tracks.items()):
             x = track["recalls"].to_numpy()
             axes.fill_between(x, track["low"], track["high"], color=colour, alpha=0.15, linewidth=0)
-            axes.plot(x, track["difference"], color=colour, linestyle=dash, linewidth=1.8, label=name)
+            axes.plot(x, track["difference"], color=colour, linestyle=dash, linewidth=1.8, label=f"{name} less {live}")
             late = track.tail(max(1, track.height * 4 // 5))
             reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
         axes.set_ylim(-1.15 * reach, 1.15 * reach)
         axes.set_xlabel("recalls while challenged")
-        axes.set_ylabel(f"rewards a recall, less {live}")
+        axes.set_ylabel("difference in rewards a recall")
         _legend(axes)
 
     return draw

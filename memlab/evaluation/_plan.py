@@ -85,17 +85,19 @@ class Plan:
         return head, rows
 
     @property
-    def _legend(self) -> str:
+    def _legend(self) -> tuple[str, ...]:
         return (
-            f"To {self.baseline}, by a model of {self.recalls:,} recalls: recalls for a verdict four times of five; "
-            f"half-width of an interval after {_LOOK}."
+            f"Compared with {self.baseline}, by a model of {self.recalls:,} recalls.",
+            "one look, every look: recalls after which a test at one planned time, or at any, has a power of 80%",
+            f"half-width: of the {self.settings.level:.0%} interval after {_LOOK} recalls",
+            "never shown: the share of what the policy would show that the design never shows",
         )
 
     def __repr__(self) -> str:
-        return printable("\n".join([*text_table(*self._cells(), left=(0, 1)), self._legend, *self.notes]))
+        return printable("\n".join([*text_table(*self._cells(), left=(0, 1)), *self._legend, *self.notes]))
 
     def _repr_html_(self) -> str:
-        return table("recalls for a verdict", *self._cells(), notes=[self._legend, *self.notes])
+        return table("recalls for a verdict", *self._cells(), notes=[*self._legend, *self.notes])
 
 
 @dataclass(frozen=True)

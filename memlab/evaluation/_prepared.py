@@ -151,8 +151,9 @@ def check_silence(log: Log) -> None:
         else f"{log.silent:.0%} of what was shown has no reward"
     )
     raise InputError(
-        f'{found}: say what silence means. missing="zero": no (with a horizon, once it has closed). "censor": nothing '
-        '(it does not depend on the item). "inverse": it depends on the features alone. "bounds": it may mean anything.'
+        f'{found}: say what silence means. missing="zero": not useful (with a horizon, once it has closed); "censor": '
+        'nothing, as it does not depend on the item; "inverse": it depends on the features alone; "bounds": it may '
+        "mean anything. On the command line: --missing."
     )
 
 

@@ -104,7 +104,11 @@ def next_step(ev: Findings) -> str:
         more = "" if ev.needed is None else f" {_enough(ev, 'like these')}."
         return f"Next: label more recalls.{more}"
     wanted = (short or apart)[0]
-    challenged = f'lab.challenge("{wanted}") shows what tells it from {ev.baseline}'
+    challenged = (
+        f"show now and then, with its probability logged, what {wanted} would show and {ev.baseline} would not"
+        if ev._lab is None
+        else f'lab.challenge("{wanted}") shows what tells it from {ev.baseline}'
+    )
     alone = "" if ev.needed is None or ev.needed[2] <= ev.recalls else f" {_enough(ev, 'at this probe rate')}."
     return f"Next: {challenged}; memlab.plan says for how many recalls.{alone}"
 
@@ -146,7 +150,7 @@ def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
             interval(row.value),
             "" if gap is None or np.isnan(gap.value) else f"{gap.value:+.3f}",
             interval(gap),
-            "" if np.isnan(row.adjusted) else f"{row.adjusted:.3f}",
+            "" if np.isnan(row.adjusted) else "<.001" if row.adjusted < 0.001 else f"{row.adjusted:.3f}",
             stars(row.adjusted),
         ]
         if labels:
@@ -195,6 +199,8 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }
 

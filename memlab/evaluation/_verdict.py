@@ -81,8 +81,10 @@ class Verdict:
         if self.closed:
             return f"No verdict on {self.challenger}: {self.closed[0]}"
         if self.better is not None:
-            worse = self.live if self.better == self.challenger else self.challenger
-            advice = f"Install {self.challenger}." if self.better == self.challenger else f"Keep {self.live}."
+            worse, advice = self.live, f"Install {self.challenger}."
+            if self.better == self.live:
+                worse, advice = self.challenger, f"Keep {self.live}."
+                span = f"[{-gap.high:+.2f}, {-gap.low:+.2f}]"  # of the better less the worse, as the value
             return (
                 f"{self.better} is better than {worse} by {abs(gap.value):.2f} rewards a recall {span}, "
                 f"after {self.recalls:,} recalls. {advice}"
@@ -414,4 +416,6 @@ def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
     if needed is None:
         return "The difference, if there is one, is too small to be told in reasonable time."
     draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
-    return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster." if draws <= 2 else ""
+    if not 0 < draws <= 2:  # without a draw the live pack shows all that the challenger would show: nothing is extra
+        return ""
+    return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster."

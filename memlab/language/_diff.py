@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from memlab.arguments import checked
 from memlab.language._edit import parsed
-from memlab.language._highlight import highlight
+from memlab.language._highlight import PRE, highlight
 from memlab.language._parsed import used_helpers
 from memlab.language._policy import Policy
 from memlab.language._print import print_definition
@@ -182,7 +182,7 @@ class FormDiff:
                 parts.append(f"<table><tr>{cells}</tr></table>")
             else:
                 source = "".join(_tagged(piece) for piece in block.pieces())
-                parts.append(f'<pre style="line-height:1.35">{source}</pre>')
+                parts.append(f'<pre style="{PRE}">{source}</pre>')
         return "".join(f"<div>{part}</div>" for part in parts)
 
     @property

@@ -15,7 +15,10 @@ from memlab.language._list_functions import FUNCTIONS
 from memlab.language._words import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.printable import printable
 
-__all__ = ["highlight"]
+__all__ = ["PRE", "highlight"]
+
+PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
+"""Of a ``<pre>`` with source: JupyterLab's own style breaks a line within its names."""
 
 _TOKEN = re.compile(
     r"""(?P<comment>;[^\n]*|\#_)
@@ -66,7 +69,7 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
         f'<span style="{_style(kind)}">{html.escape(text)}</span>' if kind else html.escape(text)
         for kind, text in pieces
     )
-    return f'<pre style="line-height:1.35">{body}</pre>'
+    return f'<pre style="{PRE}">{body}</pre>'
 
 
 def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:

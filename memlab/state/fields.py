@@ -56,9 +56,9 @@ def checked_columns(
     checked: dict[str, list[Any]] = {}
     for name, values in columns.items():
         if name == "at":
-            checked["created"] = [now if when is None else _instant(when, row) for row, when in enumerate(values)]
+            checked["created"] = [now if when is None else _instant(when, row) for row, when in _rows(values)]
         elif name == "text":
-            checked["text"] = [checked_text(text, where=f"row {row}") for row, text in enumerate(values)]
+            checked["text"] = [checked_text(text, where=_place(row)) for row, text in _rows(values)]
         else:
             checked[name] = _checked(MEMORY[name], values, open_words)
     return checked
@@ -84,11 +84,28 @@ def checked_text(text: object, *, where: str = "") -> str:
     return text
 
 
-def _instant(when: Any, row: int, field: str = "at") -> int:
+def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
+    """The values with their rows; None for a single one, which needs no number to be found."""
+    return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
+
+
+def _place(row: int | None, field: str = "") -> str:
+    """Where a value stands; "" for the text of a single memory."""
+    if row is None:
+        return f"field {field}" if field else ""
+    return f"row {row}, field {field}" if field else f"row {row}"
+
+
+def _head(row: int | None) -> str:
+    """Where a value stands, to open a sentence."""
+    return "" if row is None else f"Row {row}: "
+
+
+def _instant(when: Any, row: int | None, field: str = "at") -> int:
     try:
         return datable(to_micros(when), "A time")
     except InputError as error:
-        raise InputError(f"Row {row}, field {field}: {error}") from None
+        raise InputError(f"{_place(row, field).capitalize()}: {error}") from None
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
@@ -96,49 +113,48 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     name, storage = column.name, column.storage
     if storage == "word":
         words = [str.__str__(value) if isinstance(value, str) else value for value in values]
-        for row, value in enumerate(words):
+        for row, value in _rows(words):
             if open_words and column.open and is_open_word(value):
                 continue
             if value is not None and (not isinstance(value, str) or value not in column.words):
                 text = value if isinstance(value, str) else shown(value)
-                raise InputError(f"Row {row}: {UnknownName(name, text, column.words)}")
+                raise InputError(f"{_head(row)}{UnknownName(name, text, column.words)}")
         return [default if value is None else value for value in words]
     if storage == "num":
-        return [default if value is None else _number(column, value, row) for row, value in enumerate(values)]
+        return [default if value is None else _number(column, value, row) for row, value in _rows(values)]
     if storage == "bool":
-        for row, value in enumerate(values):
+        for row, value in _rows(values):
             if value is not None and not isinstance(value, bool):
-                raise InputError(f"Row {row}: {name} is true or false, not {shown(value)}.")
+                raise InputError(f"{_head(row)}{name} is true or false, not {shown(value)}.")
         return [default if value is None else value for value in values]
     if storage == "time":
-        return [None if value is None else _instant(value, row, name) for row, value in enumerate(values)]
+        return [None if value is None else _instant(value, row, name) for row, value in _rows(values)]
     if storage == "note":
         return [
-            value if value is None else checked_text(value, where=f"row {row}, field {name}")
-            for row, value in enumerate(values)
+            value if value is None else checked_text(value, where=_place(row, name)) for row, value in _rows(values)
         ]
     if storage == "list":
-        return [_strings(name, value, row) for row, value in enumerate(values)]
-    return [value if value is None else _name(name, value, row) for row, value in enumerate(values)]
+        return [_strings(name, value, row) for row, value in _rows(values)]
+    return [value if value is None else _name(name, value, row) for row, value in _rows(values)]
 
 
-def _number(column: Column, value: Any, row: int) -> float:
+def _number(column: Column, value: Any, row: int | None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -_GREATEST <= value <= _GREATEST:
-        raise InputError(f"Row {row}: {column.name} is a finite number, not {shown(value)}.")
+        raise InputError(f"{_head(row)}{column.name} is a finite number, not {shown(value)}.")
     if not column.low <= value <= column.high:
-        raise InputError(f"Row {row}: {column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")
+        raise InputError(f"{_head(row)}{column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")
     return float(value)
 
 
-def _name(field: str, value: Any, row: int) -> str:
+def _name(field: str, value: Any, row: int | None) -> str:
     if not isinstance(value, str) or not value or len(value) > 1000:
-        raise InputError(f"Row {row}: {field} is a string of 1 to 1000 characters, not {shown(value)}.")
-    return checked_text(value, where=f"row {row}, field {field}")
+        raise InputError(f"{_head(row)}{field} is a string of 1 to 1000 characters, not {shown(value)}.")
+    return checked_text(value, where=_place(row, field))
 
 
-def _strings(name: str, value: Any, row: int) -> list[str] | None:
+def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InputError(f"Row {row}: {name} is a list of strings, not {shown(value)}.")
+        raise InputError(f"{_head(row)}{name} is a list of strings, not {shown(value)}.")
     return [_name(name, item, row) for item in value] or None

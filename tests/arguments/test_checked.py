@@ -104,16 +104,33 @@ def test_positional_arguments_are_checked_too():
         call("x", 1, "2")
 
 
-def test_defaults_are_not_checked_and_wrong_arity_is_pythons():
+def test_defaults_are_not_checked_and_a_wrong_number_of_arguments_is_pythons():
     @checked
     def one(value: int = "nothing") -> object:
         return value
 
     assert one() == "nothing"
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        one(values=1)
     with pytest.raises(TypeError, match="positional"):
         one(1, 2)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    @checked
+    def one(self: object, value: int = 0, *, most: int = 1) -> None:
+        two(vlaue=value)
+
+    @checked
+    def two(value: int = 0) -> None:
+        raise TypeError("of its own")
+
+    with pytest.raises(InputError, match=r'^one has no argument "vallue"\. Did you mean value\?$'):
+        one(None, vallue=1)
+    with pytest.raises(InputError, match=r"Known: most, value\."):
+        one(None, zzz=1)
+    with pytest.raises(InputError, match='two has no argument "vlaue"'):
+        one(None)
+    with pytest.raises(TypeError, match="of its own"):
+        two(value=1)
 
 
 def test_a_dataclass_checks_what_it_is_made_of():

@@ -97,6 +97,7 @@ def test_turns_are_not_compared():
     turns = [{"role": "user", "content": text} for text in STATEMENTS[:3]]
     audit = memlab.audit(turns)
     assert (audit.compared, len(audit.memories)) == (0, 3)
+    assert "0 of them compared; in turns of a conversation only secrets are looked for" in audit.text()
     assert "nothing was found" in audit.text()
 
 

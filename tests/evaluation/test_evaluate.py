@@ -233,7 +233,7 @@ def test_what_a_withheld_policy_needs_is_told_once():
     assert withheld.needed > 0
     assert short.needed == ("good", "logged", 48 + withheld.needed)
     assert repr(short).count("recalls at this probe rate") == 1
-    assert repr(short).splitlines()[-1].startswith('Next: lab.challenge("good")')
+    assert repr(short).splitlines()[-1].startswith("Next: show now and then, with its probability logged, what good")
     bare = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"])
     told = bare.to_dict()
     assert {(one["policy"], one["gate"]) for one in told["withheld"]} == {

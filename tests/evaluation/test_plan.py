@@ -62,7 +62,7 @@ def test_of_a_small_difference_it_gives_the_half_width_and_no_promise(plan):
 
 
 def test_it_renders_and_says_to_whom_it_compares(plan):
-    assert "To logged" in repr(plan)
+    assert "Compared with logged" in repr(plan)
     assert "challenge by lot" in plan._repr_html_()
     assert plan.frame.columns[:3] == ["policy", "design", "extra"]
 

@@ -1,6 +1,7 @@
 """Verdicts on invented logs of a challenge: what is chance in a place, blocks that belong together, large heads."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -18,17 +19,19 @@ from memlab.recall import draw_challenge
 SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 
-def challenged(design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0):
+def challenged(design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0, within=False):
     """The live pack shows the first items by number, the challenger every second of them, whose rewards are better.
 
     ``limits`` (int[recalls]) are heads of other sizes than 4, ``seen`` how often each place is looked at.
+    With ``within`` the challenger shows all but the last of what the live pack shows.
     """
     dice, pack = np.random.default_rng(seed), memlab.load_pack("companion")
     limits = np.full(recalls, 4) if limits is None else limits
     rows = {"decisions": [], "candidates": [], "exposures": [], "feedback": []}
     for number, limit in enumerate(limits.tolist()):
         count = 2 * limit
-        live, own = np.arange(limit), np.arange(0, count, 2)
+        live = np.arange(limit)
+        own = live[:-1] if within else np.arange(0, count, 2)
         challenge = Challenge(pack, design, 1, 1.0, 1, 0, "")
         shown, _, chance, draws, whose = draw_challenge(live, [own], count, [challenge], dice)
         logged = {
@@ -89,6 +92,20 @@ def test_large_heads_that_come_again_are_named():
     assert "ask with a smaller limit" in found.faster
 
 
+def test_the_interval_of_a_sentence_is_that_of_its_value():
+    found = memlab.verdict(challenged("extra", gain=-0.6))["b"]
+    assert found.better == "live"
+    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", found.sentence).groups())
+    assert 0 < low <= -found.difference.value <= high
+
+
+def test_no_more_extra_items_are_advised_where_nothing_is_extra():
+    assert "Showing 2 extra items" in memlab.verdict(challenged("extra", recalls=30))["b"].sentence
+    within = memlab.verdict(challenged("extra", recalls=30, within=True))["b"]
+    assert within.better is None
+    assert "extra item" not in within.sentence
+
+
 def test_one_large_head_does_not_keep_a_verdict():
     limits = np.where(np.arange(300) == 20, 60, 4)
     assert memlab.verdict(challenged("extra", limits=limits))["b"].better == "b"
@@ -128,7 +145,7 @@ def with_challenge(slates, change):
         ("not json", "of recall 0 cannot be read"),
         ("[]", "Expected `object`, got `array`"),
         ("{}", "missing required field `live`"),
-        ('{"live": [0], "heads": {}}', "Nothing was challenged"),
+        ('{"live": [0], "heads": {}}', "No recall here was challenged"),
         ('{"live": [0], "heads": 3}', "Expected `object`"),
         ('{"live": [0], "heads": {"b": {"ids": ["x"]}}}', "names the memory 'x'; ids of this log are Int64"),
         ('{"live": [0], "heads": {"b": {"ids": [1]}}, "draws": "a"}', "Expected `float`"),

@@ -122,6 +122,21 @@ def test_time_is_in_proportion_to_the_text(unit):
     assert time.process_time() - begun < 2.0
 
 
+@pytest.mark.parametrize(
+    ("said", "shared"),
+    [
+        ("I don't eat peanuts.", "what they do not eat"),
+        ("I drive a Volvo.", "what they drive"),
+        ("I have a dog.", "what they have"),
+        ("My budget is 400 euros.", "their budget"),
+        ("My favourite colour is blue.", "their favourite colour"),
+        ("I am married to Ines.", "whom they are married to"),
+    ],
+)
+def test_what_was_shared_is_said_in_english(lab, said, shared):
+    assert f"The user shared {shared}" in [one.text for one in lab.extract(said).memories]
+
+
 class TestStaged:
     def test_nothing_is_stored_until_it_is_committed(self, lab):
         extracted = lab.extract("I live in Rome and I work at Acme")

@@ -137,7 +137,7 @@ def _shared(facts: list[Fact], message: Message, number: int, where: Where) -> I
     own = [fact for fact in facts if fact.subject == USER]
     if not own or message.role != "user":
         return
-    topics = dict.fromkeys(table("topics").get(fact.predicate, _topic(fact.predicate)) for fact in own)
+    topics = dict.fromkeys(_topic(fact.predicate) for fact in own)
     *others, last = topics
     text = f"{message.speaker or 'The user'} shared {', '.join(others)}{' and ' if others else ''}{last}"
     start, stop = min(fact.start for fact in own), max(fact.stop for fact in own)
@@ -145,9 +145,23 @@ def _shared(facts: list[Fact], message: Message, number: int, where: Where) -> I
 
 
 def _topic(predicate: str) -> str:
-    """What a predicate without a topic of its own is about: "their favourite colour", "something about their dog"."""
-    name = predicate.replace("-", " ").replace(":", " ")
-    return f"their {name}" if predicate.startswith(tuple(table("favourites"))) else f"something about {name}"
+    """What a predicate is about: its own topic, "what they drive", "what they do not eat", "their favourite colour"."""
+    named = table("topics").get(predicate)
+    verb, denied = predicate.removeprefix("does-not-"), predicate.startswith("does-not-")
+    own = verb.replace("-", " ") if denied else _own_verbs().get(predicate)
+    if named is None and own is not None:
+        return f"what they {'do not ' if denied else ''}{own}"
+    return named or f"their {predicate.replace('-', ' ').replace(':', ' ')}"
+
+
+@cache
+def _own_verbs() -> dict[str, str]:
+    """By predicate, the verb as people say it of themselves: "drive" of ``drives``. Nothing of what one was or is."""
+    found: dict[str, str] = {}
+    for own, (_, predicate, *_) in table("verbs").items():
+        if own.split()[0] not in ("am", "are", "was"):
+            found.setdefault(predicate, own)
+    return found
 
 
 def _words(message: Message, number: int, where: Where) -> Iterator[Proposed]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -63,6 +64,15 @@ def _path_of(x: Any) -> Path | None:
         raise InputError(f"There is nothing at {path}: no user of that name is here.") from None
 
 
+def _nearest(path: Path) -> str:
+    """A clause that names the files beside ``path`` whose names are nearest to its own, or nothing."""
+    try:
+        near = difflib.get_close_matches(path.name, [one.name for one in path.parent.iterdir()], n=2, cutoff=0.6)
+    except OSError:
+        return ""
+    return f" Did you mean {' or '.join(str(path.with_name(name)) for name in near)}?" if near else ""
+
+
 def load(
     x: Any,
     given: Given,
@@ -83,7 +93,7 @@ def load(
     path = _path_of(x)
     if path is not None:
         if not path.exists():
-            raise InputError(f"There is nothing at {path}.")
+            raise InputError(f"There is nothing at {path}.{_nearest(path)}")
         export = (given.format if given.format in IMPORTS else None) if given.format else export_at(path)
         if export is not None:
             return _imported(path, export, given, core, policies)

@@ -118,9 +118,14 @@ function judged(bins: Bin[]): string {
   return count ? `${plural(count, "feedback")}: ${good} helped, ${count - good} did not` : "No feedback yet";
 }
 
-/** A date, or a time of day where all of it happened on one. */
+const [DATE, MINUTE, SECOND] = [
+  { day: "numeric", month: "short" }, { hour: "2-digit", minute: "2-digit" }, { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+].map((format) => new Intl.DateTimeFormat("en-GB", format as Intl.DateTimeFormatOptions)) as [Intl.DateTimeFormat, Intl.DateTimeFormat, Intl.DateTimeFormat];
+
+/** A date, or a time of day where all of it happened on one: with seconds if minutes are the same for some. */
 export function when(time: number, among: number[]): string {
   const days = new Set(among.map((one) => new Date(one).toDateString()));
-  const format: Intl.DateTimeFormatOptions = days.size > 1 || among.length < 2 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" };
-  return new Intl.DateTimeFormat("en-GB", format).format(time);
+  if (days.size > 1 || among.length < 2) return DATE.format(time);
+  const minutes = new Set(among.map((one) => MINUTE.format(one)));
+  return (minutes.size < new Set(among).size ? SECOND : MINUTE).format(time);
 }
