@@ -59,7 +59,7 @@
 (defpolicy recall-score [late similarity coverage around-lexical around-similarity session-lexical session-seed
                          before-coverage names-date names-other names-speaker speaker-role asks-you asks answers words
                          first-person names-things says-when asks-when says-number asks-how-many asks-now takes-over
-                         says-others says-change kind]
+                         says-others says-change kind outdated asks-over-time]
   "Evidence in the memory, then around it, then when it was said, who said it and how. Of statements on one subject that
    one speaker made at different times, the later one rises to the older."
   (+ (* 0.134 (min-max late))               ; each word of the question has a word like it
@@ -86,6 +86,9 @@
      (if says-when 0.021 0)
      (if (and asks-when says-when) 0.053 0) ; a time for who asks when
      (if (and asks-how-many says-number) 0.063 0)
+     (if (and (>= outdated 0.4) (not asks-over-time))
+       (* -0.5 outdated)                    ; what it says of that was put right later
+       0)
      (if (= kind "correction") takes-over   ; it was made to lead what it corrects
        (if (and asks-now (not (or asks says-others names-speaker names-other)))
          (* (if says-change 0.3 0.1)        ; what holds now was said later, above all if it says what changed
@@ -118,7 +121,7 @@
 (setting mmr-weight 1)
 (setting collapse-above 1)
 (setting linking "off")
-(setting link-candidates 5)
+(setting link-candidates 10)
 (setting conflict-closeness 1)
 (setting edges-per-node 0)
 (setting merge-gain 1)
@@ -171,12 +174,14 @@
         (or greets commands asks-plainly) 0
         else 0.5))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order]
-  "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers."
-  (cond (< pair/closeness 0.6) "none"
+(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order pair/restates]
+  "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers. Of two
+   others, one may make a statement of the other anew."
+  (cond (and (> pair/closeness 0.85) pair/update-words) "updates"
+        (and (> pair/closeness 0.85) pair/negates) "contradicts"
+        (>= pair/restates 0.4) "restates"
+        (< pair/closeness 0.6) "none"
         (<= pair/closeness 0.85) "related"
-        pair/update-words "updates"
-        pair/negates "contradicts"
         (and (> pair/closeness 0.95) pair/same-numbers pair/same-order) "duplicate"
         else "similar"))
 

@@ -69,6 +69,8 @@ class Edges:
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
+        self._asked = 0
+        self._met: set[int] = set()
         self.relations = list(RELATIONS)
         """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
 
@@ -220,6 +222,13 @@ class Edges:
         return len(numbers)
 
     # -- look-ups ---------------------------------------------------------------------------------------------
+
+    def holds(self, relation: int) -> bool:
+        """Whether an edge of this relation was ever added; of each edge it is asked once."""
+        if self._asked < self._size:
+            self._met.update(np.unique(self._columns["relation"][self._asked : self._size]).tolist())
+            self._asked = self._size
+        return relation in self._met
 
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each node, in either direction."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import DAY
 from memlab.embedding import evened
-from memlab.index import SAYS, Signs
+from memlab.index import SAYS, Asked, Signs
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
@@ -30,6 +30,10 @@ from memlab.state import State, gather, words_at
 __all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
 
 _NEXT = RELATIONS.index("next")
+_UPDATES = RELATIONS.index("updates")
+_OUTDATED = 0.25
+"""Share of a question's words from which it may be about one statement of a memory."""
+
 _BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
 """bool[signs, numbers]: which bits each number has."""
 
@@ -374,6 +378,27 @@ class Candidates(Moment):
             self.asked.embedder.closeness,
         )
 
+    def outdated(self) -> Values:
+        """Texts are read only of pairs that both hold enough of the question's words."""
+        found, edges = np.zeros(len(self)), self.state.edges
+        if not edges.holds(_UPDATES):
+            return found
+        met = edges.crossings(self.rows)
+        kept = np.flatnonzero((edges.relation[met.edge] == _UPDATES) & ~met.outgoing)
+        places, later = met.position[kept], met.neighbour[kept]
+        mask = self.asked.population.mask
+        takes_part = later < len(self.state)
+        if mask is not None:
+            takes_part[takes_part] = mask[later[takes_part]]
+        places, later = places[takes_part], later[takes_part]
+        asked = Asked(self.asked.question.text, self.asked.words.language or "none")
+        enough = self.asked.matches.held_by_both(self.rows[places], later) >= max(_OUTDATED * len(asked), 1)
+        places, later = places[enough], later[enough]
+        texts = zip(self.state.texts.take(self.rows[places]), self.state.texts.take(later), strict=True)
+        for place, (old, new) in zip(places.tolist(), texts, strict=True):
+            found[place] = max(found[place], asked.outdated(old or "", new or ""))
+        return np.where(found >= _OUTDATED, found, 0.0)
+
     def names_things(self) -> Values:
         forms, capital, counts = self.held()
         (places,) = capital.nonzero()
@@ -458,7 +483,9 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "asks-how-many": _of_question(Signs.asks_how_many),
     "asks-you": _of_question(Signs.asks_you),
     "asks-now": _of_question(Signs.asks_now),
+    "asks-over-time": _of_question(Signs.asks_over_time),
     "takes-over": Candidates.takes_over,
+    "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
     "nearness": Candidates.nearness,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
+from memlab.index import restated
 from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
@@ -172,6 +173,17 @@ class Pairs:
         return np.array([updates(new, old) for new, old in self.claims], dtype=np.bool_)
 
     @cached_property
+    def restates(self) -> Floats:
+        language = str(self.new.pack.settings["language"])
+        later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
+        places = np.flatnonzero(later & self.same("speaker", none=True))
+        found = np.zeros(len(self))
+        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
+        for place, (new, old) in zip(places.tolist(), pairs, strict=True):
+            found[place] = max((one.likeness for one in restated(old.text, new.text, language)), default=0.0)
+        return found
+
+    @cached_property
     def overlap(self) -> Floats:
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
@@ -209,6 +221,7 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/update-words": lambda pairs: pairs.update_words,
     "pair/conflicts": lambda pairs: pairs.conflicts,
     "pair/updates": lambda pairs: pairs.updates,
+    "pair/restates": lambda pairs: pairs.restates,
     "pair/overlap": lambda pairs: pairs.overlap,
     "pair/same-numbers": lambda pairs: pairs.same_numbers,
     "pair/same-order": lambda pairs: pairs.same_order,
