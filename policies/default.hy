@@ -121,7 +121,7 @@
 (setting mmr-weight 1)
 (setting collapse-above 1)
 (setting linking "off")
-(setting link-candidates 10)
+(setting link-candidates 5)
 (setting conflict-closeness 1)
 (setting edges-per-node 0)
 (setting merge-gain 1)

@@ -29,7 +29,7 @@ class Signs:
     past: re.Pattern[str]
     over_time: re.Pattern[str]
     words: dict[str, frozenset[str]]
-    """Tables of single words, by name."""
+    """Tables of single words, by name, for _statements.py."""
 
     def of(self, word: str) -> int:
         """The bits of a word in lower case.
@@ -80,4 +80,6 @@ def signs_of(language: str | None) -> Signs:
 
     asked = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
+    words["begins"] = words["numbers"] | words["months"] | words["days"]
+    words["unsaid"] = words["denials"] | words["light"]
     return Signs(bits, phrases("asks-when", "asks-when-first"), *map(phrases, asked), words)

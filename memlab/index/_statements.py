@@ -51,6 +51,8 @@ _TOKEN = re.compile(
 )
 _ENDS = frozenset(".!?;\n")
 _MONEY = frozenset("$\u20ac\u00a3")
+_SIGNS = _MONEY | {"%"}
+_MAY_QUOTE = re.compile(r"[`~\"\u201c{};>]|\)[ \t]*$", re.MULTILINE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _CLOCK = re.compile(r"\d{1,2}(?::\d\d)?(?:am|pm)|\d{1,2}:\d\d")
@@ -134,17 +136,20 @@ class _Text:
     def __init__(self, text: str, language: str) -> None:
         self._table = signs_of(language).words
         self.words = list(_words(text[:_LONGEST], language))
-        self.stems = frozenset(word.stem for word in self.words if word.stem is not None)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return frozenset(word.stem for word in self.words if word.stem is not None)
 
     @cached_property
     def values(self) -> list[_Value]:
+        begins = self._table["begins"]
         found: list[_Value] = []
-        place = 0
-        while place < len(self.words):
-            value = self._value(place)
-            if value is not None:
-                found.append(value)
-            place = place + 1 if value is None else value.last
+        for place, word in enumerate(self.words):
+            if (word.low[0].isdigit() or word.low in begins) and (not found or place >= found[-1].last):
+                value = self._value(place)
+                if value is not None:
+                    found.append(value)
         return found
 
     @cached_property
@@ -212,7 +217,7 @@ class _Text:
                 return None
             return _Value("date", " ".join(named), (), place, last)
         number = low
-        if not (low[0].isdigit() or low in self._table["numbers"]) or _YEAR.fullmatch(low):
+        if _YEAR.fullmatch(low):
             return None
         before = self._same(place, place - 1)
         if after is not None and after.low in self._table["months"] and after.capital and _DAY.fullmatch(number):
@@ -352,24 +357,26 @@ def _span(text: _Text, place: int) -> tuple[int, int]:
 
 def _words(text: str, language: str) -> Iterator[_Word]:
     table = signs_of(language).words
+    turns, unsaid = table["turns"], table["unsaid"]
     sentence = clause = 0
-    for pattern in (_FENCED, _QUOTED, _CODE):
-        text = pattern.sub(lambda found: " " * len(found[0]), text)
+    if _MAY_QUOTE.search(text):
+        for pattern in (_FENCED, _QUOTED, _CODE):
+            text = pattern.sub(lambda found: " " * len(found[0]), text)
     for match in _TOKEN.finditer(text.replace("\u2019", "'")):
         token = match[0]
-        if token[0] in _ENDS:
+        first = token[0]
+        if first in _ENDS:
             sentence, clause = sentence + 1, clause + 1
-            continue
-        if token in ",()":
+        elif first in ",()":
             clause += 1
-            continue
-        low = token.lower()
-        if low in table["turns"]:
-            clause += 1
-        stem = None if low[0].isdigit() or low in _MONEY or low == "%" else _stem(low.partition("'")[0], language)
-        if low in table["denials"] or low in table["light"]:
-            stem = None
-        yield _Word(low, token[0].isupper(), stem, match.start(), match.end(), sentence, clause)
+        else:
+            low = token.lower()
+            if low in turns:
+                clause += 1
+            silent = low in unsaid or first.isdigit() or first in _SIGNS
+            stem = None if silent else _stem(low, language)
+            start, stop = match.span()
+            yield _Word(low, low != token, stem, start, stop, sentence, clause)
 
 
 def _day(number: str) -> str:
@@ -384,14 +391,14 @@ def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
     return tuple(sorted(found, key=lambda each: -each.likeness))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> _Text:
     return _Text(text, language)
 
 
 @lru_cache(maxsize=8192)
 def _stem(word: str, language: str) -> str | None:
-    return _tokens(language).stem(word)
+    return _tokens(language).stem(word.partition("'")[0])
 
 
 @lru_cache(maxsize=8)

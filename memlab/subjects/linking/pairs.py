@@ -19,9 +19,13 @@ from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
 from memlab.subjects.linking.conflicts import Claim, claim, conflicts, of_another, updates
+from memlab.subjects.linking.negation import Statement
 from memlab.subjects.linking.paired_state import RowView
 
 __all__ = ["Pairs"]
+
+_ONE_STATEMENT = 16
+"""Words up to which a text is taken to be one statement."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -180,7 +184,7 @@ class Pairs:
         found = np.zeros(len(self))
         pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
         for place, (new, old) in zip(places.tolist(), pairs, strict=True):
-            found[place] = max((one.likeness for one in restated(old.text, new.text, language)), default=0.0)
+            found[place] = _restates(new, old, language)
         return found
 
     @cached_property
@@ -201,6 +205,19 @@ class Pairs:
             for side in (self.new, self.old)
         )
         return np.asarray(new[self.first] == old[self.second])
+
+
+def _restates(new: Statement, old: Statement, language: str) -> float:
+    """Of two texts of one statement each only those that share most words are read; what differs in numbers alone is
+    seen without.
+    """
+    if max(len(new.words), len(old.words)) <= _ONE_STATEMENT:
+        shared = len(new.content & old.content)
+        if 3 * shared < 2 * min(len(new.content), len(old.content)):
+            return 0.0
+        if new.content - new.numbers == old.content - old.numbers:
+            return float(new.numbers != old.numbers)
+    return max((one.likeness for one in restated(old.text, new.text, language)), default=0.0)
 
 
 def _of_fact(side: RowView, name: str) -> Values:

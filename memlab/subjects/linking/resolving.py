@@ -137,7 +137,7 @@ class _Decision:
         if len(places):
             reaches = _may_resolve(pairs.take(places), self.joint.now)
             relation[places[~reaches]] = "related"
-            weight[places[reaches]] = np.clip(pairs.take(places[reaches])["pair/restates"], 0.0, 1.0)
+            weight[places[reaches]] = np.clip(pairs.restates[places[reaches]], 0.0, 1.0)
 
     def _opposed(self, pairs: Pairs, relation: NDArray[Any]) -> NDArray[np.bool_]:
         """Pairs that ``link`` calls no more than alike, nearer than the setting conflict-closeness, of which one denies
