@@ -208,15 +208,15 @@ class Pairs:
 
 
 def _restates(new: Statement, old: Statement, language: str) -> float:
-    """Of two texts of one statement each only those that share most words are read; what differs in numbers alone is
-    seen without.
+    """Of two texts of one statement each only those are read of which one holds all words of the other; what differs in
+    numbers alone is seen without.
     """
     if max(len(new.words), len(old.words)) <= _ONE_STATEMENT:
-        shared = len(new.content & old.content)
-        if 3 * shared < 2 * min(len(new.content), len(old.content)):
-            return 0.0
-        if new.content - new.numbers == old.content - old.numbers:
+        one, other = new.content - new.numbers, old.content - old.numbers
+        if one == other:
             return float(new.numbers != old.numbers)
+        if not (one <= other or other <= one):
+            return 0.0
     return max((one.likeness for one in restated(old.text, new.text, language)), default=0.0)
 
 
