@@ -306,7 +306,7 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 def _likeness(old: _Text, one: int, new: _Text, other: int) -> float:
     """The cosine of the words around two values; 0 where they cannot be values of the same."""
     before, after = old.values[one], new.values[other]
-    if before.kind != after.kind or not (set(before.unit) & set(after.unit) or (not before.unit and not after.unit)):
+    if before.kind != after.kind or not _same_things(before.unit, after.unit):
         return 0.0
     first, second = old.around[one], new.around[other]
     shared = sum(weight * second[stem] for stem, weight in first.items() if stem in second)
@@ -314,6 +314,12 @@ def _likeness(old: _Text, one: int, new: _Text, other: int) -> float:
         return 0.0
     lengths = sum(weight * weight for weight in first.values()) * sum(weight * weight for weight in second.values())
     return float(shared / lengths**0.5)
+
+
+def _same_things(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two numbers may count the same: "12 problems" and "15 hard problems", but no "15 hard questions"."""
+    short, long = sorted((one, other), key=len)
+    return short in (long[: len(short)], long[len(long) - len(short) :]) if short else not long
 
 
 def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
