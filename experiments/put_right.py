@@ -73,8 +73,9 @@ def main() -> None:
         print(f"  {kind:10s}{len(part):4d}: {part[:, 0].sum()} noticed, {part[:, 1].sum()} controls")
     if given.list:
         for row, (right, control) in zip(rows, found, strict=True):
-            if not right or control:
-                print("missed " if not right else "control", row["kind"], "|", row["old"], "|", row["new" if not right else "beside"])
+            for wrong, name, part in ((not right, "missed", "new"), (control, "control", "beside")):
+                if wrong:
+                    print(name, row["kind"], "|", row["old"], "|", row[part])
 
 
 if __name__ == "__main__":

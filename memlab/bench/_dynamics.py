@@ -98,8 +98,9 @@ class DynamicsResult:
 
     def _caption(self) -> str:
         return (
-            f"{self.dataset}: {self.conversations} conversations, lived and stored; recall@{self.limit} of what "
-            f"is not outdated, fractional, and the share of outdated evidence among the {self.limit}; 95% intervals of differences by conversation"
+            f"{self.dataset}: {self.conversations} conversations, lived and stored; recall@{self.limit} of what is not "
+            f"outdated, fractional, and the share of outdated evidence among the {self.limit}; 95% intervals of "
+            "differences by conversation"
         )
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:

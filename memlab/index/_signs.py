@@ -19,17 +19,18 @@ _TABLES = ("numbers", "months", "days", "never", "denials", "self", "turns", "li
 
 @dataclass(frozen=True)
 class Signs:
-    """The tables of one language: words by the ``bits`` of ``SAYS``, and the phrases of questions."""
+    """The tables of one language: words by the ``bits`` of ``SAYS``, those that statements are read by (``words``, by
+    name), and the phrases of questions.
+    """
 
     bits: dict[str, int]
+    words: dict[str, frozenset[str]]
     when: re.Pattern[str]
     how_many: re.Pattern[str]
     you: re.Pattern[str]
     now: re.Pattern[str]
     past: re.Pattern[str]
     over_time: re.Pattern[str]
-    words: dict[str, frozenset[str]]
-    """Tables of single words, by name, for _statements.py."""
 
     def of(self, word: str) -> int:
         """The bits of a word in lower case.
@@ -82,4 +83,4 @@ def signs_of(language: str | None) -> Signs:
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
     words["begins"] = words["numbers"] | words["months"] | words["days"]
     words["unsaid"] = words["denials"] | words["light"]
-    return Signs(bits, phrases("asks-when", "asks-when-first"), *map(phrases, asked), words)
+    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, asked))

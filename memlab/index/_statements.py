@@ -297,7 +297,7 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
             and (before.kind, before.value) not in new.said
             and (after.kind, after.value) not in old.said
             and _keeps_subject(old, before, new)
-            and not (new.speaks_of_others(new.clause(after.first)) and not old.speaks_of_others(old.clause(before.first)))
+            and (not new.speaks_of_others(new.clause(after.first)) or old.speaks_of_others(old.clause(before.first)))
         ):
             words = frozenset(old.around[one]) & new.stems
             yield Restated(likeness, words, _span(old, before.first), _span(new, after.first))

@@ -191,8 +191,8 @@ FEATURES: Declared[Feature] = Declared(
             "outdated",
             "num",
             "query",
-            "greatest share of the question's words that stand in one statement of it and in a later memory which makes "
-            "that statement anew (an edge updates), stop words left out; 0 below a quarter",
+            "greatest share of the question's words, stop words left out, that stand in one statement of it and in a "
+            "later memory which makes that statement anew (an edge updates); 0 below a quarter",
             "share",
             "0..1",
             depends=_WORDS,
