@@ -86,9 +86,8 @@
      (if says-when 0.021 0)
      (if (and asks-when says-when) 0.053 0) ; a time for who asks when
      (if (and asks-how-many says-number) 0.063 0)
-     (if (and (>= outdated 0.4) (not asks-over-time))
-       (* -0.5 outdated)                    ; what it says of that was put right later
-       0)
+     (if asks-over-time 0                   ; what it says of that was put right later
+       (* -0.5 outdated))
      (if (= kind "correction") takes-over   ; it was made to lead what it corrects
        (if (and asks-now (not (or asks says-others names-speaker names-other)))
          (* (if says-change 0.3 0.1)        ; what holds now was said later, above all if it says what changed

@@ -69,8 +69,7 @@ class Edges:
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
-        self._asked = 0
-        self._met: set[int] = set()
+        self._entered: dict[int, tuple[int, Ints]] = {}
         self.relations = list(RELATIONS)
         """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
 
@@ -223,12 +222,15 @@ class Edges:
 
     # -- look-ups ---------------------------------------------------------------------------------------------
 
-    def holds(self, relation: int) -> bool:
-        """Whether an edge of this relation was ever added; of each edge it is asked once."""
-        if self._asked < self._size:
-            self._met.update(np.unique(self._columns["relation"][self._asked : self._size]).tolist())
-            self._asked = self._size
-        return relation in self._met
+    def entered(self, relation: int) -> Ints:
+        """The nodes that an edge of this relation ever entered, ascending; each edge is looked at once."""
+        seen, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
+        if seen < self._size:
+            (fresh,) = np.nonzero(self._columns["relation"][seen : self._size] == relation)
+            if len(fresh):
+                nodes = np.union1d(nodes, self._ends[1, seen + fresh].astype(np.int64))
+            self._entered[relation] = self._size, nodes
+        return nodes
 
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each node, in either direction."""

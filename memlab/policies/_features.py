@@ -192,7 +192,7 @@ FEATURES: Declared[Feature] = Declared(
             "num",
             "query",
             "greatest share of the question's words, stop words left out, that stand in one statement of it and in a "
-            "later memory which makes that statement anew (an edge updates); 0 below a quarter",
+            "later memory which makes that statement anew (an edge updates); 0 below two fifths",
             "share",
             "0..1",
             depends=_WORDS,

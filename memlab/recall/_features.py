@@ -31,7 +31,7 @@ __all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "colum
 
 _NEXT = RELATIONS.index("next")
 _UPDATES = RELATIONS.index("updates")
-_OUTDATED = 0.25
+_OUTDATED = 0.4
 """Share of a question's words from which it may be about one statement of a memory."""
 
 _BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
@@ -381,21 +381,27 @@ class Candidates(Moment):
     def outdated(self) -> Values:
         """Texts are read only of pairs that both hold enough of the question's words."""
         found, edges = np.zeros(len(self)), self.state.edges
-        if not edges.holds(_UPDATES):
+        updated = edges.entered(_UPDATES)
+        own = np.flatnonzero(_among(self.rows, updated))
+        if not len(own):
             return found
-        met = edges.crossings(self.rows)
-        kept = np.flatnonzero((edges.relation[met.edge] == _UPDATES) & ~met.outgoing)
-        places, later = met.position[kept], met.neighbour[kept]
-        mask = self.asked.population.mask
-        takes_part = later < len(self.state)
-        if mask is not None:
-            takes_part[takes_part] = mask[later[takes_part]]
-        places, later = places[takes_part], later[takes_part]
         asked = Asked(self.asked.question.text, self.asked.words.language or "none")
-        enough = self.asked.matches.held_by_both(self.rows[places], later) >= max(_OUTDATED * len(asked), 1)
-        places, later = places[enough], later[enough]
-        texts = zip(self.state.texts.take(self.rows[places]), self.state.texts.take(later), strict=True)
-        for place, (old, new) in zip(places.tolist(), texts, strict=True):
+        least, held = max(_OUTDATED * len(asked), 1), self.asked.matches.terms_of(self.rows[own])
+        enough = held.sum(axis=0) >= least
+        own, held = own[enough], held[:, enough]
+        if not len(own):
+            return found
+        met = edges.crossings(self.rows[own])
+        places, later = met.position, met.neighbour
+        kept = (edges.relation[met.edge] == _UPDATES) & ~met.outgoing & (later < len(self.state))
+        if self.asked.population.mask is not None:
+            kept[kept] = self.asked.population.mask[later[kept]]
+        places, later = places[kept], later[kept]
+        rows, which = np.unique(later, return_inverse=True)
+        both = (held[:, places] & self.asked.matches.terms_of(rows)[:, which]).sum(axis=0) >= least
+        places, later = own[places[both]], later[both]
+        texts = (self.state.texts.take(some) for some in (self.rows[places], later))
+        for place, old, new in zip(places.tolist(), *texts, strict=True):
             found[place] = max(found[place], asked.outdated(old or "", new or ""))
         return np.where(found >= _OUTDATED, found, 0.0)
 
@@ -457,6 +463,13 @@ class Candidates(Moment):
         top = np.full(int(contexts.max(initial=-1)) + 2, -np.inf)
         np.maximum.at(top, contexts, seeds)
         return np.where(contexts >= 0, top[contexts], seeds)
+
+
+def _among(rows: Rows, known: Rows) -> NDArray[np.bool_]:
+    """Which rows are among others, which ascend."""
+    if not len(known):
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.asarray(known[np.minimum(known.searchsorted(rows), len(known) - 1)] == rows)
 
 
 def _any_of(values: Values, wanted: Values) -> Values:
