@@ -43,11 +43,10 @@ _DELAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class LivedAbility:
-    """One pack on the questions of one ability ("" for all): recall of the evidence that is not outdated, stored and
-    lived, with their paired difference.
+    """One pack on the questions of one ability ("" for all): recall stored and lived, with their paired difference.
 
-    ``outdated`` counts the questions that name outdated evidence; ``outdated_stored`` and ``outdated_lived`` are the
-    share of it that was shown.
+    Recall is of the evidence that is not outdated. ``outdated`` counts the questions that name outdated evidence;
+    ``outdated_stored`` and ``outdated_lived`` are the share of it that was shown.
     """
 
     pack: str

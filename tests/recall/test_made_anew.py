@@ -6,7 +6,7 @@ import memlab
 from memlab.clock import ManualClock
 
 OLD = (
-    "News from the garden: the shed has 12 shelves, which my father built, and the new door is made of oak. "
+    "I was in the garden. The shed has 12 shelves, which my father built, and the new door is made of oak. "
     "It kept raining, so nothing else was done."
 )
 NEW = "It was a long weekend. After the sale I can say that the shed has 15 shelves, and I slept badly."
