@@ -6,8 +6,8 @@
 ; The weights of recall-score come from experiments/fit_default_pack.py: the mean of a logistic regression and a listwise
 ; fit on half of LoCoMo and on eight chats of BEAM, each cross-validated by conversation, scaled so that the positive
 ; weights sum to about 1, and rounded. Those of takes-over are set by hand, on the pairs for development of
-; experiments/outdated.py, and that of outdated on BEAM. The cut was measured on the same half of LoCoMo, and BM25's k1 and b, the fusion and the damping
-; before it; docs/benchmarks.md holds the figures.
+; experiments/outdated.py, and that of outdated on the same chats of BEAM. The cut was measured on the same half of LoCoMo,
+; and BM25's k1 and b, the fusion and the damping before it; docs/benchmarks.md holds the figures.
 
 (setting limit 10)
 (setting dense-candidates 100)
