@@ -6,8 +6,8 @@
 ; The weights of recall-score come from experiments/fit_default_pack.py: the mean of a logistic regression and a listwise
 ; fit on half of LoCoMo and on eight chats of BEAM, each cross-validated by conversation, scaled so that the positive
 ; weights sum to about 1, and rounded. Those of takes-over are set by hand, on the pairs for development of
-; experiments/outdated.py. The cut was measured on the same half of LoCoMo, and BM25's k1 and b, the fusion and the damping
-; before it; docs/benchmarks.md holds the figures.
+; experiments/outdated.py, and that of outdated on the same chats of BEAM. The cut was measured on the same half of LoCoMo,
+; and BM25's k1 and b, the fusion and the damping before it; docs/benchmarks.md holds the figures.
 
 (setting limit 10)
 (setting dense-candidates 100)
@@ -59,7 +59,7 @@
 (defpolicy recall-score [late similarity coverage around-lexical around-similarity session-lexical session-seed
                          before-coverage names-date names-other names-speaker speaker-role asks-you asks answers words
                          first-person names-things says-when asks-when says-number asks-how-many asks-now takes-over
-                         says-others says-change kind]
+                         says-others says-change kind outdated asks-over-time]
   "Evidence in the memory, then around it, then when it was said, who said it and how. Of statements on one subject that
    one speaker made at different times, the later one rises to the older."
   (+ (* 0.134 (min-max late))               ; each word of the question has a word like it
@@ -86,6 +86,8 @@
      (if says-when 0.021 0)
      (if (and asks-when says-when) 0.053 0) ; a time for who asks when
      (if (and asks-how-many says-number) 0.063 0)
+     (if asks-over-time 0                   ; what it says of that was put right later
+       (* -0.5 outdated))
      (if (= kind "correction") takes-over   ; it was made to lead what it corrects
        (if (and asks-now (not (or asks says-others names-speaker names-other)))
          (* (if says-change 0.3 0.1)        ; what holds now was said later, above all if it says what changed
@@ -171,12 +173,14 @@
         (or greets commands asks-plainly) 0
         else 0.5))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order]
-  "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers."
-  (cond (< pair/closeness 0.6) "none"
+(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order pair/restates]
+  "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers. Of two
+   others, one may make a statement of the other anew."
+  (cond (and (> pair/closeness 0.85) pair/update-words) "updates"
+        (and (> pair/closeness 0.85) pair/negates) "contradicts"
+        (>= pair/restates 0.4) "restates"
+        (< pair/closeness 0.6) "none"
         (<= pair/closeness 0.85) "related"
-        pair/update-words "updates"
-        pair/negates "contradicts"
         (and (> pair/closeness 0.95) pair/same-numbers pair/same-order) "duplicate"
         else "similar"))
 

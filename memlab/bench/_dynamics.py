@@ -6,7 +6,7 @@ lets things fade, move up or go. Stored, the same messages are put into the lab,
 Both labs are then asked the same questions at the same instant, without a log, so that no answer depends on another.
 
 A question may say which of its evidence is outdated, because somebody put it right later. How much of that is still
-shown is what a life cycle is for.
+shown is what a life cycle is for; recall is that of the other evidence, as what falls of the outdated is no loss.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _DELAY = timedelta(days=1)
 class LivedAbility:
     """One pack on the questions of one ability ("" for all): recall stored and lived, with their paired difference.
 
-    ``outdated`` counts the questions that name outdated evidence; ``outdated_stored`` and ``outdated_lived`` are the
-    share of it that was shown.
+    Recall is of the evidence that is not outdated. ``outdated`` counts the questions that name outdated evidence;
+    ``outdated_stored`` and ``outdated_lived`` are the share of it that was shown.
     """
 
     pack: str
@@ -97,8 +97,9 @@ class DynamicsResult:
 
     def _caption(self) -> str:
         return (
-            f"{self.dataset}: {self.conversations} conversations, lived and stored; recall@{self.limit}, fractional, "
-            f"and the share of outdated evidence among the {self.limit}; 95% intervals of differences by conversation"
+            f"{self.dataset}: {self.conversations} conversations, lived and stored; recall@{self.limit} of what is not "
+            f"outdated, fractional, and the share of outdated evidence among the {self.limit}; 95% intervals of "
+            "differences by conversation"
         )
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
@@ -214,14 +215,15 @@ def _asked(labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int) 
     """A row a question: its recall in both labs, and the share of its outdated evidence that each shows."""
     talk, rows = labelled.conversation, []
     for question in labelled.questions:
-        if not (question.answerable and question.evidence):
+        holds = [ref for ref in question.evidence if ref not in question.outdated]
+        if not (question.answerable and holds):
             continue
         at = max(question.at or talk.end + _DELAY, talk.end + _DELAY)
         row: dict[str, Any] = {"conversation": talk.name, "ability": str(question.category)}
         for name, lab in (("stored", stored), ("lived", lived)):
             hits = lab.recall(question.text, limit=limit, project=talk.name, at=at, log=False)
             shown = {hit.ref for hit in hits}
-            row[name] = _share(shown, question.evidence)
+            row[name] = _share(shown, holds)
             row[f"outdated_{name}"] = _share(shown, question.outdated) if question.outdated else None
         rows.append(row)
     return rows

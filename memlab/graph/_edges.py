@@ -69,6 +69,7 @@ class Edges:
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
+        self._entered: dict[int, tuple[int, Ints]] = {}
         self.relations = list(RELATIONS)
         """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
 
@@ -220,6 +221,16 @@ class Edges:
         return len(numbers)
 
     # -- look-ups ---------------------------------------------------------------------------------------------
+
+    def entered(self, relation: int) -> Ints:
+        """The nodes that an edge of this relation ever entered, ascending; each edge is looked at once."""
+        seen, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
+        if seen < self._size:
+            (fresh,) = np.nonzero(self._columns["relation"][seen : self._size] == relation)
+            if len(fresh):
+                nodes = np.union1d(nodes, self._ends[1, seen + fresh].astype(np.int64))
+            self._entered[relation] = self._size, nodes
+        return nodes
 
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each node, in either direction."""

@@ -27,6 +27,7 @@ from memlab.index._products import products
 from memlab.index._report import IndexReport, report
 from memlab.index._select import best, compact
 from memlab.index._signs import SAYS, Signs, signs_of
+from memlab.index._statements import Asked, Restated, restated
 from memlab.index._stop_words import STOP_WORDS
 from memlab.index._stored import Grown
 from memlab.index._sweep import sweep
@@ -39,6 +40,7 @@ __all__ = [
     "SAYS",
     "STOP_WORDS",
     "Approximate",
+    "Asked",
     "GroupLengths",
     "Grown",
     "InPassages",
@@ -46,6 +48,7 @@ __all__ = [
     "Matches",
     "Neighbours",
     "Query",
+    "Restated",
     "Signs",
     "TermHits",
     "Vectors",
@@ -63,6 +66,7 @@ __all__ = [
     "passages_of",
     "products",
     "report",
+    "restated",
     "signs_of",
     "sweep",
     "unsound_bases",

@@ -122,6 +122,10 @@ class Matches:
         one, two = (list(terms) for terms in zip(*pairs, strict=True))
         return np.asarray((held[one] & held[two]).any(axis=0))
 
+    def terms_of(self, rows: Rows) -> NDArray[np.bool_]:
+        """bool[terms, rows]: which of the question's terms each of these rows holds."""
+        return np.asarray(self._held(rows) > 0)
+
     def around(self, windows: Rows, terms: Rows, *, k1: float, b: float) -> Scores:
         """BM25 of the words of several rows together, of these terms alone: the first of each column of ``windows`` is
         the row whose length counts, -1 stands for none.

@@ -14,16 +14,23 @@ SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others"
 """What a word of a text may be a sign of; the first is the lowest bit."""
 
 
+_TABLES = ("numbers", "months", "days", "never", "denials", "self", "turns", "links", "light", "done", "of-others")
+
+
 @dataclass(frozen=True)
 class Signs:
-    """The tables of one language: words by the ``bits`` of ``SAYS``, and the phrases of questions."""
+    """The tables of one language: words by the ``bits`` of ``SAYS``, those that statements are read by (``words``, by
+    name), and the phrases of questions.
+    """
 
     bits: dict[str, int]
+    words: dict[str, frozenset[str]]
     when: re.Pattern[str]
     how_many: re.Pattern[str]
     you: re.Pattern[str]
     now: re.Pattern[str]
     past: re.Pattern[str]
+    over_time: re.Pattern[str]
 
     def of(self, word: str) -> int:
         """The bits of a word in lower case.
@@ -52,6 +59,10 @@ class Signs:
         """Whether a question asks what holds today, and not what was."""
         return self.now.search(spoken) is not None and self.past.search(spoken) is None
 
+    def asks_over_time(self, spoken: str) -> bool:
+        """Whether a question compares times, or asks for what was: between, more than, originally ..."""
+        return self.over_time.search(spoken) is not None
+
 
 @cache
 def signs_of(language: str | None) -> Signs:
@@ -68,5 +79,8 @@ def signs_of(language: str | None) -> Signs:
         found += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(found) or r"(?!)")
 
-    asked = ("asks-how-many", "asks-you", "asks-now", "asks-past")
-    return Signs(bits, phrases("asks-when", "asks-when-first"), *map(phrases, asked))
+    asked = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
+    words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
+    words["begins"] = words["numbers"] | words["months"] | words["days"]
+    words["unsaid"] = words["denials"] | words["light"]
+    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, asked))

@@ -180,6 +180,25 @@ FEATURES: Declared[Feature] = Declared(
             on_demand=True,
         ),
         Feature(
+            "asks-over-time",
+            "bool",
+            "query",
+            "the question compares times or asks for what was (between, than, total, originally ...)",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "outdated",
+            "num",
+            "query",
+            "greatest share of the question's words, stop words left out, that stand in one statement of it and in a "
+            "later memory which makes that statement anew (an edge updates); 0 below two fifths",
+            "share",
+            "0..1",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
             "names-things",
             "num",
             "query",

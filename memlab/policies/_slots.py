@@ -102,6 +102,12 @@ def _pair() -> dict[str, Input]:
             "numbers",
         ),
         Input("pair/updates", "bool", "the new one, a short statement, says that what the old one says is so no more"),
+        Input(
+            "pair/restates",
+            "num",
+            "how surely the new one, of the same speaker and later, makes a statement of the old one anew, in texts of "
+            "any length: another number or date of the same, or the opposite, 0-1; 0: none",
+        ),
         Input("pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"),
         Input("pair/same-numbers", "bool", "both hold the same numbers, single capitals, weekdays and months"),
         Input("pair/same-order", "bool", "not the same words in another order: A owes B is not B owes A"),
@@ -169,7 +175,7 @@ def _credit() -> dict[str, Input]:
     )
 
 
-_LINKS = ("none", "duplicate", "similar", "related", "updates", "contradicts")
+_LINKS = ("none", "duplicate", "similar", "related", "restates", "updates", "contradicts")
 _RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
 _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 _ALL = ("memory", "query", "spread")

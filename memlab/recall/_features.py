@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import DAY
 from memlab.embedding import evened
-from memlab.index import SAYS, Signs
+from memlab.index import SAYS, Asked, Signs
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
@@ -30,6 +30,10 @@ from memlab.state import State, gather, words_at
 __all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
 
 _NEXT = RELATIONS.index("next")
+_UPDATES = RELATIONS.index("updates")
+_OUTDATED = 0.4
+"""Share of a question's words from which it may be about one statement of a memory."""
+
 _BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
 """bool[signs, numbers]: which bits each number has."""
 
@@ -374,6 +378,33 @@ class Candidates(Moment):
             self.asked.embedder.closeness,
         )
 
+    def outdated(self) -> Values:
+        """Texts are read only of pairs that both hold enough of the question's words."""
+        found, edges = np.zeros(len(self)), self.state.edges
+        updated = edges.entered(_UPDATES)
+        own = np.flatnonzero(_among(self.rows, updated))
+        if not len(own):
+            return found
+        asked = Asked(self.asked.question.text, self.asked.words.language or "none")
+        least, held = max(_OUTDATED * len(asked), 1), self.asked.matches.terms_of(self.rows[own])
+        enough = held.sum(axis=0) >= least
+        own, held = own[enough], held[:, enough]
+        if not len(own):
+            return found
+        met = edges.crossings(self.rows[own])
+        places, later = met.position, met.neighbour
+        kept = (edges.relation[met.edge] == _UPDATES) & ~met.outgoing & (later < len(self.state))
+        if self.asked.population.mask is not None:
+            kept[kept] = self.asked.population.mask[later[kept]]
+        places, later = places[kept], later[kept]
+        rows, which = np.unique(later, return_inverse=True)
+        both = (held[:, places] & self.asked.matches.terms_of(rows)[:, which]).sum(axis=0) >= least
+        places, later = own[places[both]], later[both]
+        texts = (self.state.texts.take(some) for some in (self.rows[places], later))
+        for place, old, new in zip(places.tolist(), *texts, strict=True):
+            found[place] = max(found[place], asked.outdated(old or "", new or ""))
+        return np.where(found >= _OUTDATED, found, 0.0)
+
     def names_things(self) -> Values:
         forms, capital, counts = self.held()
         (places,) = capital.nonzero()
@@ -434,6 +465,13 @@ class Candidates(Moment):
         return np.where(contexts >= 0, top[contexts], seeds)
 
 
+def _among(rows: Rows, known: Rows) -> NDArray[np.bool_]:
+    """Which rows are among others, which ascend."""
+    if not len(known):
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.asarray(known[np.minimum(known.searchsorted(rows), len(known) - 1)] == rows)
+
+
 def _any_of(values: Values, wanted: Values) -> Values:
     """Which values are wanted; a few comparisons cost a fifth of ``isin``, which sorts."""
     if len(wanted) > 8:
@@ -458,7 +496,9 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "asks-how-many": _of_question(Signs.asks_how_many),
     "asks-you": _of_question(Signs.asks_you),
     "asks-now": _of_question(Signs.asks_now),
+    "asks-over-time": _of_question(Signs.asks_over_time),
     "takes-over": Candidates.takes_over,
+    "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
     "nearness": Candidates.nearness,

@@ -150,3 +150,13 @@ def test_no_edges_at_all():
     assert len(edges.crossings([0, 5])) == 0
     assert edges.step([0, 5], 0).tolist() == [-1, -1]
     assert edges.degree([]).tolist() == []
+
+
+@given(batches)
+def test_the_nodes_that_a_relation_entered_are_known_after_every_append(given):
+    edges, ends = Edges(), set()
+    for batch in given:
+        for (source, target), relation, weight in batch:
+            edges.append([source], [target], [relation], [weight], nodes=NODES)
+            ends |= {target} if relation == 1 else set()
+        assert edges.entered(1).tolist() == sorted(ends)

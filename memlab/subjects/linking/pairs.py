@@ -14,13 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
+from memlab.index import restated
 from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
 from memlab.subjects.linking.conflicts import Claim, claim, conflicts, of_another, updates
+from memlab.subjects.linking.negation import Statement
 from memlab.subjects.linking.paired_state import RowView
 
 __all__ = ["Pairs"]
+
+_ONE_STATEMENT = 16
+"""Words up to which a text is taken to be one statement."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -172,6 +177,17 @@ class Pairs:
         return np.array([updates(new, old) for new, old in self.claims], dtype=np.bool_)
 
     @cached_property
+    def restates(self) -> Floats:
+        language = str(self.new.pack.settings["language"])
+        later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
+        places = np.flatnonzero(later & self.same("speaker", none=True))
+        found = np.zeros(len(self))
+        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
+        for place, (new, old) in zip(places.tolist(), pairs, strict=True):
+            found[place] = _restates(new, old, language)
+        return found
+
+    @cached_property
     def overlap(self) -> Floats:
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
@@ -189,6 +205,19 @@ class Pairs:
             for side in (self.new, self.old)
         )
         return np.asarray(new[self.first] == old[self.second])
+
+
+def _restates(new: Statement, old: Statement, language: str) -> float:
+    """Of two texts of one statement each only those are read of which one holds all words of the other; what differs in
+    numbers alone is seen without.
+    """
+    if max(len(new.words), len(old.words)) <= _ONE_STATEMENT:
+        one, other = new.content - new.numbers, old.content - old.numbers
+        if one == other:
+            return float(new.numbers != old.numbers)
+        if not (one <= other or other <= one):
+            return 0.0
+    return max((one.likeness for one in restated(old.text, new.text, language)), default=0.0)
 
 
 def _of_fact(side: RowView, name: str) -> Values:
@@ -209,6 +238,7 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/update-words": lambda pairs: pairs.update_words,
     "pair/conflicts": lambda pairs: pairs.conflicts,
     "pair/updates": lambda pairs: pairs.updates,
+    "pair/restates": lambda pairs: pairs.restates,
     "pair/overlap": lambda pairs: pairs.overlap,
     "pair/same-numbers": lambda pairs: pairs.same_numbers,
     "pair/same-order": lambda pairs: pairs.same_order,

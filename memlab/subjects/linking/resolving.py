@@ -40,6 +40,7 @@ _READ = 1500
 _EDGES = {
     "similar": "similar-to",
     "related": "relates-to",
+    "restates": "updates",
     "updates": "updates",
     "contradicts": "contradicts",
     "duplicate": "similar-to",
@@ -119,6 +120,7 @@ class _Decision:
             resolution[conflict] = pairs.take(conflict).ask(policies["resolve"])
             _spare_long(pairs, relation, resolution)
         weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
+        self._restates(pairs, relation, weight)
         settled = resolution != "keep-both"
         settled &= np.array([one is not None for one in resolution.tolist()], dtype=np.bool_)
         # first whether a new one stays: what it supersedes is superseded by what stands for it
@@ -128,6 +130,14 @@ class _Decision:
             self._settle(place, met.new, met.old, pairs, relation, resolution, weight)
         join = np.isin(relation, tuple(_EDGES)) & ~settled
         self.plain.append((met.new[join], met.old[join], relation[join], weight[join]))
+
+    def _restates(self, pairs: Pairs, relation: NDArray[Any], weight: NDArray[np.float64]) -> None:
+        """One statement of the old one holds no more: both stay, and the edge weighs how surely that is so."""
+        places = np.flatnonzero(relation == "restates")
+        if len(places):
+            reaches = _may_resolve(pairs.take(places), self.joint.now)
+            relation[places[~reaches]] = "related"
+            weight[places[reaches]] = np.clip(pairs.restates[places[reaches]], 0.0, 1.0)
 
     def _opposed(self, pairs: Pairs, relation: NDArray[Any]) -> NDArray[np.bool_]:
         """Pairs that ``link`` calls no more than alike, nearer than the setting conflict-closeness, of which one denies

@@ -1,0 +1,67 @@
+"""Statements that a later text makes anew: what is noticed, what is left alone, and what a question asks of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlab.index import Asked, restated
+
+ASIDE = "Thanks for your patience! I had 3 cups of tea, and it rained all day."
+
+
+def around(said):
+    return f"I want to be realistic about the week. {said} {ASIDE}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Our bakery sells 220 loaves a day.", "In summer our bakery sells 310 loaves a day."),
+        ("My visa expires on 12 March.", "My visa was renewed and expires on 20 October."),
+        ("I'm at $3,200 for the motorbike.", "I've got $4,150 for the motorbike by now."),
+        ("The test suite covers 58% of payments.", "The test suite covers 74% of payments."),
+        ("The call with Ada is at 9 am.", "The call with Ada is at 2 pm."),
+        ("I submitted the cover letter to Greg.", "I've never submitted the cover letter to Greg."),
+        ("I've never flown with a small airline.", "I have flown with a small airline twice."),
+    ],
+)
+def test_a_statement_within_a_long_message_is_made_anew(old, new):
+    (found,) = restated(around(old), around(new))
+    assert around(old)[slice(*found.old)] in around(old)
+    assert around(old)[slice(*found.old)].rstrip(".") in old
+    assert around(new)[slice(*found.new)].rstrip(".") in new
+    assert 0.4 <= found.likeness <= 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Our bakery sells 220 loaves a day.", "Our bakery sells 80 croissants a day."),  # other things
+        ("My visa expires on 12 March.", "My passport expires on 20 October."),  # of something else
+        ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of somebody else
+        ("Our bakery sells 220 loaves a day.", "Our bakery sells 220 loaves a day, and 90 in winter."),  # still so
+        ("I submitted the cover letter to Greg.", "I've never submitted the invoice to Paula."),
+        ("I've never flown with a small airline.", "My aunt has flown with a small airline."),
+        ("I've never flown with a small airline.", "How do I get a seat with a small airline?"),
+        ("Call `retry(3)` first.", "Call `retry(5)` first."),  # code is nobody's statement
+    ],
+)
+def test_what_replaces_nothing_makes_nothing_anew(old, new):
+    assert restated(around(old), around(new)) == []
+
+
+def test_a_question_is_about_one_statement_of_a_message():
+    old = "The shed has 12 shelves, and the door is made of oak."
+    new = "The shed has 15 shelves."
+    assert Asked("How many shelves are in the shed?").outdated(old, new) == 1
+    assert Asked("What is the door made of?").outdated(old, new) == 0
+    assert Asked("").outdated(old, new) == 0
+
+
+@given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(["english", "german", "none"]))
+def test_any_two_texts_can_be_compared(old, new, language):
+    for found in restated(old, new, language):
+        assert 0 < found.likeness <= 1 + 1e-9
+        assert 0 <= found.old[0] <= found.old[1] <= len(old)
+        assert 0 <= found.new[0] <= found.new[1] <= len(new)
+    assert restated(old, old, language) == [] or "never" in old.lower() or "n't" in old.lower() or "not" in old.lower()
