@@ -127,6 +127,6 @@ def _from_hub(name: str) -> Path:
     except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
-            f'There is no folder "{name}", and the model hub did not give a model of that name: {reason} '
+            f'There is no folder "{name}", and the model hub did not give a model of that name: {reason.rstrip(".")}. '
             "Pass the folder of a model2vec model, or None for the model that ships with memlab."
         ) from None

@@ -340,11 +340,18 @@ class Hits(Sequence[Hit]):
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} have no finite score and are never shown" if count else ""
 
+    @property
+    def _notes(self) -> list[str]:
+        drawn = sum(hit.probe for hit in self)
+        best = f"not one of the {len(self) - drawn} best"
+        probes = f"probe (?): {best}; shown by chance, at a random place, to learn of it"
+        return ([self.off] if self.off else []) + ([probes] if drawn else [])
+
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
         asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
         lines = [f"{asked}, {pack}{self._answered}{self._unscored}{self._redactions}"]
-        lines += [self.off] if self.off else []
+        lines += self._notes
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
@@ -372,7 +379,7 @@ class Hits(Sequence[Hit]):
             f"[{self.pack.hash[:12]}]{self._answered}{self._unscored}{self._redactions}"
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
-        return table(caption, heads, rows, notes=[self.off] if self.off else [])
+        return table(caption, heads, rows, notes=self._notes)
 
 
 def _answering(text: str, question: str, language: str) -> tuple[int, int] | None:

@@ -53,6 +53,8 @@ def test_probes_were_not_shown_for_their_score(lab):
     lab.use("(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)")
     hits = lab.recall("kayak", limit=3)
     assert [hit.probe for hit in hits].count(True) == 1
+    for said in (repr(hits), hits._repr_html_()):
+        assert f"not one of the {len(hits) - 1} best" in said
     last = [hit for hit in hits if not hit.probe][-1]
     assert hits.why(left_out(hits)[0]).names[0] == f"memory {last.id}"
 
