@@ -14,13 +14,16 @@ SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others"
 """What a word of a text may be a sign of; the first is the lowest bit."""
 
 
-_TABLES = ("numbers", "months", "days", "never", "denials", "self", "turns", "links", "light", "done", "of-others")
+_TABLES = (
+    *("numbers", "months", "days", "never", "denials", "self", "turns", "links", "light", "done", "of-others"),
+    "only-ask",
+)
 
 
 @dataclass(frozen=True)
 class Signs:
-    """The tables of one language: words by the ``bits`` of ``SAYS``, those that statements are read by (``words``, by
-    name), and the phrases of questions.
+    """The tables of one language: words by the ``bits`` of ``SAYS``, those that statements and questions are read by
+    (``words``, by name), and the phrases of questions.
     """
 
     bits: dict[str, int]

@@ -138,8 +138,8 @@ FEATURES: Declared[Feature] = Declared(
             "num",
             "query",
             "mean over the question's words, by idf, of the cosine with the nearest word of the text, by the shipped "
-            "model's vectors of single words; the same stem: 1, below 0: 0; stop words and names of speakers left out; "
-            "of a long text, in its best passage",
+            "model's vectors of single words; the same stem: 1, below 0: 0; stop words and names of speakers left out, "
+            "as are many, much and often where no text has them; of a long text, in its best passage",
             "",
             "0..1",
             _WORDS,

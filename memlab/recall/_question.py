@@ -152,16 +152,21 @@ class QuestionFeatures:
 
     @cached_property
     def content(self) -> tuple[list[tuple[str, int]], Rows, Scores]:
-        """The question's words without stop words and names of speakers, with the ids of their stems (-1: no text has
-        it); which of the hits' terms they are; and the idf of each.
+        """The question's words with the ids of their stems (-1: no text has it); which of the hits' terms they are; and
+        the idf of each. Left out are stop words, names of speakers, and words that only ask ("how much") where no text
+        has them: nothing lacks an answer for that.
         """
-        names = self.population.names(self.state)
-        kept = [place for place, (word, _) in enumerate(self.query.words) if word not in names]
+        names, only_ask = self.population.names(self.state), self.signs.words["only-ask"]
+        frequency = np.zeros(len(self.query.words), dtype=np.int64)
         known = len(self.query.terms)
+        frequency[:known] = self.hits.frequency
+        kept = [
+            place
+            for place, (word, _) in enumerate(self.query.words)
+            if word not in names and (frequency[place] or word not in only_ask)
+        ]
         terms = np.array([place for place in kept if place < known], dtype=np.int64)
-        frequency = np.zeros(len(kept), dtype=np.int64)
-        frequency[: len(terms)] = self.hits.frequency[terms]
-        return [self.query.words[place] for place in kept], terms, idf(frequency, len(self.population))
+        return [self.query.words[place] for place in kept], terms, idf(frequency[kept], len(self.population))
 
     @cached_property
     def names(self) -> Rows:
