@@ -13,6 +13,7 @@
 (setting coactivation-gain 0.05)
 (setting linking "later")
 (setting open-words true)
+(setting context-days false)
 
 (defpolicy seed-score [closeness]
   "Activation starts from what is near the question."

@@ -22,6 +22,7 @@
 (setting topic-closeness 0.3)
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; members of a cluster of real turns: quartiles .44 .52 .63; one outsider in twenty is above .35
+(setting context-days false)
 
 (defpolicy eligible [nearness hops kind triggered]
   "Near enough to be a seed, or reached over edges, or a warning that is called for."

@@ -16,6 +16,7 @@
 (setting familiarity-gain 0.01)
 (setting trust-gain 1)
 (setting trust-loss 2)
+(setting context-days false)
 
 ; Strength is what an agent's memories have. What is known of the user (personal, preference, goal, trait) has none that
 ; could fade: it stays as vivid as it was told, and is not deleted for being left alone.

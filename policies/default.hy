@@ -140,6 +140,7 @@
 (setting tier-1-tokens 600)
 (setting tier-2-tokens 1200)
 (setting tier-3-tokens 30)
+(setting context-days true)
 (setting topic-closeness 0.3)
 (setting refine-every 0)
 (setting cluster-closeness 0)

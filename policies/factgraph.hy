@@ -17,6 +17,7 @@
 (setting single-valued "lives-in works-at status name age birthday prefers:* role timezone employer email phone")
 (setting merge-access 1)  ; a fact that is told again was met again
 (setting forgotten-as "deleted")
+(setting context-days false)
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
 

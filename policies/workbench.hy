@@ -20,6 +20,7 @@
 (setting tier-1-tokens 600)
 (setting tier-2-tokens 1200)
 (setting tier-3-tokens 30)
+(setting context-days false)
 
 (defpolicy eligible [same-branch]
   "What another, unmerged branch taught stays there."

@@ -200,6 +200,12 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"
         ),
         SettingDeclaration(
+            "context-days",
+            "bool",
+            "whether a context says the day of a note before its words: of two that differ, which came later",
+            default=False,
+        ),
+        SettingDeclaration(
             "always-kinds",
             "text",
             "kinds of which a prompt always holds some, beside what is pinned, with spaces between",

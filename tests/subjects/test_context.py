@@ -451,4 +451,19 @@ def test_hashed_vectors_do_for_a_context(clock):
     """No embedder is asked for more than a question."""
     with memlab.open(embedder=load_embedder(lambda texts: [[1.0, 2.0]] * len(texts), name="flat"), clock=clock) as lab:
         lab.remember("tabs")
-        assert "- tabs" in lab.context("tabs").text
+        assert ": tabs" in lab.context("tabs").text
+
+
+def test_a_note_says_its_day_where_the_pack_asks_for_it(clock):
+    with memlab.open(clock=clock) as lab:
+        lab.remember("We booked the Sunroute in Tokyo", at="2026-01-05")
+        lab.remember("We switched to the Citadines in Tokyo", at="2026-02-07T23:30:00Z")
+        lab.remember("Never book in Tokyo by phone", kind="negative")
+        lab.remember("Lists hotels in Tokyo", files=["hotels.py"], kind="gotcha")
+        lab.facts.add("Tokyo", "lies-in", object="Japan")
+        lines = lab.context("book a hotel in Tokyo").text.splitlines()
+        assert "- 2026-01-05: We booked the Sunroute in Tokyo" in lines
+        assert "- 2026-02-07: We switched to the Citadines in Tokyo" in lines
+        assert sum("2026" in line for line in lines) == 2, lines
+        lab.use("(pack plain) (setting context-days false)")
+        assert "2026" not in lab.context("book a hotel in Tokyo").text

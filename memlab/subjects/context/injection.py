@@ -96,6 +96,7 @@ class Injection:
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
         self._state, self._pack, self._question = state, pack, question
         self._unit = max(pack.count("tier-3-tokens"), LEAST)
+        self._days = bool(pack.settings["context-days"])
         mapped = question.project is not None and question.filters.without is not None
         self._words = state.projection(ModuleMaps).words(question.project or "") if mapped else None
         self._spoken_of = [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
@@ -211,8 +212,11 @@ class Injection:
     def _tokens(self, row: int) -> float:
         return float(-(-self._whole(row).size // 4))
 
+    def _entry(self, row: int, most: int) -> Entry:
+        return entry_of(self._state, row, most=most, day=self._days)
+
     def _whole(self, row: int) -> Entry:
-        return entry_of(self._state, row, most=_WHOLE * self._unit)
+        return self._entry(row, _WHOLE * self._unit)
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
         """The places, best first, of those that fit: whole, or else cut."""
@@ -225,9 +229,9 @@ class Injection:
             if left < 4 * self._unit:
                 self._left[row + 1] = _NO_ROOM_NAMED.format(tier)
                 continue
-            entry = entry_of(self._state, row, most=self._unit * (_WHOLE if tier < 3 else 1))
+            entry = self._entry(row, self._unit * (_WHOLE if tier < 3 else 1))
             if self.sheet.cost(entry) > left:
-                entry = entry_of(self._state, row, most=self._unit)
+                entry = self._entry(row, self._unit)
             room -= self._write(row, entry, tier, self._why(row, tier))
             taken.append(place)
         return taken
@@ -309,12 +313,12 @@ class Injection:
             place, by_chance = place_of[id], id in slate.probes
             kept -= 4 * (LEAST if by_chance else self._unit)
             left = self.sheet.free - kept
-            entry = entry_of(self._state, id - 1, most=_WHOLE * self._unit)
+            entry = self._whole(id - 1)
             reason = "to learn" if by_chance else f"rank {int(self._ranks[place])}"
             if self._two[place] > 0 and self.sheet.cost(entry) <= min(left, self._room):
                 self._room -= self._write(id - 1, entry, 2, reason)
             else:
-                entry = entry_of(self._state, id - 1, most=min(self._unit, left // 4))
+                entry = self._entry(id - 1, min(self._unit, left // 4))
                 self._write(id - 1, entry, 3 if self._three[place] > 0 else 2, reason)
         self.sheet = Sheet(self._budget)
         for entry in self._map:

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from memlab.clock import from_micros
 from memlab.printable import printable
 from memlab.state import State
 from memlab.subjects.consolidation.extracting import cut, tokens
@@ -126,9 +127,9 @@ class Sheet:
         return _markdown([_whole(group).markdown for group in self._groups]) if self._groups else ""
 
 
-def entry_of(state: State, row: int, *, most: int) -> Entry:
+def entry_of(state: State, row: int, *, most: int, day: bool = False) -> Entry:
     """A memory in at most ``most`` tokens: a fact in the words of its predicate, a procedure with its steps, else its
-    summary, or its text.
+    summary, or its text. With ``day``, what is no fact, procedure or warning and of no file begins with its day (UTC).
     """
     names = state.names
     subject, predicate = names["subject"].at(row), names["predicate"].at(row)
@@ -142,13 +143,16 @@ def entry_of(state: State, row: int, *, most: int) -> Entry:
             return fact
     kind = names["kind"].at(row) or ""
     form = "warning" if kind in WARNINGS else "note"
-    words = quoted(state.notes["summary"].at(row) or _steps(state, row) or state.texts.at(row) or "")
+    steps = _steps(state, row)
+    words = quoted(state.notes["summary"].at(row) or steps or state.texts.at(row) or "")
     files = state.lists["files"].at(row)
     if files:
         more = f" (+{len(files) - 1})" if len(files) > 1 else ""
         headed = Entry(row + 1, form, words, head=f"[{quoted(kind).upper()}] {quoted(files[0])}{more}")
         if _bytes(headed.head) <= 2 * most:
             return fitted(headed, most)
+    if day and form == "note" and not steps:
+        words = f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}: {words}"
     return fitted(Entry(row + 1, form, words), most)
 
 
