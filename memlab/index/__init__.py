@@ -25,7 +25,7 @@ from memlab.index._passages import passages_of
 from memlab.index._postings import Query, TermHits, Words
 from memlab.index._products import products
 from memlab.index._report import IndexReport, report
-from memlab.index._select import best, compact
+from memlab.index._select import among, best, compact
 from memlab.index._signs import SAYS, Signs, signs_of
 from memlab.index._statements import Asked, Restated, restated
 from memlab.index._stop_words import STOP_WORDS
@@ -54,6 +54,7 @@ __all__ = [
     "Vectors",
     "View",
     "Words",
+    "among",
     "best",
     "bm25",
     "compact",

@@ -1,11 +1,22 @@
-"""Selection on arrays: the best of some scores, and the different values among some keys."""
+"""Selection on arrays: the best of some scores, the different values among some keys, the rows that others hold."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best", "compact"]
+__all__ = ["among", "best", "compact"]
+
+
+def among(rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of ``rows`` are among ``others``, which ascend.
+
+    >>> among(np.array([4, 1, 9]), np.array([1, 4, 5])).tolist()
+    [True, True, False]
+    """
+    if not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.asarray(others[np.minimum(others.searchsorted(rows), len(others) - 1)] == rows)
 
 
 def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:

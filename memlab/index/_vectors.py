@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.index._select import best
+from memlab.index._select import among, best
 from memlab.index._stored import Grown, Stored
 from memlab.interrupts import ThreadLock
 
@@ -390,10 +390,7 @@ def _among(found: Rows, rows: Rows | None, mask: Mask | None) -> Mask:
     """Which of the ``found`` rows a filter admits; by the mask if there is one, else by halving."""
     if mask is not None:
         return mask[found]
-    if rows is None or not len(rows):
-        return np.full(len(found), rows is None)
-    place = np.minimum(np.searchsorted(rows, found), len(rows) - 1)
-    return np.asarray(rows[place] == found)
+    return np.ones(len(found), dtype=np.bool_) if rows is None else among(found, rows)
 
 
 def _late(start: int, stop: int, rows: Rows | None, mask: Mask | None) -> Rows:

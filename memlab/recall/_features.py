@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memlab.clock import DAY
 from memlab.embedding import evened
-from memlab.index import SAYS, Asked, Signs
+from memlab.index import SAYS, Asked, Signs, among
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
@@ -382,7 +382,7 @@ class Candidates(Moment):
         """Texts are read only of pairs that both hold enough of the question's words."""
         found, edges = np.zeros(len(self)), self.state.edges
         updated = edges.entered(_UPDATES)
-        own = np.flatnonzero(_among(self.rows, updated))
+        own = np.flatnonzero(among(self.rows, updated))
         if not len(own):
             return found
         asked = Asked(self.asked.question.text, self.asked.words.language or "none")
@@ -463,13 +463,6 @@ class Candidates(Moment):
         top = np.full(int(contexts.max(initial=-1)) + 2, -np.inf)
         np.maximum.at(top, contexts, seeds)
         return np.where(contexts >= 0, top[contexts], seeds)
-
-
-def _among(rows: Rows, known: Rows) -> NDArray[np.bool_]:
-    """Which rows are among others, which ascend."""
-    if not len(known):
-        return np.zeros(len(rows), dtype=np.bool_)
-    return np.asarray(known[np.minimum(known.searchsorted(rows), len(known) - 1)] == rows)
 
 
 def _any_of(values: Values, wanted: Values) -> Values:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from memlab.embedding import Embedder
 from memlab.errors import PolicyError
 from memlab.graph import SPREAD_MODES, EdgeBatch, spread
-from memlab.index import best
+from memlab.index import among, best
 from memlab.language import Policy
 from memlab.policies import FEATURES, Challenge, Pack, same_candidates
 from memlab.recall._challenge import Opposed, draw_challenge
@@ -307,7 +307,7 @@ def _with_heads(
 ) -> tuple[Candidates, Scores, Ranking]:
     """The pool and what challengers would show beside it, as far as the live pack may show it: last, without score."""
     rows = np.unique(np.concatenate([one.rows for one in opposed] or [pool.rows[:0]]))
-    rows = rows[~_among(rows, pool.rows)]
+    rows = rows[~among(rows, pool.rows)]
     beside = Candidates(state, pack, asked, rows)
     if len(rows) and not (allowed := _eligible(pack, beside) & ~is_over(beside)).all():
         rows = rows[allowed]
@@ -334,7 +334,7 @@ def _with_heads(
 
 def _with_named(state: State, pack: Pack, asked: QuestionFeatures, pool: Candidates, named: Rows) -> Candidates:
     """The pool and those of the ``named`` rows that are not in it, as far as they may be shown."""
-    rows = named[~_among(named, pool.rows)]
+    rows = named[~among(named, pool.rows)]
     beside = Candidates(state, pack, asked, rows)
     beside.give(hops=np.ones(len(rows)))
     if len(rows):
@@ -343,7 +343,7 @@ def _with_named(state: State, pack: Pack, asked: QuestionFeatures, pool: Candida
         return pool
     found = Candidates(state, pack, asked, np.union1d(pool.rows, rows))
     own = _scores(pack, "seed-score", found)  # of all: a policy may put each on a scale from the least to the greatest
-    fresh = _among(found.rows, rows)
+    fresh = among(found.rows, rows)
     alone = np.where(fresh & np.isfinite(own), own, 0.0)
     given = {"seed": alone, "received": np.zeros(len(fresh)), "activation": alone, "hops": fresh}
     for name, values in given.items():
@@ -372,7 +372,7 @@ def _selected(
     order = np.concatenate([chosen.first, own, others, rest])
     first = pool.rows[chosen.first]
     heads = [
-        replace(one, rows=np.concatenate([first, one.rows[_among(one.rows, open_to_all)][: chosen.limit]]))
+        replace(one, rows=np.concatenate([first, one.rows[among(one.rows, open_to_all)][: chosen.limit]]))
         for one in opposed
     ]
     return Ranking(order, len(chosen.first) + len(own), ranking.duplicates), heads
@@ -386,7 +386,7 @@ def _challenged(
     ranks = np.empty(count, dtype=np.int64)
     ranks[ranking.order] = np.arange(1, count + 1)
     head = ranking.order[: ranking.showable][:limit]
-    heads = [pool.rows.searchsorted(one.rows[_among(one.rows, pool.rows)]) for one in opposed]
+    heads = [pool.rows.searchsorted(one.rows[among(one.rows, pool.rows)]) for one in opposed]
     challenges = [one.challenge for one in opposed]
     if not challenges:
         sure = np.zeros(count)
@@ -395,13 +395,6 @@ def _challenged(
     places, drawn, propensity, draws, whose = draw_challenge(head, heads, count, challenges, chance)
     sampler = "challenge" if challenges[0].design == "extra" else challenges[0].design
     return Shown(places, ranks, propensity, (), drawn, sampler), draws, whose
-
-
-def _among(rows: Rows, others: Rows) -> NDArray[np.bool_]:
-    """Which of ``rows`` are among ``others``, which ascend."""
-    if not len(others):
-        return np.zeros(len(rows), dtype=np.bool_)
-    return np.asarray(others[np.minimum(others.searchsorted(rows), len(others) - 1)] == rows)
 
 
 def _numbers(declared: _Declared, pool: Candidates) -> dict[str, Scores]:
@@ -438,7 +431,7 @@ def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], 
         return rows
     wide = count
     while True:
-        kept = rows[_among(rows, standing(np.sort(rows)))]
+        kept = rows[among(rows, standing(np.sort(rows)))]
         if len(kept) >= count or len(rows) < wide:
             return kept[:count]
         wide *= 4
