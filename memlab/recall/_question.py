@@ -24,9 +24,12 @@ __all__ = ["Question", "QuestionFeatures", "SpeakerNames"]
 _WORD = re.compile(r"\w+")
 _AROUND_WORDS = ".,;:!?\"'()[]"
 _LIGHT_WORDS = frozenset(
-    ["user", "users", "user's", "like", "likes", "liked", "love", "loves", "prefer", "prefers", "preferred", "enjoy"]
-    + ["enjoys", "want", "wants", "think", "thinks", "know", "knows", "have", "has", "had", "use", "uses", "used"]
-)
+    [
+        "user", "users", "user's", "like", "likes", "liked", "love", "loves", "prefer", "prefers",
+        "preferred", "enjoy", "enjoys", "want", "wants", "think", "thinks", "know", "knows", "have",
+        "has", "had", "use", "uses", "used",
+    ]
+)  # fmt: skip
 """Verbs of what somebody has, likes or wants, which questions of every subject share."""
 _ALL = 10_000
 """Vectors of which one pass gives the nearest and every similarity that features will ask for."""

@@ -11,7 +11,7 @@ import polars as pl
 from memlab.arguments import shown
 from memlab.clock import datable, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.schema import FIELDS, MEMORY, Column, is_open_word, spelled, spelled
+from memlab.schema import FIELDS, MEMORY, Column, is_open_word, spelled
 
 __all__ = ["MAX_TEXT_BYTES", "checked_columns", "checked_text", "columns_of"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,10 +41,6 @@ from memlab.subjects.results import Memory
 __all__ = ["Corrected", "Corrections"]
 
 _REWORDED = "It was made from memory {}, which was corrected."
-_DROPPED = (
-    "The new words of memory {} do not show what became of its {}, so the correction does not carry it over. Give it "
-    "with the correction, as in lab.edit(memory, text=..., value=...)."
-)
 
 
 @dataclass(frozen=True)
@@ -96,22 +91,22 @@ class Corrections:
         if "status" in fields:
             raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
         with self._core.store.writing() as tx:
-            id = self._edit_one(tx, memory, text, fields)
+            id, dropped = self._edit_one(tx, memory, text, fields)
         self._link_edited()
-        return self._core.memory(id)
+        return replace(self._core.memory(id), dropped=dropped)
 
     def edit_frame(self, frame: pl.DataFrame) -> tuple[Memory, ...]:
         """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = changed_fields(self._core.store.state.memories(), frame)
-            ids = []
+            done: list[tuple[int, tuple[str, ...]]] = []
             for id, fields in changes:
-                if ids:  # the next edit is decided on the state that this one leaves
+                if done:  # the next edit is decided on the state that this one leaves
                     self._core.store.settle(tx)
                 text = fields.pop("text", None)
-                ids.append(self._edit_one(tx, id, text, fields))
+                done.append(self._edit_one(tx, id, text, fields))
         self._link_edited()
-        return tuple(self._core.memory(id) for id in ids)
+        return tuple(replace(self._core.memory(id), dropped=dropped) for id, dropped in done)
 
     def _link_edited(self) -> None:
         """Compare corrected memories with the others where the pack links at once; else the linker does so later."""
@@ -119,8 +114,10 @@ class Corrections:
             while link_waiting(self._core):
                 pass
 
-    def _edit_one(self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]) -> int:
-        """Write the event of one edit, and return the id of the memory that stands after it."""
+    def _edit_one(
+        self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]
+    ) -> tuple[int, tuple[str, ...]]:
+        """Write the event of one edit; return the id of the memory that stands after it, and what was dropped."""
         store = self._core.store
         now = store.clock()
         given = checked_columns(
@@ -144,7 +141,7 @@ class Corrections:
             rest = {name: value for name, value in columns.items() if name not in FIXED}
             change = edited(state, row, rest, now)
             tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
-            id = row + 1
+            id, dropped = row + 1, tuple[str, ...]()
         else:
             id = tx.next_id
             was = state.texts.at(row) or ""
@@ -165,9 +162,7 @@ class Corrections:
             if words != was and pack.settings["linking"] != "off":
                 body["waits"] = True  # what its old words were joined to says nothing of the new ones
             tx.event("remember", body, at=now)
-            if dropped:
-                warnings.warn(_DROPPED.format(row + 1, ", ".join(dropped)), stacklevel=6)
-        return id
+        return id, dropped
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""

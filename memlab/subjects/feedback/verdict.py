@@ -18,7 +18,7 @@ from memlab.subjects.feedback.coactivation import joined, pairs_of, remaining
 from memlab.subjects.feedback.gaps import SNIPPET
 from memlab.subjects.feedback.reinforcing import Outcome, days_before, reinforced
 from memlab.subjects.feedback.tags import common_tag, tagged
-from memlab.subjects.phrases import words_of
+from memlab.subjects.phrases import vocabulary, words_of
 
 __all__ = ["Judgement", "gap_of", "judged"]
 
@@ -68,7 +68,8 @@ def gap_of(slate: Slate) -> dict[str, Any] | None:
     A context for which no memory was found at all is a gap too, unless it holds fewer than two words: a greeting or a
     single word asks for nothing that could be missing.
     """
-    if not (slate.numbers["hops"] == 0).any() and len(words_of(slate.query)) < 2:
+    said = [word for word in words_of(slate.query) if word not in vocabulary("negation", "fillers")]
+    if not (slate.numbers["hops"] == 0).any() and len(said) < 2:
         return None
     return {
         "snippet": screen(slate.query[:SNIPPET]).text,
