@@ -54,6 +54,7 @@ SECTIONS = {
         "audit": "find what is double, outdated, secret in any store",
     },
     "Keep": {
+        "rebuild": "make again what corrections left in old words",
         "maintain": "record what time has done: statuses, labels, edges",
         "consolidate": "let one summary stand for many old memories",
         "unconsolidate": "undo one consolidation",

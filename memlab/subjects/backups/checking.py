@@ -44,6 +44,7 @@ from memlab.slates import SlateLog
 from memlab.state import State, latest_snapshot, load_snapshot
 from memlab.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
+from memlab.subjects.corrections.stale import stale_frame
 from memlab.subjects.projections import PROJECTIONS, new_state
 
 __all__ = ["Checked", "check", "check_in_memory"]
@@ -55,8 +56,8 @@ _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": p
 class Checked:
     """What a check found: a row of ``frame`` for each part of a lab (file, part, state, detail).
 
-    ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; or "lost", where events that were
-    acknowledged are not there.
+    ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; "lost", where events that were
+    acknowledged are not there; or "stale", where a memory tells what it told before a correction.
     """
 
     path: Path | None
@@ -66,6 +67,14 @@ class Checked:
     def sound(self) -> bool:
         """Whether all is as it was written, or is so again."""
         return not self.frame["state"].is_in(["damaged", "lost"]).any()
+
+    def with_stale(self, stale: pl.DataFrame) -> Checked:
+        """Return the same check with a row for each memory that tells what it told before a correction."""
+        rows = [
+            ("memories", f"memory {id}", "stale", f"{name} holds old words; lab.review.rebuild() makes it again")
+            for id, name in stale.select("memory_id", "field").iter_rows()
+        ]
+        return Checked(self.path, pl.concat([self.frame, pl.DataFrame(rows, schema=_SCHEMA, orient="row")]))
 
     def __repr__(self) -> str:
         counts = self.frame.group_by("state").len().sort("state")
@@ -223,6 +232,8 @@ class _Checking:
         else:
             short = len(state) - len(state.vectors)
             self._tell(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
+            stale = Checked(None, pl.DataFrame(schema=_SCHEMA)).with_stale(stale_frame(state, versions.pack))
+            self.rows += stale.frame.rows()
 
     # -- what is made of it -----------------------------------------------------------------------------------
 
