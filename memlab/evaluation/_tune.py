@@ -24,7 +24,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate, Sample, Statistic, mean
 from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
 from memlab.evaluation._feedback import Horizon, Missing
-from memlab.evaluation._gates import Gate
+from memlab.evaluation._gates import Gate, untested_sentence
 from memlab.evaluation._inclusion import ARM, Estimator
 from memlab.evaluation._inclusion import value as value_of
 from memlab.evaluation._labels import read_gold
@@ -72,6 +72,8 @@ class Tuning:
     seed: int = 0
     closed: tuple[Gate, ...] = ()
     """The gates that are closed, on feedback: the figures would mislead."""
+    untested: tuple[Gate, ...] = ()
+    """The gates that the log cannot test, on feedback."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -100,7 +102,11 @@ class Tuning:
 
     @property
     def verdict(self) -> str:
-        """Whether fitting paid, in a sentence."""
+        """Whether fitting paid, in a sentence, and the gates that are untested."""
+        return self._finding if self.closed else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+
+    @property
+    def _finding(self) -> str:
         gain = self.gain
         if self.closed:
             return f"The log does not tell whether fitting paid. {self.closed[0]}"
@@ -195,7 +201,12 @@ def tune(
         if isinstance(target := objective.target(point), Target)
     )
     compared = compare(evidence, best, None if (best.rows == default.rows).all() else default)
-    return replace(found, closed=tuple(gate for gate in measure(evidence, compared, tests).gates if not gate.open))
+    gates = measure(evidence, compared, tests).gates
+    return replace(
+        found,
+        closed=tuple(gate for gate in gates if gate.closed),
+        untested=tuple(gate for gate in gates if gate.untested),
+    )
 
 
 def _space(ranker: Ranker, bounds: Space) -> Space:
