@@ -151,6 +151,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
             default="lives-in works-at status name age birthday prefers:*",
         ),
+        SettingDeclaration(
+            "succession-confidence",
+            "num",
+            "confidence from which a fact that was extracted ends an older one; above 1: never",
+            0,
+            2,
+            default=0.8,
+        ),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
         SettingDeclaration(
             "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0

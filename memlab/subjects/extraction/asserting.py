@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from memlab.english import lexicon
 from memlab.english import table as read_table
 from memlab.english import word_pattern
 
@@ -30,6 +31,8 @@ def tells(text: str) -> bool:
     """
     words = _SEPARATE.findall(text.replace("\u2019", "'"))
     lows = " ".join(words).lower().split(" ")  # word by word it takes three times as long
+    if not _changing().isdisjoint(lows):
+        return True
     first = _beginnings()["first"]
     if first.isdisjoint(lows):
         return False
@@ -103,6 +106,20 @@ _MOST_ADVERBS = 3
 def _of_things(verbs: list[tuple[list[str], list[str]]]) -> list[tuple[list[str], list[str]]]:
     predicates = table("things")["predicates"]
     return [(own, other) for own, other in verbs if table("verbs")[" ".join(own)][1] in predicates]
+
+
+@cache
+def _changing() -> frozenset[str]:
+    """Words without which no change of life is told."""
+    tables = lexicon()["lifecycle"]
+    verbs = [*tables["endings"], *tables["beginnings"], *tables["posts"]["as"], *tables["posts"]["at"]]
+    verbs += [*tables["words"]["gone"], *tables["words"]["anymore"]]
+    verbs += [state for states in tables["states"].values() for state in states]
+    telling = {word for verb in verbs for word in verb.split()}
+    return frozenset(telling - {*_PLAIN, "a", "in", "on", "of", "as", "at", "for", "from", "up", "with", "by", "to"})
+
+
+_PLAIN = ("got", "have", "has", "had", "was", "is", "be", "went", "my", "an", "work", "new", "now", "these", "days")
 
 
 @cache

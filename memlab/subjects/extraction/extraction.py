@@ -156,7 +156,7 @@ class Extraction:
     def commit(self, extracted: Extracted, only: Iterable[int] | None, linking: str | None) -> Remembered:
         """Store what was extracted in one transaction; see ``LabAgents.commit``."""
         rows = [one.row for one in (extracted if only is None else [extracted[place] for place in only])]
-        return self._remembering.many(rows, chain=False, linking=linking)
+        return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
 
     def end(
         self,
@@ -193,7 +193,7 @@ class Extraction:
         remembered: tuple[Remembered, ...] = ()
         if store:  # lessons are told apart by their nearness alone: what failed once contradicts no other failure
             remembered = tuple(
-                self._remembering.many([written(one.row) for one in found], chain=False, linking=how)
+                self._remembering.many([written(one.row) for one in found], chain=False, linking=how, succeed=True)
                 for found, how in ((lessons_of, "off"), (stated, None if off else "now"))
             )
         extracted = Extracted((*lessons_of, *stated), len(said), stated.asked)

@@ -122,7 +122,10 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
         "context": " ".join(said.split())[:_CONTEXT],
         "reason": _reason(rule),
     }
-    text = fact_text(_called(subject), fact.predicate, fact.value)
+    called = _called(subject)
+    text = fact_text(called, fact.predicate, fact.value)
+    if fact.text is not None:
+        text = fact.text.format(subject=called, possessive=f"{called}'s")
     fields |= where.fields(message, number, own=False)
     return Proposed("fact", text, rule, number, fact.start, fact.stop, said, fields)
 

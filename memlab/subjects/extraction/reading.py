@@ -13,6 +13,7 @@ from functools import cache
 
 from memlab.english import LONGEST, Token, asserted, number_of
 from memlab.subjects.extraction.asserting import table, tells
+from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.properties import owner_at, property_in
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
@@ -36,7 +37,8 @@ _ENTITIES = frozenset(["place", "work", "person"])
 class Fact:
     """A subject, a predicate and a value; ``entity`` says whether that is an entity. ``start`` and ``stop``: its place.
 
-    ``kind`` is the kind of memory that it makes, ``confidence`` how sure the rule is, 0-1.
+    ``kind`` is the kind of memory that it makes, ``confidence`` how sure the rule is, 0-1. ``text`` says it as a
+    sentence where subject, predicate and value do not, with {subject} and {possessive} for whom it is about.
     """
 
     subject: str
@@ -47,6 +49,7 @@ class Fact:
     confidence: float
     start: int
     stop: int
+    text: str | None = None
 
 
 @dataclass(slots=True)
@@ -97,6 +100,12 @@ def _of_a_clause(
     place = _after_openers(words)
     subject: _Subject | None = None
     if role == "user":
+        changed = list(changes_in(text, words, place, USER))
+        for one in changed:
+            kept = (one.subject, one.predicate, one.value, one.entity)
+            yield Fact(*kept, "personal", _SURE, one.start, one.stop, one.text), None
+        if changed:
+            return
         named = _of_a_relative(text, words, place)
         if named is not None:
             fact, subject = named

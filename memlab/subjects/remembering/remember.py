@@ -12,10 +12,11 @@ from memlab.clock import When
 from memlab.errors import InputError
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
-from memlab.state import EVERYONE, checked_columns, checked_text, columns_of, redactions, refuse_names, with_speaker
+from memlab.state import EVERYONE, Change, checked_columns, checked_text, columns_of, redactions, refuse_names, with_speaker
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.facts.fact_rows import named
+from memlab.subjects.facts.succession import succession
 from memlab.subjects.linking.comparing import Comparing, check_linking, linking_of
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.linker import Linker
@@ -50,10 +51,11 @@ class Remembering:
         chain: bool,
         linking: str | None,
         known: Known | None = None,
+        succeed: bool = False,
     ) -> Remembered:
         """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``.
 
-        ``known`` leaves out what is here already.
+        ``known`` leaves out what is here already. ``succeed``: facts among them end older ones; see ``succession``.
         """
         columns = columns_of(rows)
         count = len(next(iter(columns.values()), ()))
@@ -124,8 +126,13 @@ class Remembering:
                 tx.payloads(ids, texts)
                 tx.vectors(first, store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
-            if linked is not None and linked.change:
-                tx.event("link", linked.change.body(), at=now)
+            change = Change() if linked is None else linked.change
+            if succeed and count:
+                gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
+                succeeded = succession(state, pack, columns, ids, gone=gone, now=now)
+                change += succeeded.change
+            if change:
+                tx.event("link", change.body(), at=now)
         store.snapshot_if_due()
         if how == "later":
             self._linker.wake()
