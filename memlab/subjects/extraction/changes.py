@@ -176,7 +176,7 @@ def _age(words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Cha
         yield Change(user, "age", words[then].low, False, start, words[then].stop)
 
 
-_UNITS = frozenset(["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "pages", "times"])
+_UNITS = frozenset(["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"])
 
 
 def _state(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
@@ -238,7 +238,7 @@ def _became(text: str, words: Sequence[Token], at: int, user: str, start: int) -
     after = at + len(verb.split())
     predicate = lexicon()["lifecycle"]["beginnings"][verb]
     if predicate == "switched-to":
-        value = _value(text, words, after, "choice")
+        value = _value(text, words, after, "replacement")
         if value is not None:
             yield Change(user, predicate, value[0], False, start, value[1])
         return
@@ -261,7 +261,7 @@ def _ended(text: str, words: Sequence[Token], at: int, user: str, start: int) ->
     yield Change(user, predicate, value[0], False, start, value[1])
     follows = next((n for n, word in enumerate(words) if n > after and word.start >= value[1]), None)
     if predicate == "switched-from" and follows is not None and words[follows].low == "to":
-        other = _value(text, words, follows + 1, "choice")
+        other = _value(text, words, follows + 1, "replacement")
         if other is not None:
             yield Change(user, "switched-to", other[0], False, start, other[1])
 
@@ -271,7 +271,8 @@ def _tells_what(first: str, predicate: str, value: str, named: bool) -> bool:
     owned = first in ("my", "our") or first in ARTICLES
     if predicate in ("lost", "dropped", "finished", "deleted", "cancelled", "abandoned"):
         known = table("extraction", "belongings") | table("extraction", "relations")
-        return owned and bool({*value.lower().split()} & (known | {"job", "work"})) or (predicate == "dropped" and named)
+        names_what = owned and bool({*value.lower().split()} & (known | {"job", "work"}))
+        return names_what or (predicate == "dropped" and named)
     if predicate == "left":
         classes = lexicon()["lifecycle"]["classes"]
         people = {*classes["work"]["words"], *classes["partner"]["words"], *classes["study"]["words"]}

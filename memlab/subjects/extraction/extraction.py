@@ -132,12 +132,16 @@ class Extraction:
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
             return _asked(said, where, model, otherwise, admits)
-        found = [list(proposals(message, number, where, admits)) for number, message in enumerate(messages)]
+        before = [None, *messages]
+        found = [
+            list(proposals(message, number, where, admits, before[number])) for number, message in enumerate(messages)
+        ]
         telling = [number for number, proposed in enumerate(found) if proposed]
         screened = screen_many([messages[number].text for number in telling], personal=personal)
         for number, after in zip(telling, screened, strict=True):
             if after.findings:
-                found[number] = list(proposals(replace(messages[number], text=after.text), number, where, admits))
+                screened_message = replace(messages[number], text=after.text)
+                found[number] = list(proposals(screened_message, number, where, admits, before[number]))
         return Extracted(tuple(chain.from_iterable(found)), len(messages))
 
     def _admits(self, where: Where, viewer: str | None) -> Admits:

@@ -26,6 +26,9 @@ _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
 _SURE, _CHANGED, _SAID_OF_OTHERS, _INFERRED = 0.95, 0.92, 0.85, 0.6
 
+_NO_NAME_ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ship", "phy", "gy", "ies")
+"""Endings of words that begin a sentence and are no name, where a single word would be one."""
+
 _GOES_ON = frozenset(("and", "but"))
 """After these a verb without a subject has the subject before."""
 
@@ -113,7 +116,12 @@ def _of_a_clause(
             if subject is None:
                 return
         else:
-            fact = _of_a_property(text, words, place) or _called(text, words, place) or _had(text, words, place)
+            fact = (
+                _favourite(text, words, place)
+                or _of_a_property(text, words, place)
+                or _called(text, words, place)
+                or _had(text, words, place)
+            )
             if fact is not None:
                 yield fact, None
                 return
@@ -195,9 +203,11 @@ def _named(text: str, words: list[Token], place: int) -> _Subject | None:
     for stop in range(last, place, -1):
         if verb_of(words, stop, own=False) is None and not is_something(words, stop):
             continue
-        first = words[place].low
-        if first in table("no-names") or (stop - place == 1 and first in table("titles")):
+        named = [word.low.removesuffix("'s") for word in words[place:stop]]
+        if not table("no-names").isdisjoint(named) or (stop - place == 1 and named[0] in table("titles")):
             return None
+        if stop - place == 1 and named[0].endswith(_NO_NAME_ENDINGS):
+            return None  # "Networking plays a big role", "Linguistic studies"
         return _Subject(bare(text[words[place].start : words[stop - 1].stop]), False, stop, words[place].start)
     return None
 
@@ -299,11 +309,34 @@ def _of_a_property(text: str, words: list[Token], place: int) -> Fact | None:
     while start < len(words) and words[start].low in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
         start += 1
     value = value_at(text, words, start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan")
-    if value is None or words[start].low in ("not", *table("adverbs")):
+    if value is None or words[start].low in ("not", *table("adverbs")) or _is_cut_short(value[0]):
+        return None
+    if (name == "goal" and not _lasts(value[0], said_to_someone=True)) or _does(value[0], name):
         return None
     predicate = table("renamed-properties").get(name, name).replace(" ", "-")
     kind = "preference" if favourite else "goal" if predicate == "goal" else "personal"
     return Fact(USER, predicate, value[0], False, kind, _SURE, words[place].start, value[1])
+
+
+def _favourite(text: str, words: list[Token], place: int) -> Fact | None:
+    """ "Harry Potter is my favourite book": the same as "my favourite book is Harry Potter"."""
+    verb = next((at for at in range(place + 1, min(place + 7, len(words) - 3)) if words[at].low == "is"), None)
+    if verb is None or words[verb + 1].low != "my" or words[verb + 2].low not in table("favourites"):
+        return None
+    noun = [word.low for word in words[verb + 3 : verb + 5] if word.low.isalpha()]
+    if not all(capital(text, word) for word in (words[place], words[verb - 1])) or not noun:
+        return None
+    if not table("no-names").isdisjoint(word.low for word in words[place:verb]):
+        return None
+    name = bare(text[words[place].start : words[verb - 1].stop])
+    predicate = f"{words[verb + 2].low}-{'-'.join(noun)}"
+    last = words[verb + 2 + len(noun)]
+    return Fact(USER, predicate, name, False, "preference", _SURE, words[place].start, last.stop)
+
+
+def _does(value: str, name: str) -> bool:
+    """Whether a value says what something does now: "my company is funding ..."."""
+    return value.split()[0].endswith("ing") and name not in ("hobby", "goal", "dream") and not name.startswith("fav")
 
 
 def _called(text: str, words: list[Token], place: int) -> Fact | None:
@@ -340,13 +373,48 @@ def _said_of(text: str, words: list[Token], subject: _Subject, role: str) -> Ite
     if sort == "job":
         yield from _job(text, words, at, subject.name, start, sure, asked=False)
         return
-    value = value_at(text, words, at, sort)
-    if value is None or not _fits(words[at].low, text, words[at], value[0], verb, sort, subject):
+    title = _title(text, words, at, sort)
+    value = title or value_at(text, words, at, sort)
+    if value is None or not (title or _fits(words[at].low, text, words[at], value[0], verb, sort, subject)):
         return
-    if kind == "goal" and words[at].low in table("asking-verbs"):
+    if predicate.endswith("-to") and sort == "plan" and not _lasts(value[0], said_to_someone=predicate == "plans-to"):
+        return
+    if not title and _is_cut_short(value[0]):
         return
     entity = sort in _ENTITIES and predicate != "works-from"
     yield Fact(subject.name, predicate, value[0], entity, kind, sure, start, value[1])
+
+
+def _title(text: str, words: list[Token], at: int, sort: str) -> tuple[str, int] | None:
+    """A title in quotation marks right after a verb of taste: "I love \"The Santa Clause\" too"."""
+    if sort not in ("taste", "choice", "subject-matter") or not at:
+        return None
+    found = _TITLE.match(text, words[at - 1].stop)
+    return None if found is None else (found["title"].strip(), found.end())
+
+
+_TITLE = re.compile(r"\s*[\"\u201c](?P<title>[^\"\u201c\u201d\n]{2,60})[\"\u201d]")
+
+
+def _lasts(plan: str, *, said_to_someone: bool) -> bool:
+    """Whether a plan, wish or attempt is one of life, and no request or step of a task."""
+    words = [word for word in plan.lower().split() if word not in table("adverbs")]
+    if not words or words[0] not in table("life-verbs"):
+        return said_to_someone and bool(words) and words[0] not in table("asking-verbs") and len(words) > 2
+    named = any(part[:1].isupper() or part[:1].isdigit() for part in plan.split()[1:])
+    nouns = {word.strip(".,;!") for word in words}
+    if "i" in nouns:
+        return False
+    return named or words[0] not in table("weak-verbs") or not table("life-nouns").isdisjoint(nouns)
+
+
+_SENTENCES = frozenset(("that's", "who's", "it's", "i'm", "i've", "i'll"))
+
+
+def _is_cut_short(value: str) -> bool:
+    """Whether a value ends where its sentence cannot: "similes like", "a style that's specifically designed"."""
+    words = value.lower().split()
+    return words[-1] in table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
 
 
 def _sure(subject: _Subject, role: str, verb: str) -> float:

@@ -65,14 +65,21 @@ def ends(new: Said, old: Said) -> bool:
 
 def _replaces(new: Said, old: Said) -> bool:
     """Another value of a property that has one at a time."""
-    if new.predicate == old.predicate:
-        if new.predicate in _words("one-value") or new.predicate.startswith(("favourite-", "favorite-")):
-            return _differ(new.value, old.value)
+    favourite = new.predicate.startswith(("favourite-", "favorite-"))
+    if new.predicate == old.predicate and (favourite or new.predicate in _words("one-value")):
+        return _differ(new.value, old.value)
     if new.predicate in ("is-now", "works-as") and old.predicate in ("is", "is-now", "works-as", "job"):
         return _is_profession(old.value) and _is_profession(new.value) and _differ(new.value, old.value)
     if new.predicate == "prefers" == old.predicate:
         return _alternatives(new.value, old.value)
-    if new.predicate == "switched-to" and old.predicate in ("uses", "prefers", "drinks", "drives", "eats", "works-with"):
+    if new.predicate == "switched-to" and old.predicate in (
+        "uses",
+        "prefers",
+        "drinks",
+        "drives",
+        "eats",
+        "works-with",
+    ):
         return _alternatives(new.value, old.value)
     return False
 
@@ -153,7 +160,7 @@ def _excludes_food(new: Said, old: Said) -> bool:
 
 
 def _is_gone(new: Said) -> bool:
-    return new.predicate == "is" and new.value in ("dead", "gone") or new.predicate == "died"
+    return (new.predicate == "is" and new.value in ("dead", "gone")) or new.predicate == "died"
 
 
 def _names(name: str, old: Said) -> bool:

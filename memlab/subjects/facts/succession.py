@@ -136,7 +136,7 @@ def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) 
     value = of("value") if of("value") is not None else of("object")
     if of("subject") is None or of("predicate") is None or value is None or of("status") not in _HOLDING:
         return None
-    created = now if of("created") in (None, NEVER) else of("created")
+    created = now if of("created") in (None, NEVER, "now") else of("created")
     began = created if of("valid_from") in (None, NEVER) else of("valid_from")
     until = NEVER if of("valid_until") is None else of("valid_until")
     return _Fact(

@@ -70,11 +70,12 @@ class Utterance:
         return tuple(name for name in DETECTORS if name in self.fired)
 
 
-def utterance(text: str, role: str = "user") -> Utterance:
+def utterance(text: str, role: str = "user", *, asked: bool = False) -> Utterance:
     """The features of one utterance; linear in the length of the text.
 
     Who somebody is, likes or wants is told of the user: by a user of themselves, by anybody else of "the user". What an
     assistant says of itself tells nothing of that, and puts nothing right; what happened may have happened to it.
+    ``asked``: the utterance answers a question, so that its "no" puts nothing right.
 
     >>> utterance("Hi! I'm a nurse and I prefer short answers.").reasons
     ('tells-identity', 'tells-preference')
@@ -94,7 +95,7 @@ def utterance(text: str, role: str = "user") -> Utterance:
         "tells-preference": any(map(_tells_preference, of_user)),
         "tells-goal": any(holds(low, _phrases("goal")) for low in of_user),
         "tells-event": any(map(tells_event, stated)),
-        "corrects": role == "user" and any(map(corrects, stated)),
+        "corrects": role == "user" and any(corrects(low, asked=asked) for low in stated),
         "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
         "commands": any(_commands(low) for _, low in parts),
         "holds-code": bool(code_lines(text)),
@@ -153,11 +154,17 @@ def tells_event(low: str) -> bool:
     return holds(low, _phrases("events")) or (holds(low, _phrases("times")) and holds(low, _phrases("speakers")))
 
 
-def corrects(low: str) -> bool:
-    """Whether a sentence, padded, puts right what was said before."""
+def corrects(low: str, *, asked: bool = False) -> bool:
+    """Whether a sentence, padded, puts right what was said before; ``asked``: it answers a question.
+
+    A "no" that answers a question puts nothing right, and neither does one that goes on to tell of what somebody has
+    or is not ("No, I don't have pets").
+    """
     if holds(low, _phrases("correction")) or first_of(low, _phrases("correction-openings")) is not None:
         return True
-    return low.startswith(" no ") and len(low) > 4 and first_of(low, _phrases("no-correction")) is None
+    if asked or not low.startswith(" no ") or len(low) <= 4:
+        return False
+    return first_of(low, _phrases("no-correction")) is None
 
 
 def _greets(low: str) -> bool:

@@ -12,7 +12,16 @@ from memlab.clock import When
 from memlab.errors import InputError
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
-from memlab.state import EVERYONE, Change, checked_columns, checked_text, columns_of, redactions, refuse_names, with_speaker
+from memlab.state import (
+    EVERYONE,
+    Change,
+    checked_columns,
+    checked_text,
+    columns_of,
+    redactions,
+    refuse_names,
+    with_speaker,
+)
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.facts.fact_rows import named
