@@ -276,14 +276,21 @@ class Lab:
         linking: str | None = None,
         policies: bool = False,
         strict: bool = False,
+        extract: bool = False,
         progress: bool = True,
     ) -> Loaded:
         """Add what a file, a folder, another lab, a frame or a list of messages holds; see ``memlab.load``.
 
+        ``extract=True`` also stores the facts and observations that ``lab.extract`` finds in what is added.
+
         >>> lab.load("chat.csv", columns={"text": "body"}).guessed                             # doctest: +SKIP
         """
-        given = Given(columns or {}, format, project, session, linking, policies=policies, strict=strict)
-        return load(x, given, self._core, self._remembering, self._linker, self.policies, progress=progress)
+        given = Given(
+            columns or {}, format, project, session, linking, policies=policies, strict=strict, extract=extract
+        )
+        return load(
+            x, given, self._core, self._remembering, self._linker, self.policies, self._extraction, progress=progress
+        )
 
     @checked
     def observe(

@@ -23,6 +23,7 @@ from memlab.subjects.agents.relationships import check_agent
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.asking import asked
+from memlab.subjects.extraction.chats import chats_of
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
@@ -157,9 +158,35 @@ class Extraction:
 
         return admits
 
+    def of_chats(self, rows: Sequence[tuple[Mapping[str, Any], bool]], linking: str | None) -> int:
+        """Extract facts and observations of rows that were loaded and store them; return how many are stored.
+
+        Each row says whether it is new. A session is read by itself, in order, and stored in one transaction: all of it
+        where nothing was extracted of it so far (a load may have been killed in between), else its new rows.
+        """
+        stored = 0
+        every, fresh = chats_of(row for row, _ in rows), chats_of(row for row, new in rows if new)
+        done = self._read_sessions() if len(fresh) < len(every) or any(not new for _, new in rows) else frozenset()
+        for (project, session), whole in every.items():
+            messages = fresh.get((project, session), []) if (project, session) in done else whole
+            extracted = self._of(messages, where_of(None, project, session), None, "raise")
+            if extracted:
+                stored += len(self.commit(extracted, None, linking).ids)
+        return stored
+
+    def _read_sessions(self) -> frozenset[tuple[str | None, str | None]]:
+        """The sessions, by project, of which something was extracted."""
+        with self._core.reading() as state:
+            memories = state.memories()
+        read = memories.filter(pl.col("reason").str.starts_with("extracted by "))
+        return frozenset(read.select("project", "session").unique().iter_rows())
+
     def commit(self, extracted: Extracted, only: Iterable[int] | None, linking: str | None) -> Remembered:
         """Store what was extracted in one transaction; see ``LabAgents.commit``."""
         rows = [one.row for one in (extracted if only is None else [extracted[place] for place in only])]
+        if any("status" in row for row in rows):  # what is not staged begins as the pack says, as without a status
+            first = str(self._core.pack.settings["fact-status"])
+            rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
         return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
 
     def end(

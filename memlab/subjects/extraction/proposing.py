@@ -172,6 +172,8 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
         "reason": _reason(rule),
     }
     called = _called(subject)
+    if message.role != "user":
+        fields["status"] = "staged"  # what others say of a user waits for the user's own word
     text = fact_text(called, fact.predicate, fact.value)
     if fact.text is not None:
         text = fact.text.format(subject=called, possessive=f"{called}'s")
