@@ -301,9 +301,13 @@ class Lab:
         at: When | None = None,
         chain: bool = False,
         linking: str | None = None,
+        before: str | None = None,
         **fields: Any,
     ) -> Observation:
         """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
+
+        ``before`` is the message just before, of somebody else; unless given it is the last of the ``session``. An
+        answer is read with its question: after "What do you do?", "A nurse." is remembered as "I am a nurse.".
 
         What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
         from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is
@@ -312,7 +316,9 @@ class Lab:
         >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._remembering.observe(text, role=role, at=at, chain=chain, linking=linking, fields=fields)
+        return self._remembering.observe(
+            text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
+        )
 
     @checked
     def extract(

@@ -5,6 +5,7 @@ lab, imports the standard library alone, and learns nothing from data; its table
 """
 
 from memlab.english._acts import Act, Person, Sentence, read_sentences, speech_act, subject_person
+from memlab.english._answers import Completed, complete_answer, last_question
 from memlab.english._clauses import LONGEST, Clause, asserted, contracted_words
 from memlab.english._foreign import code_lines, without_quotations
 from memlab.english._lexicon import first_of, holds, lexicon, padded, phrases, table, vocabulary
@@ -17,6 +18,7 @@ __all__ = [
     "NUMBER_WORDS",
     "Act",
     "Clause",
+    "Completed",
     "Person",
     "Sentence",
     "Shape",
@@ -24,9 +26,11 @@ __all__ = [
     "asserted",
     "clauses",
     "code_lines",
+    "complete_answer",
     "contracted_words",
     "first_of",
     "holds",
+    "last_question",
     "lexicon",
     "number_of",
     "padded",

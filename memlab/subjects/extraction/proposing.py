@@ -13,10 +13,13 @@ from functools import cache
 from typing import Any
 
 from memlab.english import (
+    Completed,
     Sentence,
     asserted,
+    complete_answer,
     first_of,
     holds,
+    last_question,
     padded,
     phrases,
     read_sentences,
@@ -25,7 +28,6 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.answering import Completed, completed, last_question
 from memlab.subjects.extraction.reading import TEAM, USER, Fact, facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
@@ -86,7 +88,7 @@ def proposals(
     if not message.text or message.role == "tool":
         return
     question = _question_to(message, before)
-    answer = None if question is None or message.role != "user" else completed(question, message.text)
+    answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
     answered = [] if answer is None else facts_in(answer.text, message.role)
     facts = facts_in(message.text, message.role)
     told = [(fact.start, fact.stop) for fact in facts]

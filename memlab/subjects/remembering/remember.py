@@ -9,15 +9,18 @@ from typing import Any
 import polars as pl
 
 from memlab.clock import When
+from memlab.english import complete_answer, last_question
 from memlab.errors import InputError
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
+from memlab.schema import role_of
 from memlab.state import (
     EVERYONE,
     Change,
     checked_columns,
     checked_text,
     columns_of,
+    hidden_from,
     redactions,
     refuse_names,
     with_speaker,
@@ -157,15 +160,45 @@ class Remembering:
     ) -> Remembered:
         return Remembered(self._core.memory, self._core.memories, ids, redacted, linked=linked, waits=waits)
 
-    def admit(self, text: str, *, role: str, project: str | None, viewer: str | None = None) -> Admission:
-        """Whether the pack admits an utterance, beside the memories that ``viewer`` sees (None: all)."""
+    def admit(
+        self, text: str, *, role: str, project: str | None, viewer: str | None = None, asked: bool = False
+    ) -> Admission:
+        """Whether the pack admits an utterance, beside the memories that ``viewer`` sees (None: all).
+
+        ``asked``: it answers a question.
+        """
         screened = screen(checked_text(text), personal=self._core.personal()).text
         with self._core.reading():
             near = partial(Comparing(self._core).nearest, viewer=viewer)
-            return admission(self._core.pack, near, screened, utterance(screened, role), role=role, project=project)
+            return admission(
+                self._core.pack, near, screened, utterance(screened, role, asked=asked), role=role, project=project
+            )
+
+    def _question_before(self, fields: Mapping[str, Any]) -> str | None:
+        """The question of somebody else with which a session ended before an utterance of it; None without one."""
+        session = fields.get("session")
+        if session is None:
+            return None
+        with self._core.reading() as state:
+            last = state.last_of(fields.get("project"), session)
+            if last is None or ((hidden := hidden_from(state, EVERYONE)) is not None and hidden[last - 1]):
+                return None
+            speaker, creator = (state.names[name].at(last - 1) for name in ("speaker", "creator"))
+            text = state.texts.at(last - 1)
+        own = role_of(fields.get("speaker"), None if fields.get("speaker") else "user")
+        other = role_of(speaker, creator) != own or (own == "other" and speaker != fields.get("speaker"))
+        return last_question(text) if other and text else None
 
     def observe(
-        self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]
+        self,
+        text: str,
+        *,
+        role: str,
+        at: When | None,
+        chain: bool,
+        linking: str | None,
+        fields: dict[str, Any],
+        before: str | None = None,
     ) -> Observation:
         """``admit``, then ``one`` if it is admitted; see ``Lab.observe``."""
         check_linking(linking)
@@ -178,7 +211,13 @@ class Remembering:
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         own = fields.get("creator") if fields.get("visibility") == "private" else None
-        found = self.admit(text, role=role, project=fields.get("project"), viewer=own or EVERYONE)
+        question = self._question_before(fields) if before is None else last_question(before)
+        answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))
+        if answer is not None and question is not None:
+            fields.setdefault("context", f"{question} {text}")
+            text = answer.text
+        project, asked = fields.get("project"), question is not None
+        found = self.admit(text, role=role, project=project, viewer=own or EVERYONE, asked=asked)
         if not found.admitted:
             return Observation(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from memlab.english import first_of, lexicon, padded, phrases, sentence_spans, table, words_of
+from memlab.english._lexicon import first_of, lexicon, padded, phrases, table
+from memlab.english._sentences import sentence_spans
+from memlab.english._tokens import tokenize, words_of
 
-__all__ = ["Completed", "completed", "last_question"]
+__all__ = ["Completed", "complete_answer", "last_question"]
 
 _LONGEST_ANSWER = 12
 """Words of an answer that may be a fragment."""
@@ -48,6 +50,11 @@ def last_question(text: str) -> str | None:
     -------
     str or None
         The last sentence where that is a question.
+
+    Examples
+    --------
+    >>> last_question("Nice to meet you. What do you do?")
+    'What do you do?'
     """
     last = None
     for start, stop in sentence_spans(text[-2_000:]):
@@ -59,7 +66,7 @@ def last_question(text: str) -> str | None:
     return last
 
 
-def completed(question: str, answer: str) -> Completed | None:
+def complete_answer(question: str, answer: str) -> Completed | None:
     """Return an answer as the statement that it makes with its question; None where it makes none.
 
     Parameters
@@ -76,11 +83,11 @@ def completed(question: str, answer: str) -> Completed | None:
 
     Examples
     --------
-    >>> completed("What is your profession?", "A nurse.").text
+    >>> complete_answer("What is your profession?", "A nurse.").text
     'I am a nurse.'
-    >>> completed("Where do you live?", "In Rome, with my cat.").text
+    >>> complete_answer("Where do you live?", "In Rome, with my cat.").text
     'I live in Rome, with my cat.'
-    >>> completed("Do you like tea?", "Yes, very much!").text
+    >>> complete_answer("Do you like tea?", "Yes, very much!").text
     'I like tea'
     """
     span = _first_sentence(answer)
@@ -155,9 +162,8 @@ def _affirmed(
 
 def _as_written(words: Sequence[str], question: str) -> str:
     """Words of a question with the capitals that they have there."""
-    written = {
-        word.lower(): word for word in re.findall(r"[^\W_]+(?:['\u2019-][^\W_]+)*", question) if word[0].isupper()
-    }
+    found = (question[token.start : token.stop] for token in tokenize(question))
+    written = {word.lower(): word for word in found if word[0].isupper()}
     return " ".join(written.get(word, word) for word in words)
 
 
