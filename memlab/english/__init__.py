@@ -9,6 +9,7 @@ from memlab.english._answers import Completed, complete_answer, last_question
 from memlab.english._clauses import LONGEST, Clause, asserted, contracted_words
 from memlab.english._foreign import code_lines, without_quotations
 from memlab.english._lexicon import first_of, holds, lexicon, padded, phrases, table, vocabulary
+from memlab.english._names import proper_names
 from memlab.english._numbers import NUMBER_WORDS, number_of, read_number
 from memlab.english._sentences import clauses, sentence_spans, sentences
 from memlab.english._tokens import Shape, Token, tokenize, word_pattern, words_of
@@ -35,6 +36,7 @@ __all__ = [
     "number_of",
     "padded",
     "phrases",
+    "proper_names",
     "read_number",
     "read_sentences",
     "sentence_spans",

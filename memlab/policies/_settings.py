@@ -197,6 +197,13 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             default="off",
         ),
         SettingDeclaration(
+            "infer-entities",
+            "word",
+            "whether a memory that is no turn mentions the entities that its text names (plain English)",
+            words=("off", "names"),
+            default="off",
+        ),
+        SettingDeclaration(
             "write-summary",
             "bool",
             "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",

@@ -119,11 +119,20 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
     return after
 
 
-def mentioned(columns: Mapping[str, Sequence[str | None]], ids: Sequence[int]) -> Change:
-    """The edges from memories with these ids to the entities that they name as subject or object."""
+def mentioned(
+    columns: Mapping[str, Sequence[str | None]], ids: Sequence[int], named_in: Mapping[int, Sequence[str]] | None = None
+) -> Change:
+    """The edges from memories with these ids to the entities that they name as subject or object, or in their texts.
+
+    ``named_in`` has the names in a text by the place of its row.
+    """
     given = [columns[column] for column in _NAMING if column in columns]
+    texts = named_in or {}
     pairs = [
-        (id, name) for id, *names in zip(ids, *given, strict=True) for name in dict.fromkeys(names) if name is not None
+        (id, name)
+        for row, (id, *names) in enumerate(zip(ids, *given, strict=True))
+        for name in dict.fromkeys([*names, *texts.get(row, ())])
+        if name is not None
     ]
     if not pairs:
         return Change()

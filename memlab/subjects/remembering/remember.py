@@ -35,7 +35,7 @@ from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
 from memlab.subjects.remembering.body import chained, chosen, only, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
-from memlab.subjects.remembering.inferred import with_inferred
+from memlab.subjects.remembering.inferred import names_in_texts, with_inferred
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
@@ -134,7 +134,8 @@ class Remembering:
                 (standing[row], found) for row, screening in enumerate(screenings) for found in screening.findings
             )
             if count:
-                body = remembering(state, columns, first, count, chain=chain) | redactions(findings)
+                names = names_in_texts(state, pack, columns, texts)
+                body = remembering(state, columns, first, count, chain=chain, named_in=names) | redactions(findings)
                 tx.payloads(ids, texts)
                 tx.vectors(first, store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
