@@ -7,6 +7,7 @@ lab, imports the standard library alone, and learns nothing from data; its table
 from memlab.english._acts import Act, Person, Sentence, read_sentences, speech_act, subject_person
 from memlab.english._answers import Completed, complete_answer, last_question
 from memlab.english._clauses import LONGEST, Clause, asserted, contracted_words
+from memlab.english._feelings import emotional_weight
 from memlab.english._foreign import code_lines, without_quotations
 from memlab.english._lexicon import first_of, holds, lexicon, padded, phrases, table, vocabulary
 from memlab.english._names import proper_names
@@ -29,6 +30,7 @@ __all__ = [
     "code_lines",
     "complete_answer",
     "contracted_words",
+    "emotional_weight",
     "first_of",
     "holds",
     "last_question",

@@ -58,6 +58,7 @@ _SAID = {
     "pivot": "Changed course",
     "tools": "Steps that worked",
     "cue": "To be remembered",
+    "dynamics": "How it went",
 }
 
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from memlab.english import lexicon, proper_names, vocabulary, words_of
+from memlab.english import emotional_weight, lexicon, proper_names, vocabulary, words_of
 from memlab.policies import Pack
+from memlab.schema import MEMORY
 from memlab.state import State, entity_key, entity_name
 from memlab.subjects.consolidation.extracting import cut, sentences, tokens
 from memlab.subjects.entities.merging import entities_of
@@ -61,6 +62,16 @@ def with_inferred(pack: Pack, columns: dict[str, list[Any]], texts: Sequence[str
                 summaries[row] = summaries[row] or summary_of(texts[row])
         after["summary"] = summaries
     return after
+
+
+def with_feeling(columns: dict[str, list[Any]], missing: Sequence[int], texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns with the emotional weight of feelings for which none was given, where their texts show one."""
+    kinds = columns.get("kind", [None] * len(texts))
+    found = {row: weight for row in missing if kinds[row] == "feeling" and (weight := emotional_weight(texts[row]))}
+    if not found:
+        return columns
+    given = columns.get("emotional_weight", [MEMORY["emotional_weight"].default] * len(texts))
+    return {**columns, "emotional_weight": [found.get(row, weight) for row, weight in enumerate(given)]}
 
 
 def names_in_texts(

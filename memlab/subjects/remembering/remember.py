@@ -35,7 +35,7 @@ from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
 from memlab.subjects.remembering.body import chained, chosen, only, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
-from memlab.subjects.remembering.inferred import names_in_texts, with_inferred
+from memlab.subjects.remembering.inferred import names_in_texts, with_feeling, with_inferred
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.results import Memory, Remembered
@@ -104,6 +104,7 @@ class Remembering:
                 count = int(kept.sum())
             check_on(state, columns.get("project", [None]))
             first, how = tx.next_id, linking_of(pack, linking, columns)
+            columns = with_feeling(columns, without(given, "emotional_weight", count), texts)
             for name in ("confidence", "strength"):
                 with_first(name, columns, without(given, name, count), pack)
             if "creator" in columns:
