@@ -7,7 +7,7 @@ change is a fact of its own, whose predicate says what changed; which older fact
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -91,7 +91,7 @@ def _past_helpers(words: Sequence[Token], at: int) -> int:
     return at
 
 
-def _phrase(words: Sequence[Token], at: int, phrases: Sequence[str] | dict[str, object]) -> str | None:
+def _phrase(words: Sequence[Token], at: int, phrases: Container[str]) -> str | None:
     """The longest phrase of a table that stands at a place."""
     for size in range(min(_MOST_WORDS, len(words) - at), 0, -1):
         said = " ".join(word.low for word in words[at : at + size])

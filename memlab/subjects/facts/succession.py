@@ -159,7 +159,7 @@ def _stored(state: State, subjects: set[str], gone: Collection[int]) -> list[_Fa
     owners = {subject.rpartition("'s ")[0].casefold() for subject in subjects}
     for row in facts_of(state).tolist():
         subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
-        if value is None or names["status"].at(row) not in _HOLDING or row + 1 in gone:
+        if subject is None or value is None or names["status"].at(row) not in _HOLDING or row + 1 in gone:
             continue
         if subject.casefold() not in low | owners and not any(one in value.casefold() for one in low):
             continue
