@@ -45,6 +45,9 @@ _CONTEXT = 300
 _NEAR = 40
 """Characters between two facts within which what stands between is quoted with them."""
 
+_WORTH_SHARING = 0.6
+"""Confidence of a fact below which its words are no observation: it says next to nothing."""
+
 _SURE_OF_WORDS = 0.8
 
 
@@ -161,6 +164,8 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
     """A fact of a message as it is proposed; ``rule`` recognised it."""
     said = message.text[fact.start : fact.stop]
     subject = fact.subject
+    if message.speaker is not None and subject == TEAM:
+        subject = USER  # among friends "we" is no team: what "we love" the speaker loves
     if message.speaker is not None and subject.split("'s ", 1)[0] == USER:
         subject = message.speaker + subject.removeprefix(USER)
     fields = {
@@ -192,7 +197,7 @@ def _shared(
     answered: list[Fact], answer: Completed | None, facts: list[Fact], message: Message, number: int, where: Where
 ) -> Iterator[Proposed]:
     """What the user shared of themselves, in the words that say it: one memory a message."""
-    own = [fact for fact in facts if fact.subject.split("'s ", 1)[0] == USER]
+    own = [fact for fact in facts if fact.subject.split("'s ", 1)[0] == USER and fact.confidence >= _WORTH_SHARING]
     answers = answer is not None and any(fact.subject == USER for fact in answered)
     if message.role != "user" or not (own or answers):
         return
@@ -239,7 +244,8 @@ def _words(
             kind = "negative" if low.startswith(" never ") else "preference"
         words = cut(" ".join(said.split()), MOST_TOKENS)
         if rule == "orders-for-good":
-            words = cut(" ".join(text[start : sentence.stop].split()), MOST_TOKENS)
+            stop = sentence.stop  # with its condition: "... when I ask about deadlines"
+            words = cut(" ".join(text[start:stop].split()), MOST_TOKENS)
         kept = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
         yield _memory(rule, kept, kind, message, number, (start, stop), where)
 
@@ -247,13 +253,15 @@ def _words(
 def _tells(rule: str, sentence: Sentence, low: str) -> bool:
     """Whether a sentence says enough to be remembered: a statement with content, an event of its speaker."""
     if rule == "orders-for-good":
-        first = low.split()[1:2]
-        return sentence.act == "order" and bool(first) and first[0] not in vocabulary("extraction", "no-orders")
+        first = [word for word in low.split() if word not in ("always", "never", "from", "now", "on", "by", "default")]
+        orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
+        known = orders | vocabulary("extraction", "rule-verbs")
+        return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
     if rule == "tells-event" and holds(low, phrases("extraction", "no-events")):
         return False
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
-    content = [word for word in low.split() if word not in _plain_words() and len(word) > 1]
+    content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
     return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
 
 

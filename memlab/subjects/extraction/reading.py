@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from memlab.english import LONGEST, Token, asserted, number_of
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
+from memlab.subjects.extraction.confidence import confidence_of
 from memlab.subjects.extraction.properties import owner_at, property_in
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
@@ -93,7 +94,9 @@ def _read(text: str, role: str) -> Iterator[Fact]:
                 person = subject.name
             if fact is not None:
                 before = subject
-                yield fact
+                said = text[clause.start : clause.stop]
+                sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
+                yield replace(fact, confidence=sure)
 
 
 def _of_a_clause(
@@ -414,6 +417,8 @@ _SENTENCES = frozenset(("that's", "who's", "it's", "i'm", "i've", "i'll"))
 def _is_cut_short(value: str) -> bool:
     """Whether a value ends where its sentence cannot: "similes like", "a style that's specifically designed"."""
     words = value.lower().split()
+    if "i" in words[1:]:
+        return True
     return words[-1] in table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
 
 
