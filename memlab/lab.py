@@ -276,14 +276,21 @@ class Lab:
         linking: str | None = None,
         policies: bool = False,
         strict: bool = False,
+        extract: bool = False,
         progress: bool = True,
     ) -> Loaded:
         """Add what a file, a folder, another lab, a frame or a list of messages holds; see ``memlab.load``.
 
+        ``extract=True`` also stores the facts and observations that ``lab.extract`` finds in what is added.
+
         >>> lab.load("chat.csv", columns={"text": "body"}).guessed                             # doctest: +SKIP
         """
-        given = Given(columns or {}, format, project, session, linking, policies=policies, strict=strict)
-        return load(x, given, self._core, self._remembering, self._linker, self.policies, progress=progress)
+        given = Given(
+            columns or {}, format, project, session, linking, policies=policies, strict=strict, extract=extract
+        )
+        return load(
+            x, given, self._core, self._remembering, self._linker, self.policies, self._extraction, progress=progress
+        )
 
     @checked
     def observe(
@@ -294,9 +301,13 @@ class Lab:
         at: When | None = None,
         chain: bool = False,
         linking: str | None = None,
+        before: str | None = None,
         **fields: Any,
     ) -> Observation:
         """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
+
+        ``before`` is the message just before, of somebody else; unless given it is the last of the ``session``. An
+        answer is read with its question: after "What do you do?", "A nurse." is remembered as "I am a nurse.".
 
         What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
         from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is
@@ -305,7 +316,9 @@ class Lab:
         >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._remembering.observe(text, role=role, at=at, chain=chain, linking=linking, fields=fields)
+        return self._remembering.observe(
+            text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
+        )
 
     @checked
     def extract(

@@ -14,6 +14,7 @@
 (setting spread-steps 3)
 (setting spread-mode "cascade")
 (setting fact-status "staged")
+(setting infer-entities "names")
 ; The original names lives-in, status and prefers:theme; the others are of their kind. Not: uses, knows.
 (setting single-valued "lives-in works-at status name age birthday prefers:* role timezone employer email phone")
 (setting merge-access 1)  ; a fact that is told again was met again

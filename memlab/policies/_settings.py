@@ -158,6 +158,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
             default="lives-in works-at status name age birthday prefers:*",
         ),
+        SettingDeclaration(
+            "succession-confidence",
+            "num",
+            "confidence from which a fact that was extracted ends an older one; above 1: never",
+            0,
+            2,
+            default=0.8,
+        ),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
         SettingDeclaration(
             "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0
@@ -193,6 +201,13 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "word",
             "what gives a memory tags: nothing, its paths, or also its topics (plain English) and its entities",
             words=("off", "paths", "all"),
+            default="off",
+        ),
+        SettingDeclaration(
+            "infer-entities",
+            "word",
+            "whether a memory that is no turn mentions the entities that its text names (plain English)",
+            words=("off", "names"),
             default="off",
         ),
         SettingDeclaration(
