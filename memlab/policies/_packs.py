@@ -69,7 +69,8 @@ class Pack:
         if (known := self._fingerprints.get(embedder)) is not None:
             return dict(known)
         given = {"embedder": embedder}
-        given |= {name: repr(value) for name, value in self.settings.items()}
+        # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
+        given |= {name: repr(value) for name, value in self.settings.items() if value != SETTINGS[name].default}
         given |= {slot: policy.hash for slot, policy in self.policies.items()}
         self._fingerprints[embedder] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)

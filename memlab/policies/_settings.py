@@ -16,6 +16,8 @@ __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
 SettingValue = float | bool | str
 
+ANCHORS = ("all", "entities-first")
+
 _LONGEST = 2_000
 """Characters of a setting that is a text."""
 
@@ -57,6 +59,21 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "entity-seeds",
             "count",
             "entities nearest to the question, or named in it, from which activation spreads too",
+        ),
+        SettingDeclaration(
+            "entity-floor",
+            "num",
+            "closeness from which an entity that the query does not name is near enough to begin",
+            0,
+            1,
+            default=0.0,
+        ),
+        SettingDeclaration(
+            "anchors",
+            "word",
+            "where activation begins: at candidates and entities, or at candidates only if no entity is near enough",
+            words=ANCHORS,
+            default="all",
         ),
         SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),

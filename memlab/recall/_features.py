@@ -415,7 +415,9 @@ class Candidates(Moment):
     def nearness(self) -> Values:
         if not self.asked.embedder.calibrated:
             return self["closeness"]
-        return evened(self["closeness"], self["coverage"], self["length"])
+        specific = self.asked.specific_matches
+        shared = self["coverage"] if specific is None else specific.coverage(self.rows)
+        return evened(self["closeness"], shared, self["length"])
 
     def date_gap(self) -> Values:
         spans = self.asked.spans
