@@ -27,9 +27,9 @@
 ; Confidence as it stands is what cascade keeps most carefully, and its own ranking does not read it. The weight was set on
 ; the read conversations of experiments/plus_packs.py: visible in a tenth of the queries, at a cost of less than .05.
 (defpolicy recall-score [default-score retention received recency-weight idle-days kind triggered]
-  "The score of the default pack, and confidence, links and recent use on top; a warning that is called for leads."
+  "The score of the default pack, and confidence, links and recent use on top; a warning or procedure whose trigger occurs leads."
   (+ default-score
      (* (param :confidence 0.05 :low 0 :high 1) retention)
      (* (param :linked 0.02 :low 0 :high 1) received)
      (* (param :recent 0.05 :low 0 :high 1) recency-weight (exp (- idle-days)))
-     (if (and (= kind "negative") triggered) 1 0)))
+     (if (and (in kind ["negative" "procedure"]) triggered) 1 0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import polars as pl
 
@@ -51,12 +51,14 @@ class Memory:
     predicate: str | None = None
     object: str | None = None
     value: str | None = None
+    dropped: tuple[str, ...] = ()
+    """Fields that a correction did not carry over, because its new words do not show what became of them."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
         """The memory in a row of a state."""
         by = float(state.numbers["superseded_by"].values[row])
-        words = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
+        words: dict[str, Any] = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",
