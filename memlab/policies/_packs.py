@@ -44,14 +44,26 @@ class Pack:
     settings: Mapping[str, SettingValue]
     sources: tuple[str, ...]
     hash: str
+    known_for: str = ""
+    """Hash of the ``recall-score`` that ``known`` was calibrated for: the one beside it when it was given."""
     _fingerprints: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
-        """This pack with another policy in one slot."""
+        """This pack with another policy in one slot.
+
+        ``known`` counts as calibrated for the ``recall-score`` that the pack has when it is given.
+        """
         slot_named(slot)
         policies = {**self.policies, slot: policy}
-        return replace(self, policies=MappingProxyType(policies), hash=_pack_hash(policies, self.settings))
+        known_for = policies["recall-score"].hash if slot == "known" else self.known_for
+        hash = _pack_hash(policies, self.settings)
+        return replace(self, policies=MappingProxyType(policies), hash=hash, known_for=known_for)
+
+    @property
+    def tells_known(self) -> bool:
+        """Whether ``known`` was calibrated for the ``recall-score`` that the pack has."""
+        return self.known_for == self.policies["recall-score"].hash
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
@@ -152,29 +164,44 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
 
 
 def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
-    """Build the pack of the first text; ``importing`` names the packs that wait for it."""
+    """Build the pack of the first text; ``importing`` names the packs that wait for it.
+
+    Each text inherits from the next one, up to a default pack that decides everything; those after it are only imported
+    from.
+    """
     texts, read = [sources[0]], [_read(sources[0], file)]
-    given = [(text, _read(text, None)) for text in sources[1:]]
     if read[0].name in importing:
         raise InputError(f"The packs {' > '.join((*importing, read[0].name))} import in a circle.")
+    rest = list(sources[1:])
+    while rest and (read[-1].name != DEFAULT_PACK or _undecided(read)):
+        texts.append(rest.pop(0))
+        read.append(_read(texts[-1], None))
+    libraries = {_read(text, None).name: text for text in rest}
+    _inherit(texts, read, libraries)
+    others = {}
+    for name in dict.fromkeys(each.pack for source in read for each in source.imports):
+        place = next((at for at, pack in enumerate(read) if at and pack.name == name), None)
+        if place is None:
+            own = [libraries[name] if name in libraries else pack_source(name)]
+            _inherit(own, [_read(own[0], _file(name))], {pack.name: text for text, pack in zip(texts, read, strict=True)})
+        else:
+            own = texts[place:]
+        others[name] = _built((*own, *rest), _file(name), (*importing, read[0].name))
+    used = dict.fromkeys((*texts, *(text for pack in others.values() for text in pack.sources)))
+    return _assembled(tuple(used), tuple(read), others, file)
+
+
+def _inherit(texts: list[str], read: list[PackSource], given: Mapping[str, str]) -> None:
+    """Append what the last text inherits, and what that inherits: ``given`` texts by name, else what memlab ships."""
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
             raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
-        texts.append(next((text for text, pack in given if pack.name == parent), None) or pack_source(parent))
+        texts.append(given[parent] if parent in given else pack_source(parent))
         read.append(_read(texts[-1], _file(parent)))
     if _undecided(read):
-        # A default pack that an earlier version logged: what it did not know is decided as today, or as it was then.
-        newer = [text for text, pack in given if pack.name == DEFAULT_PACK and text not in texts]
-        texts.append(newer[-1] if newer else pack_source(DEFAULT_PACK))
+        # A default pack that an earlier version logged: what it did not know is decided as today.
+        texts.append(pack_source(DEFAULT_PACK))
         read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
-    others = {}
-    for each in dict.fromkeys(each.pack for source in read for each in source.imports):
-        own = next((text for text, pack in zip(texts, read, strict=True) if pack.name == each), None)
-        logged = own or next((text for text, pack in given if pack.name == each), None)
-        rest = tuple(text for text in (*texts[1:], *sources[1:]) if text != logged)
-        others[each] = _built((logged or pack_source(each), *rest), _file(each), (*importing, read[0].name))
-    used = dict.fromkeys((*texts, *(text for pack in others.values() for text in pack.sources)))
-    return _assembled(tuple(used), tuple(read), others, file)
 
 
 @lru_cache(maxsize=64)
@@ -240,6 +267,7 @@ def _assembled(
         MappingProxyType(settings),
         texts,
         _pack_hash(policies, settings),
+        policies["recall-score"].hash,
     )
 
 

@@ -523,8 +523,13 @@ def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
 
 
 def _known(pack: Pack, pool: Candidates, scores: Scores) -> float | None:
-    """The probability that something of the pool answers; None where the pack does not say."""
+    """Return the probability that something of the pool answers.
+
+    None where the pack does not say, or has another recall-score than its ``known`` was calibrated for.
+    """
     policy = pack.policies["known"]
+    if not pack.tells_known:
+        return None
     if not len(pool):
         return 0.0 if policy.inputs else None
     scored = np.isfinite(scores)
