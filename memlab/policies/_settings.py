@@ -16,6 +16,8 @@ __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
 SettingValue = float | bool | str
 
+ANCHORS = ("all", "entities-first")
+
 _LONGEST = 2_000
 """Characters of a setting that is a text."""
 
@@ -61,9 +63,17 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "entity-floor",
             "num",
-            "closeness to the question from which an entity that it does not name counts as one it is about",
-            -1,
+            "closeness from which an entity that the query does not name is near enough to begin",
+            0,
             1,
+            default=0.0,
+        ),
+        SettingDeclaration(
+            "anchors",
+            "word",
+            "where activation begins: at candidates and entities, or at candidates only if no entity is near enough",
+            words=ANCHORS,
+            default="all",
         ),
         SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),

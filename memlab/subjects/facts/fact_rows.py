@@ -191,12 +191,12 @@ def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
-    """What the pack's ``recall-score`` gives memories before any question; NaN throughout if it needs one."""
+    """The ``recall-score`` of memories at full activation; NaN throughout if the policy reads more of a query."""
     policy = pack.policies["recall-score"]
     reads = [item for name in policy.inputs for item in getattr(policy.derived.get(name), "sets", (name,))]
-    if not len(rows) or not all(FEATURES[name].stage == "memory" for name in reads):
+    if not len(rows) or not all(FEATURES[name].stage == "memory" or name == "activation" for name in reads):
         return np.full(len(rows), np.nan)
-    values, nulls = Moment(state, pack, rows, now).ask(policy)
+    values, nulls = Moment(state, pack, rows, now).ask(policy, given={"activation": lambda: np.ones(len(rows))})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64)
 
 
