@@ -419,6 +419,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.use": lambda d: (d.lab.use, {"pack": "companion"}),
     "LabPolicies.watch": lambda d: (d.lab.policies.watch, {"path": d.pack_file, "on_change": print}),
     "LabPolicies.use": lambda d: (d.lab.policies.use, {"pack": "companion"}),
+    "LabPolicies.check": lambda d: (d.lab.policies.check, {"slot": "recall-score", "source": RULE}),
     "LabPolicies.install": lambda d: (d.lab.policies.install, {"slot": "recall-score", "source": RULE}),
     "LabPolicies.rollback": lambda d: (d.rule and d.lab.policies.rollback, {"slot": "recall-score"}),
     "LabPolicies.pin": lambda d: (d.lab.policies.pin, {"slot": "recall-score"}),
