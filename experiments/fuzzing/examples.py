@@ -317,6 +317,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabAgents.commit": lambda d: (d.lab.agents.commit, {"extracted": d.lab.extract("I live in Rome")}),
     "LabAgents.end_session": lambda d: (d.lab.agents.end_session, {"session": "s9", "messages": ["I live in Rome"]}),
     "LabFacts.add": lambda d: (d.lab.facts.add, {"subject": "Ada", "predicate": "likes", "value": "tea"}),
+    "LabGraph.describe_tag": lambda d: (d.lab.graph.describe_tag, {"tag": "release", "description": "what it is for"}),
+    "LabGraph.tag": lambda d: (d.lab.graph.tag, {"memories": 1, "tags": "ci"}),
     "LabGraph.link": lambda d: (d.lab.graph.link, {"source": 1, "target": 2}),
     "LabGraph.link_waiting": lambda d: (d.lab.graph.link_waiting, {"timeout": 0.0}),
     "conversation": lambda d: (conversation, {"lab": d.lab, "conversation": d.talk}),

@@ -13,6 +13,7 @@ from memlab.subjects.context.injected import Injected
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
+from memlab.subjects.graph.tags import TagDescriptions
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
 
@@ -31,6 +32,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Relationships,
     Summaries,
     Switches,
+    TagDescriptions,
     Waiting,
 )
 

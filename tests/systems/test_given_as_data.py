@@ -192,3 +192,19 @@ def test_companion_knows_the_subject_of_a_query_from_the_verbs_around_it():
     for text in ("User likes programming", "User likes hiking in the mountains"):
         lab.remember(text, kind="observation")
     assert "tea" in lab.recall("What beverages does the user like?", log=False)[0].text
+
+
+def test_underscores_are_hyphens_wherever_a_word_of_ours_is_given(tmp_path):
+    lab = memlab.open(tmp_path / "lab", pack="workbench", clock=memlab.ManualClock("2026-06-01"))
+    rows = pl.DataFrame({"text": ["port 80 is taken"], "kind": ["error_pattern"], "provenance": ["user_stated"]})
+    lab.load(rows, project="p")
+    lab.operations.run('(remember "it says so" "human_feedback") (associate 1 2 "caused_by" 0.5)')
+    lab.facts.add("Ada", "lives_in", "Rome", source="user_edit")
+    assert lab.memories["kind"].to_list() == ["error-pattern", "human-feedback", "fact"]
+    assert lab.edges.filter(pl.col("to_kind") == "memory")["relation"].to_list() == ["caused-by"]
+    assert lab.review.quarantine(source="user_edit", dry_run=True).frame["memory_id"].to_list() == [3]
+    assert lab.edit(1, kind="pr_review").kind == "pr-review"
+    cascade = memlab.open(pack="cascade", clock=memlab.ManualClock("2026-06-01"))
+    cascade.remember_many(["port 80 is taken", "port 80 is used by the proxy"])
+    cascade.verify(cascade.recall("port 80"), [1, 2], relations={(1, 2): "caused_by"})
+    assert "caused-by" in cascade.edges["relation"].to_list()

@@ -17,7 +17,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.journal import Transaction
 from memlab.policies import Pack
 from memlab.recall import Hit, Hits
-from memlab.schema import RELATIONS, is_open_word
+from memlab.schema import RELATIONS, is_open_word, spelled
 from memlab.state import Change, State
 from memlab.storage.store import Store
 from memlab.storage.views import seen
@@ -284,6 +284,7 @@ def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
 def _checked_relations(
     relations: Mapping[tuple[int, int], str], passed: list[int], open_words: bool
 ) -> dict[tuple[int, int], str]:
+    relations = {pair: spelled(relation, NAMEABLE) for pair, relation in relations.items()}
     for pair, relation in relations.items():
         if relation not in NAMEABLE and not (open_words and relation not in RELATIONS and is_open_word(relation)):
             raise UnknownName("relation", relation, NAMEABLE)

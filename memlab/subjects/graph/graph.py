@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy as np
@@ -11,13 +11,14 @@ import polars as pl
 from memlab.arguments import Count, Seconds, Seed, Share, Within, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
-from memlab.privacy import refuse
-from memlab.schema import RECALLABLE, RELATIONS, is_open_word, spelled
-from memlab.state import Change, edges_of, seen_rows
-from memlab.subjects.core import Core, MemoryLike
-from memlab.subjects.corrections.editing import retired
+from memlab.privacy import refuse, screen
+from memlab.schema import RELATIONS, is_open_word, spelled
+from memlab.state import Change, checked_columns, checked_text, edges_of, refuse_names, seen_rows
+from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.corrections.editing import retired, without_use
 from memlab.subjects.graph.frames import EdgeRow, edge_rows, weighed
 from memlab.subjects.graph.paths import LabTrace, activated, traced
+from memlab.subjects.graph.tags import TagDescriptions, retagged, tag_frame
 from memlab.subjects.linking.comparing import waiting_of
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.structure import Stats, stats
@@ -34,22 +35,54 @@ class LabGraph:
         self._core, self._linker = core, linker
 
     def tags(self) -> pl.DataFrame:
-        """Every tag of a memory in use, the most frequent first: ``tag``, ``memories``, ``first`` and ``last`` created.
+        """Return every tag of a memory in use, the most frequent first.
 
-        Under a pack with ``infer-tags`` paths, topics and entities give tags besides those that are given.
+        Columns: ``tag``, ``memories`` (how many bear it), ``first`` and ``last`` (when those were created), and
+        ``description``, null until ``describe_tag`` gives one. Under a pack with ``infer-tags`` paths, topics and
+        entities give tags besides those that are given.
 
         >>> lab.graph.tags().head(3)                                                       # doctest: +SKIP
         """
         with self._core.reading() as state:
-            memories = state.memories().select("tags", "created", "status")
-        return (
-            memories.filter(pl.col("status").is_in(RECALLABLE))
-            .explode("tags")
-            .drop_nulls("tags")
-            .group_by(tag="tags")
-            .agg(memories=pl.len().cast(pl.Int64), first=pl.col("created").min(), last=pl.col("created").max())
-            .sort("memories", "tag", descending=[True, False])
-        )
+            return tag_frame(state.memories(), state.projection(TagDescriptions))
+
+    @checked
+    def describe_tag(self, tag: str, description: str) -> None:
+        """Say what a tag is for; an empty text takes the description away. Whoever reads the lab may read it.
+
+        UnknownName for a tag that no memory bears. A secret in the description is redacted.
+
+        >>> lab.graph.describe_tag("auth", "login, sessions and tokens")                   # doctest: +SKIP
+        """
+        named = tag.removeprefix("#")
+        said = screen(checked_text(description, where="description")).text if description else ""
+        store = self._core.store
+        with store.writing() as tx:
+            known = list(store.state.nodes.vocabularies().get("tag", ()))
+            if named not in known:
+                raise UnknownName("tag", named, known)
+            if store.state.projection(TagDescriptions)[named] != said:
+                tx.event("describe-tag", {"tag": named, "description": said}, at=store.clock())
+
+    @checked
+    def tag(self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False) -> tuple[int, ...]:
+        """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
+
+        A ``#`` in front of a tag is left out. Memories that bear the tags already stay as they are. InputError for what
+        is deleted or purged, and without a tag.
+
+        >>> lab.graph.tag(hits, ["release", "ci"])                                         # doctest: +SKIP
+        """
+        named = [tag.removeprefix("#") for tag in ([tags] if isinstance(tags, str) else tags)]
+        if not named:
+            raise InputError('tag needs a tag, such as tag(memory, "release").')
+        given = checked_columns({"text": ["-"], "tags": [named]}, now=0)
+        refuse_names({"tags": given["tags"]})
+        store = self._core.store
+        with store.writing() as tx:
+            rows, now = self._core.rows(memories), store.clock()
+            without_use(store.state, rows, "active", now)  # raises for what is deleted or purged
+            return tuple(retagged(tx, store.state, rows, given["tags"][0], remove=remove, now=now))
 
     @overload
     def link(
@@ -142,7 +175,7 @@ class LabGraph:
     @checked
     def activate(
         self,
-        seeds: MemoryLike | Iterable[MemoryLike],
+        seeds: Memories,
         *,
         steps: Annotated[int, Within(0, 100)] = 3,
         decay: float = 0.7,

@@ -56,6 +56,8 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 
 
 def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
+    if event.kind == "describe-tag":
+        return _described(name, value, event.body["tag"], gone)
     if name in BY_HAND.get(event.kind, ()):
         return [gone.node("entity", one) for one in value] if isinstance(value, list) else gone.node("entity", value)
     if name == "columns" and "first" in event.body:
@@ -207,6 +209,16 @@ def _rows(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
     return [_walked(row, gone) for row in dumped]
 
 
+def _tags(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
+    return [{name: _described(name, value, row["tag"], gone) for name, value in row.items()} for row in dumped]
+
+
+def _described(name: str, value: Any, tag: str, gone: PurgePlan) -> Any:
+    """A tag by its name, or what is said of it: of one that only purged memories bore, nothing."""
+    called = gone.node("tag", tag)
+    return called if name == "tag" else gone.cut(value) if called == tag else ""
+
+
 def _unchanged(dumped: Any, gone: PurgePlan) -> Any:
     """A register of ids, numbers and hashes."""
     return dumped
@@ -219,6 +231,7 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "gaps": _rows,
     "relationships": _rows,
     "modules": _rows,
+    "tags": _tags,
     "switches": _rows,
 }
 
