@@ -357,6 +357,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabGraph.trace": lambda d: (d.lab.graph.trace, {"memory": 1}),
     "LabGraph.stats": lambda d: (d.lab.graph.stats, {"progress": False}),
     "Lab.at": lambda d: (d.lab.at, {"when": "2026-03-01"}),
+    "LabReview.provenance": lambda d: (d.lab.review.provenance, {"memory": 1}),
     "LabReview.related": lambda d: (d.lab.review.related, {}),
     "LabUpkeep.forecast": lambda d: (d.lab.upkeep.forecast, {"memories": 1, "until": "2026-04-01", "points": 3}),
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),

@@ -197,7 +197,12 @@ def show(lab: Path, memory: int, as_json: bool) -> None:
     """One memory of LAB with all its fields."""
     with existing(lab, read_only=True) as opened:
         row = opened.memories.row(opened[memory].id - 1, named=True)
-    tell(row, as_json=as_json, text=lambda: "\n".join(f"{name:<17} {value}" for name, value in row.items()))
+        told = opened.review.provenance(memory).to_dicts()
+    lines = [f"{name:<17} {value}" for name, value in row.items()]
+    for one in told[1:] and told:
+        words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
+        lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
+    tell(row | {"provenance_chain": told}, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @main.command()

@@ -16,6 +16,7 @@ from memlab.subjects.feedback.last_shown import LastShown
 from memlab.subjects.graph.tags import TagDescriptions
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
+from memlab.subjects.remembering.tellings import Tellings
 
 __all__ = ["PROJECTIONS", "new_state"]
 
@@ -33,6 +34,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Summaries,
     Switches,
     TagDescriptions,
+    Tellings,
     Waiting,
 )
 

@@ -179,11 +179,12 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "relationships": lambda dumped: [{**row, "agent": None} for row in dumped],
     "modules": lambda dumped: [row["version"] for row in dumped],
     "tags": lambda dumped: [],
+    "tellings": lambda dumped: [],
     "switches": lambda dumped: [row["since"] for row in dumped],
     "injected": lambda dumped: [ids for *_, ids in dumped],
 }
 """Registers without what a purge may take out of them: the names of clusters, agents and sessions, what was looked for,
-what is said of modules and tags, and why memory is off."""
+what is said of modules and tags, who told what again, and why memory is off."""
 
 
 def _differences(what: str, wrong: Flags) -> Iterator[str]:
