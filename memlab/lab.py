@@ -19,7 +19,7 @@ from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.models import LanguageModel
-from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, load_pack
+from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.slates import Slates
@@ -86,7 +86,7 @@ class Lab:
         self,
         path: str | Path | None = None,
         *,
-        pack: str | Path | Pack | None = None,
+        pack: PackLike | None = None,
         embedder: EmbedderSpec = None,
         clock: Clock = system_clock,
         seed: Seed = 0,
@@ -356,7 +356,7 @@ class Lab:
         viewer: str | None = None,
         where: pl.Expr | None = None,
         at: When | None = None,
-        pack: str | Path | Pack | None = None,
+        pack: PackLike | None = None,
         log: bool = True,
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
@@ -736,14 +736,14 @@ class Lab:
             return self._core.pack
 
     @checked
-    def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
+    def use(self, pack: PackLike, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
         return self.policies.use(pack, reason=reason)
 
     @checked
     def challenge(
         self,
-        pack: str | Path | Pack,
+        pack: PackLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,

@@ -15,8 +15,9 @@ import memlab
 from memlab.cli._help import SECTIONS
 from memlab.errors import MemlabError
 from memlab.printable import json_safe, printable
+from memlab.schema import spelled
 
-__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "keeping", "main", "say", "tell", "terminal_width"]
+__all__ = ["FILE", "LAB", "F", "Word", "as_json_option", "existing", "keeping", "main", "say", "tell", "terminal_width"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +44,13 @@ class _Sections(_Commands):
 
 def as_json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+class Word(click.Choice[str]):
+    """A choice of words in which an underscore stands for a hyphen."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(spelled(str(value), self.choices), param, ctx)
 
 
 LAB = click.argument("lab", type=click.Path(path_type=Path))

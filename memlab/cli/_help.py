@@ -13,6 +13,8 @@ SECTIONS = {
         "list": "the newest memories",
         "show": "one memory with all its fields",
         "similar": "the memories nearest to one",
+        "link": "join two memories by an edge",
+        "tag": "give tags to memories, say what a tag is for, list them",
         "trace": "how a memory is joined to others",
         "stats": "what a lab holds",
         "view": "look at a lab in a browser, with every widget",

@@ -9,7 +9,7 @@ from typing import Any
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import Form, Text
-from memlab.schema import KINDS, RELATIONS, is_open_word
+from memlab.schema import KINDS, RELATIONS, is_open_word, spelled
 
 __all__ = [
     "Reader",
@@ -55,9 +55,10 @@ def one_of(words: tuple[str, ...]) -> Reader:
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
             raise _wrong(name, f"one of {', '.join(words[:8])}", form, source)
-        if form.text not in words:
+        word = spelled(form.text, words)
+        if word not in words:
             raise source.error(PolicyNameError, str(UnknownName(name, form.text[:60], words)), form)
-        return form.text
+        return word
 
     return read
 
@@ -67,7 +68,8 @@ def open_word(words: tuple[str, ...]) -> Reader:
     known = one_of(words)
 
     def read(name: str, form: Form, source: Text) -> str:
-        return form.text if form.kind in _NAMES and is_open_word(form.text) else str(known(name, form, source))
+        word = spelled(form.text, words)
+        return word if form.kind in _NAMES and is_open_word(word) else str(known(name, form, source))
 
     return read
 

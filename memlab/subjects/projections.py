@@ -13,8 +13,10 @@ from memlab.subjects.context.injected import Injected
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
+from memlab.subjects.graph.tags import TagDescriptions
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
+from memlab.subjects.remembering.tellings import Tellings
 
 __all__ = ["PROJECTIONS", "new_state"]
 
@@ -31,6 +33,8 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Relationships,
     Summaries,
     Switches,
+    TagDescriptions,
+    Tellings,
     Waiting,
 )
 

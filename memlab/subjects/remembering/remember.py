@@ -38,6 +38,7 @@ from memlab.subjects.remembering.detectors import kind_of, provenance_of, uttera
 from memlab.subjects.remembering.inferred import names_in_texts, with_feeling, with_inferred
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
+from memlab.subjects.remembering.tellings import tellings_of
 from memlab.subjects.results import Memory, Remembered
 
 __all__ = ["Remembering"]
@@ -96,6 +97,7 @@ class Remembering:
         speakers = columns.get("speaker") or [None] * count
         vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
+        told: list[dict[str, Any]] = []
         with store.writing() as tx:
             state, pack = store.state, store.versions.pack
             if known is not None and not (kept := known.still(state)).all():
@@ -114,6 +116,7 @@ class Remembering:
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
+                told = tellings_of(linked, columns, now)
                 if linked.texts:
                     personal = self._core.personal()
                     texts = [
@@ -145,8 +148,8 @@ class Remembering:
                 gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
                 succeeded = succession(state, pack, columns, ids, gone=gone, now=now)
                 change += succeeded.change
-            if change:
-                tx.event("link", change.body(), at=now)
+            if change or told:
+                tx.event("link", {**change.body(), **({"tellings": told} if told else {})}, at=now)
         store.snapshot_if_due()
         if how == "later":
             self._linker.wake()

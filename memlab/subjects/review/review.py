@@ -23,12 +23,13 @@ from memlab.progress import bar
 from memlab.recall import Recaller
 from memlab.slates import Slates
 from memlab.state import Change, State, checked_text
-from memlab.subjects.core import Core, Memories
+from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
-from memlab.subjects.corrections.editing import joined_by_succession
+from memlab.subjects.corrections.editing import joined_by_succession, replaced_by
 from memlab.subjects.corrections.stale import rebuilt, stale_frame, supersession_frame
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.recalling.past import Past
+from memlab.subjects.remembering.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,
@@ -219,6 +220,21 @@ class LabReview:
         """
         with self._core.reading() as state:
             return supersession_frame(state)
+
+    @checked
+    def provenance(self, memory: MemoryLike) -> pl.DataFrame:
+        """Return how a memory came to be known: each time it was told, in the order of time.
+
+        ``how`` is "told" (the memory itself), "told again" (a near-duplicate that was merged into it), or what became
+        of a memory that it replaced: "corrected" by a person, "merged" or "superseded". Columns besides: ``memory_id``,
+        ``at``, ``session``, ``project``, ``speaker``, ``creator``, ``provenance``, ``source``, ``confidence``,
+        ``context`` (what was said around it) and ``reason`` (why it is believed as it is).
+
+        >>> lab.review.provenance(hits[0])                                                 # doctest: +SKIP
+        """
+        with self._core.reading() as state:
+            row = self._core.row(memory)
+            return provenance_frame(state, row, replaced_by(state, row))
 
     @checked
     def gaps(self) -> pl.DataFrame:
