@@ -31,7 +31,7 @@ from memlab.subjects.corrections.editing import (
 from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
 from memlab.subjects.remembering.body import remembering
-from memlab.subjects.results import Memory
+from memlab.subjects.results import Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -125,7 +125,7 @@ class Corrections:
                 body |= {"edit": row + 1, **superseding(row + 1, id, now).body()}
                 body |= redactions([(id, finding) for finding in screening.findings])
                 tx.event("remember", body, at=now)
-        return self._core.memory(id)
+        return with_redacted(self._core.memory(id), () if text is None else screening.findings)
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""
