@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 from memlab.cli._base import FILE, as_json_option, main, say, tell
-from memlab.cli._input import LocalPath
+from memlab.cli._input import InputFile, LocalPath
 from memlab.cli._policy_file import PolicyFile, errors_of, given_values, opened, read_frame
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.language import Explanation, Policy, canonical, diff_packs, diff_policies, highlight
@@ -137,8 +137,8 @@ def hash_(file: str, slot: str | None, as_json: bool) -> None:
 
 
 @policy.command()
-@click.argument("before")
-@click.argument("after")
+@click.argument("before", type=InputFile(".hy", as_text=True))
+@click.argument("after", type=InputFile(".hy", as_text=True))
 @_SLOT
 @_COLOR
 @as_json_option
