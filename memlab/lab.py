@@ -358,6 +358,7 @@ class Lab:
         at: When | None = None,
         pack: PackLike | None = None,
         log: bool = True,
+        again: bool | None = True,
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
@@ -372,6 +373,9 @@ class Lab:
         ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
         aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
 
+        ``again=False`` leaves out what the ``viewer`` was given before in the ``session``, by contexts and by recalls
+        of this kind; None follows the pack's setting ``recall-again``. ``hits.repeated`` lists what was left out.
+
         >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status="superseded")  # doctest: +SKIP
         """
         words = {"branch": branch, "scope": scope, "visibility": visibility, "status": status, "season": season}
@@ -385,6 +389,7 @@ class Lab:
             at=at,
             pack=None if pack is None else load_pack(pack),
             log=log,
+            again=again,
         )
 
     @checked

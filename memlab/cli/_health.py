@@ -8,6 +8,7 @@ import click
 
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._input import LocalPath
 
 __all__: list[str] = []
 
@@ -47,7 +48,7 @@ def rebuild(lab: Path, as_json: bool) -> None:
 
 @main.command()
 @LAB
-@click.argument("backup", required=False, type=click.Path(path_type=Path))
+@click.argument("backup", required=False, type=LocalPath())
 @as_json_option
 def restore(lab: Path, backup: Path | None, as_json: bool) -> None:
     """Put BACKUP in the place of LAB's journal, or what holds the most of it: its own journal, or a backup.

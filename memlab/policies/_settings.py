@@ -238,6 +238,12 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             default=False,
         ),
         SettingDeclaration(
+            "recall-again",
+            "bool",
+            "whether an agent's recall shows again what the agent was given before in the session",
+            default=True,
+        ),
+        SettingDeclaration(
             "always-kinds",
             "text",
             "kinds of which a prompt always holds some, beside what is pinned, with spaces between",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
@@ -12,6 +13,7 @@ import polars as pl
 from memlab.arguments import checked, item
 from memlab.clock import from_micros
 from memlab.display import clip, paragraph, table
+from memlab.errors import RedactionWarning
 from memlab.printable import printable
 from memlab.state import words_of
 from memlab.subjects.linking.linked import OUTCOME
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from memlab.state import State
     from memlab.subjects.linking.linked import Linked
 
-__all__ = ["Feedback", "Memory", "Remembered", "overview"]
+__all__ = ["Feedback", "Memory", "Remembered", "overview", "with_redacted"]
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
@@ -53,6 +55,8 @@ class Memory:
     value: str | None = None
     dropped: tuple[str, ...] = ()
     """Fields that a correction did not carry over, because its new words do not show what became of them."""
+    redacted: tuple[str, ...] = ()
+    """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
@@ -93,6 +97,19 @@ class Memory:
 
         fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
         return write_call("memory", fields | {"created": self.created.isoformat()})
+
+
+def with_redacted(memory: Memory, findings: Sequence[Finding]) -> Memory:
+    """Return a stored memory with the kinds of what was taken out of its text, and warn where there is any."""
+    kinds = tuple(dict.fromkeys(found.type for found in findings))
+    if kinds:
+        warnings.warn(
+            f"Memory {memory.id} was stored without what looks like a secret: {', '.join(kinds)}. Its text has a mark "
+            "in that place. If it is none, put it in other words with lab.edit.",
+            RedactionWarning,
+            stacklevel=5,
+        )
+    return replace(memory, redacted=kinds) if kinds else memory
 
 
 @dataclass(frozen=True)

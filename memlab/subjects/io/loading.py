@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from memlab.disk import is_url
 from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.privacy import Finding
 from memlab.progress import Step, bar
@@ -65,7 +66,10 @@ def _path_of(x: Any) -> Path | None:
     """The path that is to be loaded; None where it is data."""
     if not isinstance(x, str | Path):
         return None
-    path = Path(str.__str__(x) if isinstance(x, str) else x)
+    named = str.__str__(x) if isinstance(x, str) else x
+    if is_url(named):
+        raise InputError(f"{named} is a URL, and memlab reads local files only. Download it, and load the file.")
+    path = Path(named)
     try:
         return path.expanduser()
     except RuntimeError:

@@ -39,7 +39,7 @@ from memlab.subjects.remembering.inferred import names_in_texts, with_feeling, w
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
 from memlab.subjects.remembering.tellings import tellings_of
-from memlab.subjects.results import Memory, Remembered
+from memlab.subjects.results import Memory, Remembered, with_redacted
 
 __all__ = ["Remembering"]
 
@@ -55,7 +55,11 @@ class Remembering:
         row = {"text": text, **fields}
         if at is not None:
             row["at"] = at
-        return self._core.memory(self.many([row], chain=chain, linking=linking).standing[0])
+        return self.alone(self.many([row], chain=chain, linking=linking))
+
+    def alone(self, remembered: Remembered) -> Memory:
+        """The memory of a call that gave one text; warns of what was taken out of it."""
+        return with_redacted(self._core.memory(remembered.standing[0]), [found for _, found in remembered.redacted])
 
     def many(
         self,
@@ -95,10 +99,11 @@ class Remembering:
             columns, given = only(kept, columns), only(kept, given)
             texts, screenings, count = chosen(texts, kept), chosen(screenings, kept), int(kept.sum())
         speakers = columns.get("speaker") or [None] * count
-        vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
+        with self._core.latencies.measured("embedding"):
+            vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
         told: list[dict[str, Any]] = []
-        with store.writing() as tx:
+        with self._core.latencies.measured("write"), store.writing() as tx:
             state, pack = store.state, store.versions.pack
             if known is not None and not (kept := known.still(state)).all():
                 columns, given, speakers = only(kept, columns), only(kept, given), chosen(speakers, kept)
