@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from memlab.english import asserted, first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut, tokens
-from memlab.subjects.extraction.asserting import asserted
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.staged import Proposed
-from memlab.subjects.phrases import first_of, holds, padded, phrases, vocabulary, words_of
 
 __all__ = ["LESSONS", "lessons"]
 

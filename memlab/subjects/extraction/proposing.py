@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from memlab.english import asserted, first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.asserting import asserted, table
+from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.reading import TEAM, USER, Fact, facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
-from memlab.subjects.phrases import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
 from memlab.subjects.remembering.limits import as_agent
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from memlab.subjects.extraction.asserting import LONGEST, Word, asserted, table, tells
+from memlab.english import LONGEST, Token, asserted, number_of
+from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.properties import owner_at, property_in
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
@@ -29,8 +30,6 @@ _GOES_ON = frozenset(("and", "but"))
 
 _ENTITIES = frozenset(["place", "work", "person"])
 """The sorts whose value is an entity."""
-
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "several")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def _read(text: str, role: str) -> Iterator[Fact]:
 
 
 def _of_a_clause(
-    text: str, words: list[Word], before: _Subject | None, person: str | None, role: str
+    text: str, words: list[Token], before: _Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, _Subject | None]]:
     """What one clause states, and whom it speaks of."""
     place = _after_openers(words)
@@ -118,7 +117,7 @@ def _of_a_clause(
         yield fact, subject
 
 
-def _after_openers(words: Sequence[Word]) -> int:
+def _after_openers(words: Sequence[Token]) -> int:
     """Past what only opens a clause: "Hi", "by the way", "for reports"."""
     place = 0
     while place < len(words):
@@ -149,7 +148,7 @@ def _opening_phrases() -> dict[str, list[tuple[str, ...]]]:
     return found
 
 
-def _phrase_at(words: Sequence[Word], place: int) -> int:
+def _phrase_at(words: Sequence[Token], place: int) -> int:
     fits = [
         len(phrase)
         for phrase in _opening_phrases().get(words[place].low, ())
@@ -159,7 +158,7 @@ def _phrase_at(words: Sequence[Word], place: int) -> int:
 
 
 def _subject(
-    text: str, words: list[Word], place: int, before: _Subject | None, person: str | None, role: str
+    text: str, words: list[Token], place: int, before: _Subject | None, person: str | None, role: str
 ) -> _Subject | None:
     """Whom a clause speaks of; None where that is not clear."""
     if place >= len(words):
@@ -179,7 +178,7 @@ def _subject(
     return _named(text, words, place) or _thing(text, words, place) or _owned(text, words, place)
 
 
-def _named(text: str, words: list[Word], place: int) -> _Subject | None:
+def _named(text: str, words: list[Token], place: int) -> _Subject | None:
     """A name of one to three capitalised words, right before a verb: "Ada works", "Dr. Okafor speaks"."""
     last = place
     while last < len(words) and last < place + 3 and capital(text, words[last]):
@@ -194,7 +193,7 @@ def _named(text: str, words: list[Word], place: int) -> _Subject | None:
     return None
 
 
-def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
+def _thing(text: str, words: list[Token], place: int) -> _Subject | None:
     """A thing that uses, needs or runs on another: "The backend is written in", "Our API runs on", "memlab uses"."""
     article = words[place].low in ("the", "our", "my")
     start = place + article
@@ -209,7 +208,7 @@ def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
     return None
 
 
-def _owned(text: str, words: list[Word], place: int) -> _Subject | None:
+def _owned(text: str, words: list[Token], place: int) -> _Subject | None:
     """What somebody has, before a verb: "Omar's brother lives"; of a thing what things do: "Ben's laptop runs on"."""
     owner = owner_at(text, words, place)
     if owner is None or owner.mine:
@@ -228,7 +227,7 @@ def _owned(text: str, words: list[Word], place: int) -> _Subject | None:
     return None
 
 
-def _of_a_relative(text: str, words: list[Word], place: int) -> tuple[Fact | None, _Subject | None] | None:
+def _of_a_relative(text: str, words: list[Token], place: int) -> tuple[Fact | None, _Subject | None] | None:
     """ "My sister Ola lives ...": who she is to the user, and whom the clause speaks of."""
     if place + 1 >= len(words) or words[place].low not in ("my", "our"):
         return None
@@ -257,7 +256,7 @@ def _relatives() -> frozenset[str]:
     return frozenset(table("relations"))
 
 
-def _whose_name(text: str, words: list[Word], place: int) -> tuple[Fact | None, None] | None:
+def _whose_name(text: str, words: list[Token], place: int) -> tuple[Fact | None, None] | None:
     """ "My daughter's name is Lucia"."""
     of = words[place + 1].low.removesuffix("'s")
     if of == words[place + 1].low or of not in _relatives() or length_of(words, place + 2, ("name is",)) != 2:
@@ -268,7 +267,7 @@ def _whose_name(text: str, words: list[Word], place: int) -> tuple[Fact | None, 
     return _name_fact(text, words, at, words[place].start, of), None
 
 
-def _name_fact(text: str, words: list[Word], at: int, start: int, predicate: str) -> Fact:
+def _name_fact(text: str, words: list[Token], at: int, start: int, predicate: str) -> Fact:
     stop = at + 1
     while stop < len(words) and stop < at + 3 and capital(text, words[stop]):
         stop += 1
@@ -276,7 +275,7 @@ def _name_fact(text: str, words: list[Word], at: int, start: int, predicate: str
     return Fact(USER, predicate, name, True, "personal", _SURE, start, words[stop - 1].stop)
 
 
-def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
+def _of_a_property(text: str, words: list[Token], place: int) -> Fact | None:
     """ "My favourite colour is teal", "My birthday is on 14 March"."""
     if place >= len(words) or words[place].low not in ("my", "our") or words[place].low == "our":
         return None
@@ -298,7 +297,7 @@ def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
     return Fact(USER, predicate, value[0], False, kind, _SURE, words[place].start, value[1])
 
 
-def _called(text: str, words: list[Word], place: int) -> Fact | None:
+def _called(text: str, words: list[Token], place: int) -> Fact | None:
     """ "Call me Mo": the name that somebody asks to be called by."""
     lows = [word.low for word in words[place : place + 3]]
     if lows[:2] != ["call", "me"] or len(lows) < 3 or not capital(text, words[place + 2]):
@@ -309,7 +308,7 @@ def _called(text: str, words: list[Word], place: int) -> Fact | None:
     return Fact(USER, "name", value[0], False, "personal", _SURE, words[place].start, value[1])
 
 
-def _had(text: str, words: list[Word], place: int) -> Fact | None:
+def _had(text: str, words: list[Token], place: int) -> Fact | None:
     """ "Ada's room is number 19", "The port of the server is 9100", "The key is rotated on Mondays"."""
     found = property_in(text, words, place) if place < len(words) else None
     if found is None:
@@ -319,7 +318,7 @@ def _had(text: str, words: list[Word], place: int) -> Fact | None:
     return Fact(found.subject, found.predicate, found.value, False, kind, sure, start, found.stop)
 
 
-def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
+def _said_of(text: str, words: list[Token], subject: _Subject, role: str) -> Iterator[Fact]:
     """What is said of a subject by the verb after it."""
     start = subject.start
     found = verb_of(words, subject.verb, own=subject.own)
@@ -349,11 +348,12 @@ def _sure(subject: _Subject, role: str, verb: str) -> float:
     return _SURE if subject.own else _SAID_OF_OTHERS
 
 
-def _fits(first: str, text: str, word: Word, value: str, verb: str, sort: str, subject: _Subject) -> bool:
+def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: _Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     definite = first == "the" and not any(part[:1].isupper() for part in value.split()[1:])
     if verb == "have":
-        counted = first in ("a", "an", *_NUMBERS) or first in table("belongings") or first[:1].isdigit()
+        counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
+        counted = counted or first[:1].isdigit()
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
@@ -362,7 +362,7 @@ def _fits(first: str, text: str, word: Word, value: str, verb: str, sort: str, s
     return verb != "drive" or first in ("a", "an", "my")
 
 
-def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
+def _identity(text: str, words: list[Token], subject: _Subject, role: str) -> Iterator[Fact]:
     """ "I am a nurse", "I'm vegetarian", "I'm 34 years old", "I'm Tobias"."""
     start, be = subject.start, "am" if subject.own else "is"
     verb = next((at for at in past_adverbs(words, subject.verb) if words[at].low == be), None)
@@ -385,7 +385,7 @@ def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Ite
 
 
 def _job(
-    text: str, words: list[Word], at: int, subject: str, start: int, sure: float, *, asked: bool
+    text: str, words: list[Token], at: int, subject: str, start: int, sure: float, *, asked: bool
 ) -> Iterator[Fact]:
     """Who somebody is: "a nurse at St. Mary's" is two facts. ``asked``: it must begin with an article or be a trait."""
     if at >= len(words):

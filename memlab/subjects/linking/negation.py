@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from memlab.subjects.phrases import clauses, lexicon, padded, phrases, vocabulary, words_of
+from memlab.english import clauses, lexicon, padded, phrases, vocabulary, words_of
 
 __all__ = ["LONGEST", "Statement", "both", "difference"]
 

@@ -14,12 +14,11 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from memlab.subjects.phrases import first_of, holds, padded, phrases, sentences, vocabulary, words_of
+from memlab.english import code_lines, first_of, holds, padded, phrases, sentences, vocabulary, words_of
 
 __all__ = [
     "DETECTORS",
     "Utterance",
-    "code_lines",
     "corrects",
     "kind_of",
     "provenance_of",
@@ -32,16 +31,6 @@ _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance
 _MOST_WITH_GREETING = 2
 _LONGEST_GREETING = 24
 _MOST_POLITE = 6
-_CODE_LINE = re.compile(
-    r"\s{0,64}(?:```|>>> |\$ |#!|#include\b|</?[a-zA-Z][\w-]{0,40}[ />]"
-    r"|(?:async )?def \w{1,80}\(|class \w{1,80}\s?[:({]"
-    r"|from [\w.]{1,120} import\b|import [\w.]{1,120}\s{0,8}(?:;|as\b|$)"
-    r"|(?:export |public |private |static ){0,3}(?:function|fn|func) ?\w{0,80}\("
-    r"|(?:const|let|var) \w{1,80} ?=|(?:if|for|while|switch) ?\(.{0,200}\) ?\{|return\b[^.]{0,80};$"
-    r"|(?:SELECT|select) .{1,200} (?:FROM|from) |(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE) \w"
-    r"|Traceback \(most recent call last\)|[\w.\[\]]{1,80} ?(?:=|\+=) ?[^=\s].{0,200};$"
-    r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
-)
 
 _CLAUSE = re.compile(r"[,;:\u2013\u2014]")
 
@@ -112,16 +101,6 @@ def utterance(text: str, role: str = "user") -> Utterance:
         "asks-plainly": bool(parts) and _asks(*parts[-1]),
     }
     return Utterance(len(words), frozenset(name for name, found in fired.items() if found))
-
-
-def code_lines(text: str) -> list[tuple[int, int]]:
-    """Where the lines of a text that are code begin and end."""
-    found, start = [], 0
-    for line in text.splitlines(keepends=True):
-        if _CODE_LINE.match(line):
-            found.append((start, start + len(line.rstrip("\r\n"))))
-        start += len(line)
-    return found
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from memlab.english import lexicon, vocabulary, words_of
 from memlab.policies import Pack
 from memlab.subjects.consolidation.extracting import cut, sentences, tokens
-from memlab.subjects.phrases import lexicon, vocabulary, words_of
 
 __all__ = ["summary_of", "tags_of", "with_inferred"]
 
