@@ -10,6 +10,7 @@ from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.consolidation.summaries import Summaries
 from memlab.subjects.context.injected import Injected
+from memlab.subjects.facts.tellings import Tellings
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
@@ -31,6 +32,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Relationships,
     Summaries,
     Switches,
+    Tellings,
     Waiting,
 )
 

@@ -124,8 +124,8 @@ class Remembering:
                 tx.payloads(ids, texts)
                 tx.vectors(first, store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
-            if linked is not None and linked.change:
-                tx.event("link", linked.change.body(), at=now)
+            if linked is not None and linked.body:
+                tx.event("link", linked.body, at=now)
         store.snapshot_if_due()
         if how == "later":
             self._linker.wake()
