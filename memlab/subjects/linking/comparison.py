@@ -38,7 +38,10 @@ CERTAINTY: dict[str, float] = {
 """By rule: the share of right ones among pairs that were read. Below the setting destroy-certainty both stay."""
 
 _SHARED = 0.5
-_FEW_SHARED = 0.3
+"""Share of the words of two statements that both have, where they are about the same thing."""
+
+_HEDGED = 0.9
+"""What is left of the certainty where one of the two says that it may be so."""
 
 
 @dataclass(frozen=True)
@@ -110,40 +113,39 @@ def _stronger(one: Verdict, other: Verdict) -> Verdict:
     )
 
 
-def _verdict(rule: str, *, update: bool, hedged: bool) -> Verdict:
-    sure = CERTAINTY[rule] * (0.9 if hedged else 1.0)
-    return Verdict(updates=update, conflicts=not update, certainty=sure, rule=rule)
-
-
 def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool) -> Verdict:
-    hedged = new.hedged or old.hedged
-    if _at_other_times(new, old) or _elsewhere(new.text, old.text):
-        return NOTHING
-    by_slot = _by_slot(new, old, short, user_speaks)
-    if by_slot is not None:
-        return _verdict(by_slot[0], update=by_slot[1], hedged=hedged)
     one, other = new.statement, old.statement
-    shared = len(one.content & other.content)
-    if short or shared:
-        ours, theirs = _as_user(new.claim, user_speaks), _as_user(old.claim, user_speaks)
-        if ours is not None and theirs is not None and (short or _alike(ours, theirs, one.overlap(other))):
-            updated, contrary = updates(ours, theirs), conflicts(ours, theirs)
-            if updated or contrary:
-                return _verdict("claim, short" if short else "claim", update=updated, hedged=hedged)
-        by_value = _by_values(new, old, short)
-        if by_value is not None:
-            return _verdict(by_value[0], update=by_value[1], hedged=hedged)
-    if not shared:
+    shared = bool(one.content & other.content)
+    if not short and not shared and not (new.slots and old.slots):
         return NOTHING
     overlap = one.overlap(other)
-    denies = (one.denies(other) or other.denies(one)) and not of_another(new.claim, old.claim)
-    changes = one.updates(other)
-    if not short and overlap < _SHARED:
+    denies = changes = False
+    if short or overlap >= _SHARED:
+        denies = (one.denies(other) or other.denies(one)) and not of_another(new.claim, old.claim)
+        changes = one.updates(other)
+    rule, updated = _rule(new, old, short, user_speaks, overlap)
+    if rule is None and not denies and not changes:
         return NOTHING
-    if not denies and not changes or overlap < _FEW_SHARED and not denies:
-        return NOTHING
-    rule = ("denial" if denies else "words") + (", short" if short and overlap >= _SHARED else "")
-    return Verdict(denies=denies, changes=changes, certainty=CERTAINTY[rule] * (0.9 if hedged else 1.0), rule=rule)
+    told = rule
+    if told is None:
+        told = ("denial" if denies else "words") + (", short" if short and overlap >= _SHARED else "")
+    sure = CERTAINTY[told] * (_HEDGED if new.hedged or old.hedged else 1.0)
+    return Verdict(rule is not None and updated, rule is not None and not updated, denies, changes, sure, told)
+
+
+def _rule(new: Part, old: Part, short: bool, user_speaks: bool, overlap: float) -> tuple[str | None, bool]:
+    """The first rule by which two statements exclude each other, and whether the later one says that it ends."""
+    if _at_other_times(new, old) or _elsewhere(new.text, old.text):
+        return None, False
+    by_slot = _by_slot(new, old, short, user_speaks)
+    if by_slot is not None:
+        return by_slot
+    ours, theirs = _as_user(new.claim, user_speaks), _as_user(old.claim, user_speaks)
+    if ours is not None and theirs is not None and (short or _alike(ours, theirs, overlap)):
+        updated, contrary = updates(ours, theirs), conflicts(ours, theirs)
+        if updated or contrary:
+            return "claim, short" if short else "claim", updated
+    return _by_values(new, old, short) or (None, False)
 
 
 def _at_other_times(new: Part, old: Part) -> bool:

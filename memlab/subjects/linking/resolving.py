@@ -146,7 +146,12 @@ class _Decision:
         # first whether a new one stays: what it supersedes is superseded by what stands for it
         supersedes = (resolution == "keep-new") | ((resolution == "merge") & (relation != "duplicate"))
         order = np.lexsort((rank, supersedes, ~on_line, new))
-        self._place(np.flatnonzero(on_line), new, old, pairs, relation, resolution, weight)
+        # one that drops the new value or says both in one is settled as of any two texts
+        apart = on_line & np.isin(resolution, ("merge", "keep-old")) & ~pairs.same_fact
+        apart &= ~late & (np.arange(len(pairs)) < size)
+        for place in order[apart[order]].tolist():
+            self._settle(place, new, old, pairs, relation, resolution, weight, late=False)
+        self._place(np.flatnonzero(on_line & ~apart), new, old, pairs, relation, resolution, weight)
         for place in order[(settled & ~on_line)[order]].tolist():
             self._settle(place, new, old, pairs, relation, resolution, weight, late=bool(late[place]))
         join = np.isin(relation, tuple(_EDGES)) & ~settled
@@ -192,6 +197,8 @@ class _Decision:
         """Put new facts on the line of their property, in the order of the rows."""
         same = pairs.same_fact
         for row in np.unique(new[places]).tolist():
+            if row in self.outcome or row in self.combined:
+                continue
             own = [place for place in places[new[places] == row].tolist() if int(old[place]) not in self.root]
             meetings = [
                 Meeting(
@@ -548,7 +555,8 @@ class _Decision:
         return np.where(since == NEVER, self._numbers("created", rows), since)
 
     def _numbers(self, column: str, rows: Ints) -> NDArray[Any]:
-        return self.joint.side(rows).number(column)
+        known, place = np.unique(rows, return_inverse=True)
+        return np.asarray(self.joint.side(known).number(column)[place.reshape(-1)])
 
     def _confidence(self, row: int) -> float:
         state, place = self.joint.home(row)
