@@ -128,6 +128,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1,
         ),
         SettingDeclaration(
+            "destroy-certainty",
+            "num",
+            "pair/certainty below which nothing is superseded, merged or dropped, whatever resolve decides: both stay, "
+            "joined by contradicts or updates; what repeats another word for word may merge; 0: resolve alone decides",
+            0,
+            1,
+        ),
+        SettingDeclaration(
             "edges-per-node",
             "count",
             "most edges of one relation that linking leaves a memory, the strongest; 0: any number",

@@ -153,8 +153,10 @@ class Remembering:
                 gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
                 succeeded = succession(state, pack, columns, ids, gone=gone, now=now)
                 change += succeeded.change
-            if change or told:
-                tx.event("link", {**change.body(), **({"tellings": told} if told else {})}, at=now)
+            times = None if linked is None else linked.fact_times
+            if change or told or times:
+                more = {"tellings": told} if told else {}
+                tx.event("link", {**change.body(), **more, **({"fact_times": times} if times else {})}, at=now)
         store.snapshot_if_due()
         if how == "later":
             self._linker.wake()
