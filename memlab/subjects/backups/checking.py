@@ -47,7 +47,7 @@ from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.subjects.corrections.stale import stale_frame
 from memlab.subjects.projections import PROJECTIONS, new_state
 
-__all__ = ["Checked", "check", "check_in_memory"]
+__all__ = ["Checked", "check", "check_in_memory", "with_stale"]
 
 _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": pl.String}
 
@@ -67,14 +67,6 @@ class Checked:
     def sound(self) -> bool:
         """Whether all is as it was written, or is so again."""
         return not self.frame["state"].is_in(["damaged", "lost"]).any()
-
-    def with_stale(self, stale: pl.DataFrame) -> Checked:
-        """Return the same check with a row for each memory that tells what it told before a correction."""
-        rows = [
-            ("memories", f"memory {id}", "stale", f"{name} holds old words; lab.review.rebuild() makes it again")
-            for id, name in stale.select("memory_id", "field").iter_rows()
-        ]
-        return Checked(self.path, pl.concat([self.frame, pl.DataFrame(rows, schema=_SCHEMA, orient="row")]))
 
     def __repr__(self) -> str:
         counts = self.frame.group_by("state").len().sort("state")
@@ -117,6 +109,15 @@ def check_in_memory(journal: Journal) -> Checked:
     rows = [("in memory", str(fault).partition(": ")[0], "damaged", fault.detail) for fault in found]
     rows = rows or [("in memory", "rows", "sound", f"{journal.head:,} events")]
     return Checked(None, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
+
+
+def with_stale(found: Checked, stale: pl.DataFrame) -> Checked:
+    """The same check with a row for each memory that tells what it told before a correction."""
+    rows = [
+        ("memories", f"memory {id}", "stale", f"{name} holds old words; lab.review.rebuild() makes it again")
+        for id, name in stale.select("memory_id", "field").iter_rows()
+    ]
+    return Checked(found.path, pl.concat([found.frame, pl.DataFrame(rows, schema=_SCHEMA, orient="row")]))
 
 
 class _Checking:
@@ -232,7 +233,7 @@ class _Checking:
         else:
             short = len(state) - len(state.vectors)
             self._tell(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
-            stale = Checked(None, pl.DataFrame(schema=_SCHEMA)).with_stale(stale_frame(state, versions.pack))
+            stale = with_stale(Checked(None, pl.DataFrame(schema=_SCHEMA)), stale_frame(state, versions.pack))
             self.rows += stale.frame.rows()
 
     # -- what is made of it -----------------------------------------------------------------------------------
