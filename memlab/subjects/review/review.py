@@ -166,6 +166,7 @@ class LabReview:
         """
         return self._corrections.related(memory)
 
+    @checked
     def stale(self) -> pl.DataFrame:
         """Return what still tells what a memory told before it was corrected, as versions before 0.2 left it.
 
@@ -183,6 +184,7 @@ class LabReview:
         with self._core.reading() as state:
             return stale_frame(state, self._core.pack)
 
+    @checked
     def rebuild(self) -> pl.DataFrame:
         """Make again what ``stale`` lists, and drop what the new words do not show; return what was listed.
 
@@ -205,6 +207,7 @@ class LabReview:
                 tx.event("edit", {"memory": id, **change.body()}, at=now)
         return found
 
+    @checked
     def supersessions(self) -> pl.DataFrame:
         """Return which memory superseded which, when, and by which rule.
 
