@@ -273,6 +273,8 @@ def _stands_alone(words: list[Token]) -> bool:
     """Whether a piece has a subject or a verb of its own, or nothing at all."""
     adverbs, openers = _table("adverbs"), _table("openers")
     rest = [word.low for word in words[:6] if word.low not in adverbs and word.low not in openers]
+    if rest and rest[0] in _table("clause-starts"):
+        return True
     return not rest or rest[0] in _table("subjects") or not _verb_starts().isdisjoint(rest[:2]) or "is" in rest[1:4]
 
 

@@ -197,8 +197,6 @@ def _state(text: str, words: Sequence[Token], at: int, user: str, start: int) ->
         predicate = _WITH.get((state, follows))
         if predicate is not None and person is not None:
             yield Change(user, predicate, person[0], capital(text, words[last + 1]), start, person[1])
-            if state in ("married", "engaged", "divorced"):
-                yield Change(user, "is", state, False, start, words[last - 1].stop)
             return
     if first == at and state not in _ALONE:
         return

@@ -105,7 +105,7 @@ def _has(text: str, words: list[Token], place: int, verb: int, at: int) -> Prope
             name, predicate, alone = _said(text, noun), "is", True
         else:
             after = words[of + 1 :][words[of + 1].low in ("the", "my", "our") : verb - of - 1]
-            if not _are_nouns(after) or after[0].low.endswith("ing"):
+            if not _are_nouns(after) or (after[0].low.endswith("ing") and words[of + 1] is after[0]):
                 return None
             name, predicate, alone = _said(text, after), "-".join(word.low for word in noun), False
     else:

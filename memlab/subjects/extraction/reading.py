@@ -380,9 +380,9 @@ def _said_of(text: str, words: list[Token], subject: _Subject, role: str) -> Ite
     value = title or value_at(text, words, at, sort)
     if value is None or not (title or _fits(words[at].low, text, words[at], value[0], verb, sort, subject)):
         return
-    if predicate.endswith("-to") and sort == "plan" and not _lasts(value[0], said_to_someone=predicate == "plans-to"):
+    if kind == "goal" and predicate.endswith("-to") and not _lasts(value[0], said_to_someone=predicate == "plans-to"):
         return
-    if not title and _is_cut_short(value[0]):
+    if not title and (_is_cut_short(value[0]) or _is_first_of_two(text, value)):
         return
     entity = sort in _ENTITIES and predicate != "works-from"
     yield Fact(subject.name, predicate, value[0], entity, kind, sure, start, value[1])
@@ -422,6 +422,19 @@ def _is_cut_short(value: str) -> bool:
     return words[-1] in table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
 
 
+def _is_first_of_two(text: str, value: tuple[str, int]) -> bool:
+    """Whether a value ends with the first adjective of several: "self-directed, independent learning"."""
+    found = _NEXT.match(text, value[1])
+    if found is None or value[0].rsplit(" ", 1)[-1][:1].isupper():
+        return False
+    low, last = found["word"].lower(), value[0].lower().rsplit(" ", 1)[-1]
+    goes_on = table("subjects") | table("openers") | table("inverted-verbs") | table("after-comma")
+    return low not in goes_on and not last.endswith("s") and not found["word"][0].isupper()
+
+
+_NEXT = re.compile(r",\s+(?P<word>[^\W\d_][\w'\u2019-]*)\s+[^\W_]")
+
+
 def _sure(subject: _Subject, role: str, verb: str) -> float:
     if role != "user":
         return _INFERRED
@@ -436,11 +449,14 @@ def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, 
     if verb == "have":
         counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
         counted = counted or first[:1].isdigit()
+        counted = counted and table("no-belongings").isdisjoint(value.lower().split())
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
     if sort in ("place", "work", "tool", "choice", "taste"):
         return not definite and not (sort in ("place", "work") and _NUMBER.match(value) is not None)
+    if verb == "require" and subject.own:
+        return False
     return verb != "drive" or first in ("a", "an", "my")
 
 
