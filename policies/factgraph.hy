@@ -10,6 +10,7 @@
 (setting entity-floor 0.4)  ; an entity that the query does not name is an anchor only where it is near
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
+(setting maintain-after-session true)  ; promotion, decay and conflicts are settled after each conversation
 (setting linking "now")
 (setting spread-steps 3)
 (setting spread-mode "cascade")
