@@ -13,6 +13,7 @@
 (setting anchors "entities-first")
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
+(setting maintain-after-session true)  ; promotion, decay and conflicts are settled after each conversation
 (setting linking "now")
 (setting spread-steps 3)
 (setting spread-mode "cascade")

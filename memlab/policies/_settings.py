@@ -229,6 +229,31 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             default="off",
         ),
         SettingDeclaration(
+            "infer-common-tag",
+            "bool",
+            "whether verified memories of one recall that share no tag get one: a topic, or a word that all of them "
+            "and the question have",
+            default=False,
+        ),
+        SettingDeclaration(
+            "ignored-files",
+            "bool",
+            "whether a memory may not point to a file that a .gitignore or .secretsignore above it leaves out",
+            default=False,
+        ),
+        SettingDeclaration(
+            "flag-contradictions",
+            "bool",
+            "whether a context says of a memory what contradicts it, where that is in use too",
+            default=False,
+        ),
+        SettingDeclaration(
+            "maintain-after-session",
+            "bool",
+            "whether the end of a session and of a conversation runs a pass of lab.upkeep.maintain",
+            default=False,
+        ),
+        SettingDeclaration(
             "write-summary",
             "bool",
             "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",

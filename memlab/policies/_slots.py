@@ -387,6 +387,13 @@ SLOTS: Declared[Slot] = Declared(
             default=True,
         ),
         _slot(
+            "uncertain",
+            "Whether a context says of a memory that it is uncertain. lab.context asks it of what it could write.",
+            _inputs(stages=("memory",)),
+            "bool",
+            default=True,
+        ),
+        _slot(
             "inject",
             "The priority of a memory within the token budget of one tier; what has none above 0 stays out of it. "
             "lab.context asks it last, of all that was scored.",
