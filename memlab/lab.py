@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 
 import polars as pl
 
@@ -524,9 +524,18 @@ class Lab:
 
     # -- correcting -------------------------------------------------------------------------------------------
 
+    @overload
+    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory: ...
+    @overload
+    def edit(self, memory: pl.DataFrame) -> tuple[Memory, ...]: ...
     @checked
-    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
-        """Correct a memory, and return the one that replaces it.
+    def edit(
+        self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
+    ) -> Memory | tuple[Memory, ...]:
+        """Correct a memory, and return the one that replaces it; or write a frame of ``lab.memories`` back.
+
+        Of a frame with the column ``id``, the values that differ from the lab's are written, all or none; what it
+        returns are the memories that changed.
 
         ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
         are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
@@ -538,6 +547,10 @@ class Lab:
 
         >>> lab.edit(hit, text="Deploys go out on Wednesdays")                             # doctest: +SKIP
         """
+        if isinstance(memory, pl.DataFrame):
+            if text is not None or fields:
+                raise InputError("A frame of edits says itself what changes: give no text or fields beside it.")
+            return self._corrections.edit_frame(memory)
         return self._corrections.edit(memory, text=text, fields=fields)
 
     @checked

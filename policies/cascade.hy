@@ -25,14 +25,14 @@
 (setting context-days false)
 
 (defpolicy eligible [nearness hops kind triggered]
-  "Near enough to be a seed, or reached over edges, or a warning that is called for."
+  "Near enough to be a seed, reached over edges, or a warning or procedure whose trigger occurs."
   (or (> hops 0)
       (>= nearness (param :near 0.4 :low -1 :high 1))
-      (and (= kind "negative") triggered)))
+      (and (in kind ["negative" "procedure"]) triggered)))
 
 (defpolicy seed-score [nearness kind triggered]
-  "Seeds keep their nearness as score; a warning that is called for comes first."
-  (if (and (= kind "negative") triggered) 1 nearness))
+  "Seeds keep their nearness as score; a warning or procedure whose trigger occurs comes first."
+  (if (and (in kind ["negative" "procedure"]) triggered) 1 nearness))
 
 (defpolicy spread [relation weight depth]
   "The edge's weight, discounted by its distance from the seeds."

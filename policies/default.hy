@@ -18,6 +18,7 @@
 (setting bm25-b 0.4)
 (setting seeds 200)
 (setting entity-seeds 0)
+(setting entity-floor 0)
 (setting spread-steps 1)
 (setting spread-threshold 0)
 (setting spread-mode "cascade")

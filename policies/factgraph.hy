@@ -7,6 +7,7 @@
 ; the facts of its neighbours: entity, fact, entity, fact.
 (setting seeds 3)
 (setting entity-seeds 3)
+(setting entity-floor 0.4)  ; an entity that the query does not name is an anchor only where it is near
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
 (setting linking "now")
@@ -46,9 +47,13 @@
      (clamp (time-factor days) 0.5 1)
      (clamp (usage-factor access) 1 2)))
 
-(defpolicy seed-score [closeness]
+(defpolicy eligible [nearness hops]
+  "Reached from an anchor, or near the query: what is merely the nearest of what there is answers nothing."
+  (or (> hops 0) (>= nearness (param :near 0.4 :low -1 :high 1))))
+
+(defpolicy seed-score [nearness]
   "Nearness alone."
-  closeness)
+  nearness)
 
 (defpolicy spread [activation weight]
   "The subgraph of two hops around what begins."

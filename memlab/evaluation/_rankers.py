@@ -12,7 +12,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._log import RESERVED
-from memlab.language import Input, InputType, Policy, Signature, compile_policy
+from memlab.language import Input, InputType, Policy, Signature, compile_policy, policy_form_text
 from memlab.policies import Pack, load_pack, pack_names, slot_named
 
 __all__ = ["SLOT", "PolicySpec", "Ranker", "logged", "rankers_of"]
@@ -44,6 +44,8 @@ def rankers_of(
     policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec], schema: pl.Schema
 ) -> list[Ranker]:
     """The rankers, in the order given, under names of their own; ``schema`` is that of the candidates."""
+    if (text := policy_form_text(policies)) is not None:
+        policies = text
     if isinstance(policies, Mapping):
         found = [replace(_ranker(spec, schema), name=name) for name, spec in policies.items()]
     else:
@@ -71,9 +73,11 @@ def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
         return _of_pack(load_pack(spec), schema)
     if isinstance(spec, Policy):
         return _of_policy(spec, spec.source, schema)
+    if (form := policy_form_text(spec)) is not None:
+        return _of_text(form, schema)
     if not isinstance(spec, str):
         raise InputError(
-            f"A policy is a pack, a path, a text, a Polars expression or the name of a column, not {spec!r}."
+            f"A policy is a pack, a path, a text, a Hy form, a Polars expression or the name of a column, not {spec!r}."
         )
     text = spec.strip()
     if text.startswith(("(", ";")):

@@ -24,6 +24,7 @@ from memlab.language._edit import (
     with_param,
 )
 from memlab.language._explain import Branch, Explanation, Term
+from memlab.language._given import policy_form_text, policy_parts
 from memlab.language._highlight import highlight
 from memlab.language._pack import (
     PackSource,
@@ -90,6 +91,8 @@ __all__ = [
     "literals",
     "mutate",
     "parametrize",
+    "policy_form_text",
+    "policy_parts",
     "possible_results",
     "read_data",
     "read_forms",

@@ -110,8 +110,12 @@ def memory_id(name: str, form: Form, source: Text) -> int:
 
 
 def ids(name: str, form: Form, source: Text) -> list[int]:
-    """One id or a list of them."""
-    items = form.items if form.kind == "list" else (form,)
+    """One id or a list of them: ``[1 2]``, ``(list 1 2)``, ``(1 2)`` or ``'(1 2)``."""
+    if form.kind == "call" and form.head == "quote" and len(form.items) == 2:
+        form = form.items[1]
+    items = form.items if form.kind in ("list", "call") else (form,)
+    if form.kind == "call" and form.head == "list":
+        items = items[1:]
     if not items:
         raise _wrong(name, "an id or a list such as [1 2]", form, source)
     return [memory_id(name, item, source) for item in items]

@@ -87,7 +87,7 @@ FEATURES: Declared[Feature] = Declared(
             "num",
             "query",
             "closeness as a threshold wants it: for the shipped model closeness + coverage - 0.126 ln(length / 12), at "
-            "most 1; else closeness",
+            "most 1, where verbs such as like and prefer of an English question cover nothing; else closeness",
             "",
             "<= 1",
             ("embedder", *_WORDS),

@@ -58,6 +58,13 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "count",
             "entities nearest to the question, or named in it, from which activation spreads too",
         ),
+        SettingDeclaration(
+            "entity-floor",
+            "num",
+            "closeness to the question from which an entity that it does not name counts as one it is about",
+            -1,
+            1,
+        ),
         SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),
         SettingDeclaration(

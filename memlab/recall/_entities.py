@@ -77,8 +77,11 @@ class EntityNames:
         self._embedder = embedder
         self._kept: WeakKeyDictionary[State, _Known] = WeakKeyDictionary()
 
-    def about(self, asked: QuestionFeatures, count: int) -> About:
-        """The ``count`` entities that a question is most about, among those that memories which take part mention."""
+    def about(self, asked: QuestionFeatures, count: int, *, floor: float = 0.0) -> About:
+        """The ``count`` entities that a question is most about, among those that memories which take part mention.
+
+        An entity that the question does not name has to be at least as near as ``floor``.
+        """
         state = asked.state
         entities = state.projection(Entities)
         if not len(entities) or not count:
@@ -92,7 +95,8 @@ class EntityNames:
         near[known.nodes < 0] = -np.inf
         chosen = _mentioned(asked, known.nodes, near, count)
         nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
-        chosen, nearness = chosen[nearness > 0], nearness[nearness > 0]
+        near_enough = (nearness > 0) & ((near[chosen] > 1.0) | (nearness >= floor))
+        chosen, nearness = chosen[near_enough], nearness[near_enough]
         order = np.argsort(known.nodes[chosen])
         return About(known.nodes[chosen][order], nearness[order])
 

@@ -415,7 +415,8 @@ class Candidates(Moment):
     def nearness(self) -> Values:
         if not self.asked.embedder.calibrated:
             return self["closeness"]
-        return evened(self["closeness"], self["coverage"], self["length"])
+        covered = self.asked.subject_matches.coverage(self.rows)
+        return evened(self["closeness"], covered, self["length"])
 
     def date_gap(self) -> Values:
         spans = self.asked.spans

@@ -198,7 +198,12 @@ class Recaller:
             self._word_vectors,
         )
         most = int(pack.settings["entity-seeds"])
-        return asked, _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
+        return asked, _pool(state, pack, asked, self._about(pack, asked, most))
+
+    def _about(self, pack: Pack, asked: QuestionFeatures, most: int) -> About:
+        if not most:
+            return NO_ENTITIES
+        return self._entities.about(asked, most, floor=pack.number("entity-floor"))
 
     def _ranked(self, state: State, pack: Pack, pool: Candidates, scores: Scores, limit: int) -> Ranking:
         depth = limit + int(pack.settings["probe-depth"])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
-from memlab.index import InPassages, Matches, Signs, TermHits, best, compact, group_scores, idf, signs_of
+from memlab.index import InPassages, Matches, Query, Signs, TermHits, best, compact, group_scores, idf, signs_of
 from memlab.policies import Pack
 from memlab.recall._dates import Span, named_dates
 from memlab.recall._filters import NO_FILTERS, Filters
@@ -22,6 +22,15 @@ from memlab.state import State
 __all__ = ["Question", "QuestionFeatures", "SpeakerNames"]
 
 _WORD = re.compile(r"\w+")
+_AROUND_WORDS = ".,;:!?\"'()[]"
+_LIGHT_WORDS = frozenset(
+    [
+        "user", "users", "user's", "like", "likes", "liked", "love", "loves", "prefer", "prefers",
+        "preferred", "enjoy", "enjoys", "want", "wants", "think", "thinks", "know", "knows", "have",
+        "has", "had", "use", "uses", "used",
+    ]
+)  # fmt: skip
+"""Verbs of what somebody has, likes or wants, which questions of every subject share."""
 _ALL = 10_000
 """Vectors of which one pass gives the nearest and every similarity that features will ask for."""
 
@@ -108,11 +117,35 @@ class QuestionFeatures:
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
         self._triggered: Rows | None = None
 
-    def _in_passages(self) -> InPassages | None:
+    @cached_property
+    def subject_matches(self) -> Matches:
+        """Matches of the words that say what the question is about, without verbs such as like and prefer.
+
+        "What does the user like?" is about neither the user nor liking: every memory of a user shares these words. A
+        question of such words alone keeps them.
+        """
+        asked = self.question.text
+        kept = " ".join(word for word in asked.split() if word.strip(_AROUND_WORDS).casefold() not in _LIGHT_WORDS)
+        if not kept or kept == " ".join(asked.split()) or self.words.language != "english":
+            return self.matches
+        query = self.words.query(kept)
+        hits = self.words.hits(query, self.population.mask)
+        return Matches(
+            hits,
+            self.words.lengths,
+            count=len(self.population.rows),
+            mean_length=self._lengths.mean,
+            k1=self._k1,
+            b=self._b,
+            inside=self._in_passages(query),
+        )
+
+    def _in_passages(self, query: Query | None = None) -> InPassages | None:
+        query = self.query if query is None else query
         passages, mask = self.words.passages, self.population.mask
         if passages is None:
             return None
-        hits = passages.words.hits(self.query, None if mask is None else mask[passages.of])
+        hits = passages.words.hits(query, None if mask is None else mask[passages.of])
         return InPassages(passages, hits, self._lengths.mean_of_parts)
 
     def nearest(self, count: int) -> Rows:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import polars as pl
 
@@ -55,12 +55,14 @@ class Memory:
     value: str | None = None
     redacted: tuple[str, ...] = ()
     """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
+    dropped: tuple[str, ...] = ()
+    """Fields that a correction did not carry over, because its new words do not show what became of them."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
         """The memory in a row of a state."""
         by = float(state.numbers["superseded_by"].values[row])
-        words = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
+        words: dict[str, Any] = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",

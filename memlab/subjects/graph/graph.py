@@ -12,7 +12,7 @@ from memlab.arguments import Count, Seconds, Seed, Share, Within, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
-from memlab.schema import RECALLABLE, RELATIONS, is_open_word
+from memlab.schema import RECALLABLE, RELATIONS, is_open_word, spelled
 from memlab.state import Change, edges_of, seen_rows
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.corrections.editing import retired
@@ -66,6 +66,7 @@ class LabGraph:
 
         InputError for what is purged: nothing leads to a row that is empty.
         """
+        relation = spelled(relation, RELATIONS)
         if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
         refuse(relation, "relation")

@@ -11,10 +11,10 @@ from typing import Annotated, Any, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from memlab.arguments import AnyNumber, Within, checked
+from memlab.arguments import AnyNumber, AsGiven, Within, checked
 from memlab.display import box, table
 from memlab.errors import InputError, LabError, UnknownName
-from memlab.language import Policy, compile_policy, slot_of
+from memlab.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.policies import (
     SLOTS,
     Attribution,
@@ -117,7 +117,7 @@ class LabPolicies:
     def install(
         self,
         slot: str,
-        source: str,
+        source: Annotated[Any, AsGiven],
         *,
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
@@ -125,8 +125,15 @@ class LabPolicies:
     ) -> Version:
         """Put a policy into one slot of the live pack.
 
-        ``helpers`` are ``defn`` forms that it calls, ``params`` values of its parameters. InputError if it is pinned.
+        ``source`` is a text, a form of Hy's reader (a quoted one too), or a compiled policy, whose helpers and values
+        of parameters come with it. ``helpers`` are ``defn`` forms that it calls, ``params`` values of its parameters.
+        InputError if the slot is pinned.
+
+        >>> lab.policies.install("recall-score", hy.read("(fn [similarity] (* 2 similarity))"))    # doctest: +SKIP
         """
+        source, own_helpers, own_params = policy_parts(source)
+        helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
+        params = {**own_params, **(params or {})} if own_params else params
         policy = compile_policy(source, slot_named(slot).signature, name=slot, params=params, helpers=helpers)
         named = slot_of(source)
         if named not in ("", slot):
