@@ -53,10 +53,10 @@ class Memory:
     predicate: str | None = None
     object: str | None = None
     value: str | None = None
-    dropped: tuple[str, ...] = ()
-    """Fields that a correction did not carry over, because its new words do not show what became of them."""
     redacted: tuple[str, ...] = ()
     """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
+    dropped: tuple[str, ...] = ()
+    """Fields that a correction did not carry over, because its new words do not show what became of them."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:

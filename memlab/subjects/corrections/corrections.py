@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -40,7 +40,6 @@ from memlab.subjects.results import Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
 
-_Edited = tuple[int, tuple[str, ...], tuple[Finding, ...]]
 _REWORDED = "It was made from memory {}, which was corrected."
 
 
@@ -77,6 +76,14 @@ class Corrected:
         return "".join(parts)
 
 
+class _Edited(NamedTuple):
+    """The memory that stands after an edit, fields that were not carried over, what was taken out of the text."""
+
+    id: int
+    dropped: tuple[str, ...]
+    redacted: tuple[Finding, ...]
+
+
 class Corrections:
     """How memories of one lab are corrected: an event for each call, or none where nothing is to change."""
 
@@ -94,7 +101,7 @@ class Corrections:
         with self._core.store.writing() as tx:
             done = self._edit_one(tx, memory, text, fields)
         self._link_edited()
-        return self._as_edited(*done)
+        return self._returned(done)
 
     def edit_frame(self, frame: pl.DataFrame) -> tuple[Memory, ...]:
         """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
@@ -107,10 +114,11 @@ class Corrections:
                 text = fields.pop("text", None)
                 done.append(self._edit_one(tx, id, text, fields))
         self._link_edited()
-        return tuple(self._as_edited(*one) for one in done)
+        return tuple(map(self._returned, done))
 
-    def _as_edited(self, id: int, dropped: tuple[str, ...], findings: tuple[Finding, ...]) -> Memory:
-        return with_redacted(replace(self._core.memory(id), dropped=dropped), findings)
+    def _returned(self, done: _Edited) -> Memory:
+        """The memory that stands after an edit, with what was dropped and what was taken out of its text."""
+        return with_redacted(replace(self._core.memory(done.id), dropped=done.dropped), done.redacted)
 
     def _link_edited(self) -> None:
         """Compare corrected memories with the others where the pack links at once; else the linker does so later."""
@@ -118,10 +126,8 @@ class Corrections:
             while link_waiting(self._core):
                 pass
 
-    def _edit_one(
-        self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]
-    ) -> _Edited:
-        """Write the event of one edit; return the id of the memory after it, what was dropped and what redacted."""
+    def _edit_one(self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]) -> _Edited:
+        """Write the event of one edit."""
         store = self._core.store
         now = store.clock()
         given = checked_columns(
@@ -166,7 +172,7 @@ class Corrections:
             if words != was and pack.settings["linking"] != "off":
                 body["waits"] = True  # what its old words were joined to says nothing of the new ones
             tx.event("remember", body, at=now)
-        return id, dropped, () if text is None else tuple(screening.findings)
+        return _Edited(id, dropped, () if text is None else screening.findings)
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""
