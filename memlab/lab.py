@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +52,7 @@ from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
 from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.operations import LabOperations
+from memlab.subjects.policies.falls import FallWatch
 from memlab.subjects.policies.policies import LabPolicies
 from memlab.subjects.policies.watch import Watches
 from memlab.subjects.projections import PROJECTIONS
@@ -130,6 +132,7 @@ class Lab:
         for worker in (self._watches, self._scheduler, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
+        self._falls = FallWatch(core.store)
         self._attributions, self._contexts = Attributions(core), Contexts(core, self._questions)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
         self._extraction = Extraction(core, self._remembering)
@@ -460,12 +463,17 @@ class Lab:
         strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
         trusted (``lab.agents.relationships``).
 
+        Where the live policy is found to earn less than an earlier one did, the result's ``notice`` proposes, once, to
+        bring that one back: ``lab.operations.adapt_policy(consent=True)`` does.
+
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
         (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
         """
-        return self._judgements.feedback(
+        logged = self._judgements.feedback(
             hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
         )
+        notice = self._falls.after_feedback()
+        return logged if notice is None else replace(logged, notice=notice)
 
     @checked
     def feedback_many(
@@ -480,7 +488,9 @@ class Lab:
 
         >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
         """
-        return self._judgements.feedback_many(rows)
+        logged = self._judgements.feedback_many(rows)
+        notice = self._falls.after_feedback() if logged else None
+        return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
     @checked
     def attribute(

@@ -224,7 +224,7 @@ def forget(lab: Path, memory: int, as_json: bool) -> None:
 @LAB
 @as_json_option
 def stats(lab: Path, as_json: bool) -> None:
-    """What LAB holds."""
+    """What LAB holds, and a notice if the live policy earns less than an earlier one did."""
     with existing(lab, read_only=True) as opened:
         report = {
             "memories": len(opened),
@@ -235,6 +235,9 @@ def stats(lab: Path, as_json: bool) -> None:
             "hash": opened.pack.hash,
             "embedder": opened.embedder.name,
         }
+        fall = opened.operations.check_fall()
+        if fall is not None:
+            report["notice"] = repr(fall)
     tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
 
 
