@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.models import LanguageModel
-from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, load_pack
+from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.slates import Slates
@@ -51,6 +52,7 @@ from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
 from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.operations import LabOperations
+from memlab.subjects.policies.falls import FallWatch
 from memlab.subjects.policies.policies import LabPolicies
 from memlab.subjects.policies.watch import Watches
 from memlab.subjects.projections import PROJECTIONS
@@ -86,7 +88,7 @@ class Lab:
         self,
         path: str | Path | None = None,
         *,
-        pack: str | Path | Pack | None = None,
+        pack: PackLike | None = None,
         embedder: EmbedderSpec = None,
         clock: Clock = system_clock,
         seed: Seed = 0,
@@ -130,6 +132,7 @@ class Lab:
         for worker in (self._watches, self._scheduler, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
+        self._falls = FallWatch(core.store)
         self._attributions, self._contexts = Attributions(core), Contexts(core, self._questions)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
         self._extraction = Extraction(core, self._remembering)
@@ -356,8 +359,9 @@ class Lab:
         viewer: str | None = None,
         where: pl.Expr | None = None,
         at: When | None = None,
-        pack: str | Path | Pack | None = None,
+        pack: PackLike | None = None,
         log: bool = True,
+        again: bool | None = True,
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
@@ -372,6 +376,9 @@ class Lab:
         ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
         aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
 
+        ``again=False`` leaves out what the ``viewer`` was given before in the ``session``, by contexts and by recalls
+        of this kind; None follows the pack's setting ``recall-again``. ``hits.repeated`` lists what was left out.
+
         >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status="superseded")  # doctest: +SKIP
         """
         words = {"branch": branch, "scope": scope, "visibility": visibility, "status": status, "season": season}
@@ -385,6 +392,7 @@ class Lab:
             at=at,
             pack=None if pack is None else load_pack(pack),
             log=log,
+            again=again,
         )
 
     @checked
@@ -455,12 +463,17 @@ class Lab:
         strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
         trusted (``lab.agents.relationships``).
 
+        Where the live policy is found to earn less than an earlier one did, the result's ``notice`` proposes, once, to
+        bring that one back: ``lab.operations.adapt_policy(consent=True)`` does.
+
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
         (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
         """
-        return self._judgements.feedback(
+        logged = self._judgements.feedback(
             hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
         )
+        notice = self._falls.after_feedback()
+        return logged if notice is None else replace(logged, notice=notice)
 
     @checked
     def feedback_many(
@@ -475,7 +488,9 @@ class Lab:
 
         >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
         """
-        return self._judgements.feedback_many(rows)
+        logged = self._judgements.feedback_many(rows)
+        notice = self._falls.after_feedback() if logged else None
+        return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
     @checked
     def attribute(
@@ -736,14 +751,14 @@ class Lab:
             return self._core.pack
 
     @checked
-    def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
+    def use(self, pack: PackLike, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
         return self.policies.use(pack, reason=reason)
 
     @checked
     def challenge(
         self,
-        pack: str | Path | Pack,
+        pack: PackLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,

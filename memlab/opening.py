@@ -10,7 +10,7 @@ from memlab.arguments import AsGiven, Seed, checked
 from memlab.clock import Clock, system_clock
 from memlab.embedding import EmbedderSpec
 from memlab.lab import Lab
-from memlab.policies import Pack
+from memlab.policies import PackLike
 
 __all__ = ["load_lab", "open_lab"]
 
@@ -19,7 +19,7 @@ __all__ = ["load_lab", "open_lab"]
 def open_lab(
     path: str | Path | None = None,
     *,
-    pack: str | Path | Pack | None = None,
+    pack: PackLike | None = None,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
     seed: Seed = 0,

@@ -15,6 +15,7 @@ from memlab.arguments import checked
 from memlab.display import paragraph
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
 from memlab.moving._bundle import ENGINE, Bundle, node_of
+from memlab.moving._frame import FRAME
 from memlab.operations import checked_operations
 from memlab.printable import printable
 from memlab.privacy import Finding, Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
@@ -306,7 +307,7 @@ def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list
     ):
         candidates = held.get(origin, [])
         lab, _, number = origin.rpartition(":")
-        if lab == own and number.isdecimal() and 1 <= int(number) <= len(state):
+        if lab in (own, FRAME) and number.isdecimal() and 1 <= int(number) <= len(state):
             candidates = [*candidates, int(number) - 1]
         same = next(
             (row for row in candidates if texts.at(row) == screening.text and at in (None, int(created[row]))), None

@@ -16,6 +16,8 @@ __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
 SettingValue = float | bool | str
 
+ANCHORS = ("all", "entities-first")
+
 _LONGEST = 2_000
 """Characters of a setting that is a text."""
 
@@ -61,9 +63,17 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
         SettingDeclaration(
             "entity-floor",
             "num",
-            "closeness to the question from which an entity that it does not name counts as one it is about",
-            -1,
+            "closeness from which an entity that the query does not name is near enough to begin",
+            0,
             1,
+            default=0.0,
+        ),
+        SettingDeclaration(
+            "anchors",
+            "word",
+            "where activation begins: at candidates and entities, or at candidates only if no entity is near enough",
+            words=ANCHORS,
+            default="all",
         ),
         SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),
@@ -115,6 +125,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "closeness above which resolve decides too about a pair that link calls similar or related, where one "
             "denies the other or gives its property another value; 1: never",
             -1,
+            1,
+        ),
+        SettingDeclaration(
+            "destroy-certainty",
+            "num",
+            "pair/certainty below which nothing is superseded, merged or dropped, whatever resolve decides: both stay, "
+            "joined by contradicts or updates; what repeats another word for word may merge; 0: resolve alone decides",
+            0,
             1,
         ),
         SettingDeclaration(
@@ -211,6 +229,31 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             default="off",
         ),
         SettingDeclaration(
+            "infer-common-tag",
+            "bool",
+            "whether verified memories of one recall that share no tag get one: a topic, or a word that all of them "
+            "and the question have",
+            default=False,
+        ),
+        SettingDeclaration(
+            "ignored-files",
+            "bool",
+            "whether a memory may not point to a file that a .gitignore or .secretsignore above it leaves out",
+            default=False,
+        ),
+        SettingDeclaration(
+            "flag-contradictions",
+            "bool",
+            "whether a context says of a memory what contradicts it, where that is in use too",
+            default=False,
+        ),
+        SettingDeclaration(
+            "maintain-after-session",
+            "bool",
+            "whether the end of a session and of a conversation runs a pass of lab.upkeep.maintain",
+            default=False,
+        ),
+        SettingDeclaration(
             "write-summary",
             "bool",
             "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",
@@ -226,6 +269,12 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "bool",
             "whether a context says the day of a note before its words: of two that differ, which came later",
             default=False,
+        ),
+        SettingDeclaration(
+            "recall-again",
+            "bool",
+            "whether an agent's recall shows again what the agent was given before in the session",
+            default=True,
         ),
         SettingDeclaration(
             "always-kinds",

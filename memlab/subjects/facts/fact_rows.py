@@ -20,6 +20,7 @@ from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE
 from memlab.state import Change, State, entity_key, entity_name, join_of, stamps, values_of
 from memlab.subjects.entities.merging import entities_of, mention_edges
+from memlab.subjects.facts.tellings import tellings_of
 
 __all__ = [
     "fact_text",
@@ -176,7 +177,11 @@ def held_at(state: State, rows: Rows, at: int) -> Flags:
     """Which facts held at an instant: were true for a time, and this is within it."""
     start, stop = intervals(state, rows)
     true = with_status(state, rows, _TOOK_PART)
-    return np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
+    held = np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
+    gaps = tellings_of(state).gaps
+    if gaps:
+        held &= ~np.array([any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()], dtype=np.bool_)
+    return held
 
 
 def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
@@ -191,12 +196,12 @@ def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
-    """What the pack's ``recall-score`` gives memories before any question; NaN throughout if it needs one."""
+    """The ``recall-score`` of memories at full activation; NaN throughout if the policy reads more of a query."""
     policy = pack.policies["recall-score"]
     reads = [item for name in policy.inputs for item in getattr(policy.derived.get(name), "sets", (name,))]
-    if not len(rows) or not all(FEATURES[name].stage == "memory" for name in reads):
+    if not len(rows) or not all(FEATURES[name].stage == "memory" or name == "activation" for name in reads):
         return np.full(len(rows), np.nan)
-    values, nulls = Moment(state, pack, rows, now).ask(policy)
+    values, nulls = Moment(state, pack, rows, now).ask(policy, given={"activation": lambda: np.ones(len(rows))})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from memlab.disk import is_url
 from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.privacy import Finding
 from memlab.progress import Step, bar
@@ -28,7 +29,8 @@ from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.remember import Remembering
 
 if TYPE_CHECKING:
-    from memlab.moving import Loaded
+    from memlab.moving import Bundle, Loaded
+    from memlab.policies import Pack
     from memlab.reading import Notes, Source
 
 __all__ = ["Given", "load"]
@@ -54,12 +56,20 @@ class Given:
     strict: bool = False
     extract: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is said that only rows and messages need."""
+        return not self.columns and self.format is None and self.session is None and self.linking in (None, "off")
+
 
 def _path_of(x: Any) -> Path | None:
     """The path that is to be loaded; None where it is data."""
     if not isinstance(x, str | Path):
         return None
-    path = Path(str.__str__(x) if isinstance(x, str) else x)
+    named = str.__str__(x) if isinstance(x, str) else x
+    if is_url(named):
+        raise InputError(f"{named} is a URL, and memlab reads local files only. Download it, and load the file.")
+    path = Path(named)
     try:
         return path.expanduser()
     except RuntimeError:
@@ -87,7 +97,7 @@ def load(
     progress: bool = False,
 ) -> Loaded:
     """Load ``x``: an export of a lab or of another tool as it is, anything else as rows; see ``memlab.load``."""
-    from memlab.moving import IMPORTS, export_at
+    from memlab.moving import IMPORTS, bundle_of_frame, export_at, is_memories
     from memlab.reading import READERS, Options, read_file, read_object, sources_of_folder
 
     check_linking(given.linking)
@@ -102,6 +112,8 @@ def load(
             return _imported(path, export, given, core, policies)
     elif given.format in IMPORTS:
         raise InputError(f'format="{given.format}" is that of a file, and no path was given.')
+    elif is_memories(x) and given.is_plain:
+        return _stored(bundle_of_frame(x), given, core, None)
     options = Options(given.format, given.columns, given.session, given.project, given.strict)
     if path is None:
         sources: Iterator[Source] = iter((read_object(x, options),))
@@ -126,7 +138,7 @@ def load(
 
 def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
     """An export, whole or not at all, with ids, times, counts and edges."""
-    from memlab.moving import lab_id, load_bundle, pack_of, read_bundle, read_lab
+    from memlab.moving import pack_of, read_bundle, read_lab
 
     rows_only = {
         "extract": given.extract,
@@ -139,19 +151,26 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
             raise InputError(f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it.")
     store = core.store
     bundle = read_lab(path, new_state(), now=store.clock()) if format == "lab" else read_bundle(path, format)
-    with core.reading() as state:
-        check_on(state, bundle.memories["project"].unique().to_list() if given.project is None else [given.project])
     pack = pack_of(bundle.policies, bundle.source) if given.policies and bundle.policies is not None else None
-    loaded = load_bundle(
-        store,
-        bundle,
-        own=lambda: lab_id(store.journal),
-        project=given.project,
-        opened=pack is not None and bool(pack.settings["open-words"]),
-    )
+    loaded = _stored(bundle, given, core, pack)
     if pack is not None:
         policies.use(pack, reason=f"came with {bundle.source}")
     return loaded
+
+
+def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Loaded:
+    """Store a bundle, whole or not at all; ``pack`` is the one that comes with it and is used next."""
+    from memlab.moving import lab_id, load_bundle
+
+    with core.reading() as state:
+        check_on(state, bundle.memories["project"].unique().to_list() if given.project is None else [given.project])
+    return load_bundle(
+        core.store,
+        bundle,
+        own=lambda: lab_id(core.store.journal),
+        project=given.project,
+        opened=pack is not None and bool(pack.settings["open-words"]),
+    )
 
 
 @dataclass

@@ -38,7 +38,8 @@ from memlab.subjects.remembering.detectors import kind_of, provenance_of, uttera
 from memlab.subjects.remembering.inferred import names_in_texts, with_feeling, with_inferred
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
-from memlab.subjects.results import Memory, Remembered
+from memlab.subjects.remembering.tellings import tellings_of
+from memlab.subjects.results import Memory, Remembered, with_redacted
 
 __all__ = ["Remembering"]
 
@@ -54,7 +55,11 @@ class Remembering:
         row = {"text": text, **fields}
         if at is not None:
             row["at"] = at
-        return self._core.memory(self.many([row], chain=chain, linking=linking).standing[0])
+        return self.alone(self.many([row], chain=chain, linking=linking))
+
+    def alone(self, remembered: Remembered) -> Memory:
+        """The memory of a call that gave one text; warns of what was taken out of it."""
+        return with_redacted(self._core.memory(remembered.standing[0]), [found for _, found in remembered.redacted])
 
     def many(
         self,
@@ -94,9 +99,11 @@ class Remembering:
             columns, given = only(kept, columns), only(kept, given)
             texts, screenings, count = chosen(texts, kept), chosen(screenings, kept), int(kept.sum())
         speakers = columns.get("speaker") or [None] * count
-        vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
+        with self._core.latencies.measured("embedding"):
+            vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
-        with store.writing() as tx:
+        told: list[dict[str, Any]] = []
+        with self._core.latencies.measured("write"), store.writing() as tx:
             state, pack = store.state, store.versions.pack
             if known is not None and not (kept := known.still(state)).all():
                 columns, given, speakers = only(kept, columns), only(kept, given), chosen(speakers, kept)
@@ -114,6 +121,7 @@ class Remembering:
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
+                told = tellings_of(linked, columns, now)
                 if linked.texts:
                     personal = self._core.personal()
                     texts = [
@@ -145,8 +153,10 @@ class Remembering:
                 gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
                 succeeded = succession(state, pack, columns, ids, gone=gone, now=now)
                 change += succeeded.change
-            if change:
-                tx.event("link", change.body(), at=now)
+            times = None if linked is None else linked.fact_times
+            if change or told or times:
+                more = {"tellings": told} if told else {}
+                tx.event("link", {**change.body(), **more, **({"fact_times": times} if times else {})}, at=now)
         store.snapshot_if_due()
         if how == "later":
             self._linker.wake()
