@@ -123,7 +123,7 @@ def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock):
 def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
     with memlab.open(clock=clock) as lab:
         lab.agents.commit(lab.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
-        doubt = [{"role": "user", "content": "I kinda live in Oslo.", "at": "2026-02-01"}]
+        doubt = [{"role": "user", "content": "I live in Oslo, I guess.", "at": "2026-02-01"}]
         lab.agents.commit(lab.extract(doubt))
         facts = lab.facts.frame(predicate="lives-in")
         assert set(facts["status"].to_list()) == {"active"}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from memlab.english import LONGEST, Token, asserted, number_of
+from memlab.english import LONGEST, Token, asserted, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
@@ -64,9 +64,14 @@ def _read(text: str, role: str) -> Iterator[Fact]:
                 person = subject.name
             if fact is not None:
                 before = subject
-                said = text[clause.start : clause.stop]
+                said = _sentence_of(text, fact.start)
                 sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
                 yield replace(fact, confidence=sure)
+
+
+def _sentence_of(text: str, place: int) -> str:
+    """The sentence that holds a place of a message."""
+    return next((text[start:stop] for start, stop in sentence_spans(text) if start <= place < stop), text)
 
 
 def _of_a_clause(

@@ -21,6 +21,9 @@ __all__ = ["Succession", "succession"]
 
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _HOLDING = ("active", "staged", "confirmed")
+_WAS_SO = (*_HOLDING, "superseded")
+"""What was true for a time can end an older fact, and may have ended earlier than was known."""
+
 _STATED = ("user-stated", "user-corrected")
 
 
@@ -159,7 +162,7 @@ def _stored(state: State, subjects: set[str], gone: Collection[int]) -> list[_Fa
     owners = {subject.rpartition("'s ")[0].casefold() for subject in subjects}
     for row in facts_of(state).tolist():
         subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
-        if subject is None or value is None or names["status"].at(row) not in _HOLDING or row + 1 in gone:
+        if subject is None or value is None or names["status"].at(row) not in _WAS_SO or row + 1 in gone:
             continue
         if subject.casefold() not in low | owners and not any(one in value.casefold() for one in low):
             continue
