@@ -317,7 +317,7 @@ def _job(
         value = (" ".join(value[0].split()[: 1 + (" ".join(parts[:2]) in table("traits"))]), value[1])
     yield Fact(subject, "is", value[0], False, "personal", sure, start, value[1])
     follows = next((n for n, word in enumerate(words) if n > at and word.start >= value[1]), None)
-    if follows is not None and words[follows].low in ("at", "for") and noun and follows + 1 < len(words):
+    if follows is not None and words[follows].low in ("at", "for") and (noun or not asked) and follows + 1 < len(words):
         place = value_at(text, words, follows + 1, "work")
         if place is not None and capital(text, words[follows + 1]):
             yield Fact(subject, "works-at", place[0], True, "personal", sure, start, place[1])
