@@ -102,9 +102,13 @@ def complete_answer(question: str, answer: str) -> Completed | None:
     begins = first_of(padded(words), _yes())
     if begins is not None:
         return _affirmed(asked, said, words, begins, start, stop, question)
-    if words[0] in _no() or words[0] in ("i", "i'm", "i've", "we", "my", "it's", "that's", "you", "what", "why", "how"):
+    if words[0] in _no() or words[0].partition("'")[0] in _OWN_STATEMENT:
         return None
     return _filled(asked, said, start, stop, question)
+
+
+_OWN_STATEMENT = frozenset(("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this"))
+"""A sentence that begins so states something by itself, or asks back."""
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:

@@ -24,8 +24,8 @@ from memlab.printable import printable
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.asserting import table
+from memlab.subjects.extraction.fact import TEAM, USER, Fact
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
-from memlab.subjects.extraction.reading import TEAM, USER, Fact
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import predicate_of
 from memlab.subjects.remembering.detectors import provenance_of

@@ -43,7 +43,7 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
     0.5
     """
     table = lexicon()["confidence"]
-    sure = min(rule, table["rules"].get(predicate, rule))
+    sure = min(rule, float(table["rules"].get(predicate, rule)))
     low = padded(words_of(said))
     if holds(low, phrases("confidence", "hedges")):
         sure *= table["hedged"]
@@ -51,7 +51,7 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
         sure = min(sure, table["empty"])
     elif goal and not _is_specific(value):
         sure = min(sure, table["unspecific-goal"])
-    return round(min(max(sure, _LEAST), _MOST), 3)
+    return float(round(min(max(sure, _LEAST), _MOST), 3))
 
 
 def _says_little(value: str) -> bool:

@@ -28,7 +28,8 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.reading import TEAM, USER, Fact, facts_in
+from memlab.subjects.extraction.fact import TEAM, USER, Fact
+from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
 from memlab.subjects.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance

@@ -180,7 +180,9 @@ def held_at(state: State, rows: Rows, at: int) -> Flags:
     held = np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
     gaps = tellings_of(state).gaps
     if gaps:
-        held &= ~np.array([any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()], dtype=np.bool_)
+        held &= ~np.array(
+            [any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()], dtype=np.bool_
+        )
     return held
 
 

@@ -21,6 +21,9 @@ __all__ = ["Succession", "succession"]
 
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _HOLDING = ("active", "staged", "confirmed")
+_WAS_SO = (*_HOLDING, "superseded")
+"""What was true for a time can end an older fact, and may have ended earlier than was known."""
+
 _STATED = ("user-stated", "user-corrected")
 
 
@@ -79,7 +82,7 @@ def succession(
     if not fresh:
         return Succession((), Change())
     least = pack.number("succession-confidence")
-    known = [*_stored(state, {fact.said.subject for fact in fresh}, gone), *fresh]
+    known = [*_stored(state, [fact.said for fact in fresh], gone), *fresh]
     over: dict[int, tuple[_Fact, _Fact]] = {}
     doubtful: list[tuple[int, int]] = []
     for old in known:
@@ -151,17 +154,20 @@ def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) 
     )
 
 
-def _stored(state: State, subjects: set[str], gone: Collection[int]) -> list[_Fact]:
-    """The facts that hold of these subjects, and those that name one of them as what somebody has."""
+def _stored(state: State, fresh: Sequence[Said], gone: Collection[int]) -> list[_Fact]:
+    """The facts of the subjects of new facts, and those that name one of them, or are named by one."""
     names, numbers = state.names, state.numbers
     found = []
-    low = {subject.casefold() for subject in subjects}
-    owners = {subject.rpartition("'s ")[0].casefold() for subject in subjects}
+    low = {one.subject.casefold() for one in fresh}
+    owners = {one.subject.rpartition("'s ")[0].casefold() for one in fresh}
+    values = [one.value.casefold() for one in fresh]
     for row in facts_of(state).tolist():
         subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
-        if subject is None or value is None or names["status"].at(row) not in _HOLDING or row + 1 in gone:
+        if subject is None or value is None or names["status"].at(row) not in _WAS_SO or row + 1 in gone:
             continue
-        if subject.casefold() not in low | owners and not any(one in value.casefold() for one in low):
+        of = subject.casefold()
+        named = any(one in value.casefold() for one in low) or any(of in one for one in values)
+        if of not in low | owners and not named:
             continue
         created, since = (int(numbers[name].values[row]) for name in ("created", "valid_from"))
         found.append(

@@ -100,6 +100,12 @@ class RowView:
         return _objects([read_text(text) for text in self.texts])
 
     @cached_property
+    def extracted(self) -> Values:
+        """bool[rows]: what extraction made of a message, by the reason that it gives."""
+        reasons = [moment.state.notes["reason"].at(row) for moment in self._moments for row in moment.rows.tolist()]
+        return np.array([one is not None and one.startswith("extracted by ") for one in reasons], dtype=np.bool_)
+
+    @cached_property
     def speakers(self) -> Values:
         """Who speaks, without the case of letters; the user where nobody is named."""
         words = self.word("speaker").tolist()

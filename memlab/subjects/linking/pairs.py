@@ -18,7 +18,7 @@ from memlab.index import restated
 from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
-from memlab.subjects.linking.comparison import Verdict, compare, repeats
+from memlab.subjects.linking.comparison import NOTHING, Verdict, compare, repeats
 from memlab.subjects.linking.negation import Statement
 from memlab.subjects.linking.paired_state import USER, RowView
 
@@ -128,13 +128,29 @@ class Pairs:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """What the later statement of each pair does to the earlier one."""
+        """What the later statement of each pair does to the earlier one.
+
+        Of two that were extracted, and of which one is a fact, the words decide nothing: facts end facts by subject,
+        predicate and value (``memlab.subjects.facts.succession``), and a quotation ends none.
+        """
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         speakers = zip(self.new.speakers[self.first], self.old.speakers[self.second], strict=True)
         return [
-            compare(later, earlier, same_speaker=one == other, user_speaks=one == USER and other == USER)
-            for later, earlier, (one, other) in zip(new, old, speakers, strict=True)
+            NOTHING
+            if apart
+            else compare(later, earlier, same_speaker=one == other, user_speaks=one == USER and other == USER)
+            for later, earlier, (one, other), apart in zip(new, old, speakers, self._read_apart(), strict=True)
         ]
+
+    def _read_apart(self) -> list[bool]:
+        """Which pairs are of what was extracted, with a fact among them."""
+        extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
+        if not extracted.any():
+            return [False] * len(self)
+        new, old = self.new.word("predicate")[self.first], self.old.word("predicate")[self.second]
+        facts = (new != None) | (old != None)  # noqa: E711  by element
+        found: list[bool] = (extracted & facts.astype(np.bool_)).tolist()
+        return found
 
     @cached_property
     def negates(self) -> Flags:

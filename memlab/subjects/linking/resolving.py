@@ -139,6 +139,7 @@ class _Decision:
             resolution[conflict] = pairs.take(conflict).ask(policies["resolve"])
             _spare_long(pairs, relation, resolution)
             self._spare_uncertain(pairs, relation, resolution)
+            _spare_stated(pairs, relation, resolution)
         weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
         self._restates(pairs, relation, weight)
         settled = resolution != "keep-both"
@@ -597,6 +598,21 @@ def _reach_alike(pairs: Pairs, now: int) -> NDArray[np.bool_]:
     for side, places in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
         may &= side.number("valid_from")[places] <= now
     return may
+
+
+def _spare_stated(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
+    """What a user stated stays where only somebody else says otherwise: an assistant, a tool, a page; both are flagged."""
+    places = np.flatnonzero(resolution != "keep-both")
+    if not len(places):
+        return
+    first, second = pairs.first[places], pairs.second[places]
+    hearsay = np.isin(pairs.new.word("provenance")[first], ("inferred", "observed"))
+    hearsay &= pairs.new.word("status")[first] == "staged"
+    stated = np.isin(pairs.old.word("provenance")[second], ("user-stated", "user-corrected"))
+    same = (resolution[places] == "merge") & (relation[places] == "duplicate")
+    spared = places[hearsay & stated & ~same]
+    resolution[spared] = "keep-both"
+    relation[spared] = "contradicts"
 
 
 def _spare_long(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
