@@ -120,7 +120,10 @@ class TestWhatMayGo:
     def test_associative_lets_go_what_has_little_energy_left(self):
         policy = load_pack("associative").policies["consolidate"]
         given = {"kind": "learning", "pinned": False, "age-days": 200.0, "older-than": 90.0, "retention": 0.25}
+        given |= {"importance": 0.5}
         assert policy.row(given) is True
+        assert policy.row({**given, "importance": 0.8}) is False
+        assert policy.with_params({"important": 2}).row({**given, "importance": 1.0}) is True
         assert policy.row({**given, "retention": 0.26}) is False
         assert policy.row({**given, "kind": "summary"}) is False
         assert policy.row({**given, "age-days": 89.0}) is False
