@@ -62,16 +62,21 @@ class Questions:
         at: When | None,
         log: bool,
         pack: Pack | None = None,
+        params: Mapping[str, float] | None = None,
         use: Use | None = None,
     ) -> Hits:
-        """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written."""
+        """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written.
+
+        With ``params`` the policies have these values for this recall, and its event says so; no challenger is asked.
+        """
         checked_text(query)
         store = self._store
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         filters = self._seen_by(filters)
         with store.reading() as state:
             store.refresh_index()
-            asked, state = pack or store.versions.pack, seen(store.journal, state, filters.viewer)
+            live = pack or store.versions.pack
+            asked, state = live.with_params(params) if params else live, seen(store.journal, state, filters.viewer)
             filters, off = filters_while_off(state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
             question = Question(screening.text, project=project, session=session, filters=filters, at=now)
@@ -84,7 +89,7 @@ class Questions:
                 question,
                 limit=int(asked.settings["limit"]) if limit is None else limit,
                 seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
-                challenges=() if pack else store.versions.challenges,
+                challenges=() if pack or params else store.versions.challenges,
                 selection=None if use is None else use.selection(state, asked, question),
             )
             if use is not None:
@@ -95,6 +100,8 @@ class Questions:
                 with store.writing(durable=False) as tx:
                     state = seen(store.journal, store.state, filters.viewer)
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
+                    if params:
+                        body |= {"of": live.hash, "params": {name: float(value) for name, value in params.items()}}
                     rows = np.array(slate.shown, dtype=np.int64) - 1
                     rows.sort()
                     change = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
