@@ -27,7 +27,9 @@ def test_weights_of_one_recall_are_those_of_the_formula(lab):
         params = {"near": -1, "similarity_weight": similarity, "strength-weight": strength}
         hits = lab.recall("painting the sea in oil", params=params, log=False)
         found = next(hit for hit in hits if hit.id == old.id)
-        assert found.score == pytest.approx(similarity * found.explain().features["nearness"] + strength * (100 - 4.85 * 12) / 100)
+        assert found.score == pytest.approx(
+            similarity * found.explain().features["nearness"] + strength * (100 - 4.85 * 12) / 100
+        )
 
 
 def test_a_least_similarity_lets_less_pass(lab):
