@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Seed, Within, checked
+from memlab.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
@@ -360,6 +360,7 @@ class Lab:
         where: pl.Expr | None = None,
         at: When | None = None,
         pack: PackLike | None = None,
+        params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         log: bool = True,
         again: bool | None = True,
     ) -> Hits:
@@ -368,7 +369,9 @@ class Lab:
         A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
         tell what another policy would have been worth. ``at`` is the time of asking. The slate is logged and what was
         shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either. ``pack``
-        asks another pack than the live one, to see what it would show: that is never logged.
+        asks another pack than the live one, to see what it would show: that is never logged. ``params`` gives other
+        values to parameters of the pack's policies for this recall, ``{"near": 0.5}`` or of one slot alone
+        ``{"eligible:near": 0.5}``; it is logged under the hash that the pack has with them.
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
@@ -391,6 +394,7 @@ class Lab:
             filters=filters,
             at=at,
             pack=None if pack is None else load_pack(pack),
+            params=params,
             log=log,
             again=again,
         )

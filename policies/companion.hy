@@ -49,8 +49,8 @@
 
 (defpolicy recall-score [nearness kind strength emotional-weight idle-days]
   "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
-  (+ (* 0.6 nearness)
-     (* 0.4 (/ (strength-now kind strength emotional-weight idle-days) 100))))
+  (+ (* (param :similarity-weight 0.6 :low 0 :high 1) nearness)
+     (* (param :strength-weight 0.4 :low 0 :high 1) (/ (strength-now kind strength emotional-weight idle-days) 100))))
 
 (defpolicy retention [kind strength emotional-weight elapsed-days]
   "Strength as it stands, as a share."

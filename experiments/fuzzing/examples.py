@@ -440,6 +440,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Pack.number": lambda d: (d.lab.pack.number, {"setting": "probe-rate"}),
     "Pack.unit": lambda d: (d.lab.pack.unit, {"slot": "recall-score"}),
     "Pack.fingerprints": lambda d: (d.lab.pack.fingerprints, {"embedder": "x"}),
+    "Pack.with_params": lambda d: (memlab.load_pack("companion").with_params, {"values": {"near": 0.5}}),
     "Pack.with_policy": lambda d: (d.lab.pack.with_policy, {"slot": "recall-score", "policy": d.policy}),
     "Policy.with_params": lambda d: (d.rule.with_params, {"values": {"d": 0.25}}),
     "Policy.field": lambda d: (d.updating.field, {"name": "strength"}),

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
-from memlab.arguments import Misfit, Taken, checked, shown
+from memlab.arguments import AnyNumber, Misfit, Taken, checked, shown
 from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, policy_form_text, read_pack
@@ -27,6 +27,19 @@ _FOLDER = Path(__file__).parent / "packs"
 _DEFAULTS = Path(__file__).parent / "defaults"
 _FILES = {DEFAULT_PACK: "default"}
 """A pack's file bears its name, but for the default: Hy would take ``memlab.hy`` for the package of that name."""
+
+_ASKED_BY_A_RECALL = (
+    "eligible",
+    "seed-score",
+    "spread",
+    "cut",
+    "recall-score",
+    "known",
+    "explore",
+    "retention",
+    "half-life",
+)
+"""The slots whose parameters one recall may have otherwise."""
 
 _OF_THE_SCORE = frozenset({"known", "known-floor", "unknown-limit"})
 """What says what the scores of the recall-score beside it mean, and is not inherited under another one."""
@@ -65,6 +78,39 @@ class Pack:
     def tells_known(self) -> bool:
         """Whether ``known`` was calibrated for the ``recall-score`` that the pack has."""
         return self.known_for == self.policies["recall-score"].hash
+
+    @checked
+    def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Pack:
+        """Return this pack with other values for parameters of the policies that a recall asks.
+
+        Parameters
+        ----------
+        values
+            A number by the name of a parameter, ``{"near": 0.5}``, which counts for each of these policies that has
+            it, or of one of them alone, ``{"eligible:near": 0.5}``. An underscore stands for a hyphen.
+
+        Raises
+        ------
+        UnknownName
+            If none of these policies has such a parameter.
+        InputError
+            If a value lies outside the bounds of its parameter.
+        """
+        chosen: dict[str, dict[str, float]] = {}
+        for given, value in values.items():
+            name, slots = given.replace("_", "-"), _ASKED_BY_A_RECALL
+            if ":" in name:
+                slot, name = name.split(":", 1)
+                slots = (slot,)
+            having = [slot for slot in slots if slot in self.policies and name in self.policies[slot].params]
+            if not having:
+                known = {name for slot in _ASKED_BY_A_RECALL for name in self.policies[slot].params}
+                raise UnknownName(f"parameter of the pack {self.name}", given, sorted(known))
+            for slot in having:
+                chosen.setdefault(slot, {})[name] = value
+        policies = {slot: self.policies[slot].with_params(given) for slot, given in chosen.items()}
+        changed = {**self.policies, **policies}
+        return replace(self, policies=MappingProxyType(changed), hash=_pack_hash(changed, self.settings))
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""

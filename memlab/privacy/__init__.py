@@ -10,7 +10,7 @@ finds text that went round the gate; ``refuse_strings`` is for everything else t
 The gate is a net with known holes; docs/secrets.md says which. Personal identifiers are looked for where a pack says.
 """
 
-from memlab.privacy._files import Ignored, is_sensitive, without_sensitive
+from memlab.privacy._files import Ignored, ignored_by, is_sensitive, without_sensitive
 from memlab.privacy._kinds import KINDS, Kind
 from memlab.privacy._personal import PERSONAL, personal_kinds
 from memlab.privacy._screen import Finding, Screened, Screening, refuse, screen, screen_many
@@ -24,6 +24,7 @@ __all__ = [
     "Kind",
     "Screened",
     "Screening",
+    "ignored_by",
     "is_sensitive",
     "personal_kinds",
     "refuse",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
-__all__ = ["IGNORE_FILES", "SENSITIVE", "Ignored", "is_sensitive", "without_sensitive"]
+__all__ = ["IGNORE_FILES", "SENSITIVE", "Ignored", "ignored_by", "is_sensitive", "without_sensitive"]
 
 IGNORE_FILES = (".gitignore", ".secretsignore")
 
@@ -125,3 +125,39 @@ class Ignored:
     def __contains__(self, path: str) -> bool:
         """Whether the file of this path, relative to the folder, is left out."""
         return is_sensitive(path) or self._spec.match_file(path)
+
+
+_MOST_FOLDERS = 40
+"""Folders above a file whose rules are read."""
+
+
+def ignored_by(path: str) -> Path | None:
+    """Return the .gitignore or .secretsignore that leaves a file out, or None.
+
+    The rules of each folder above the file count, up to the root of its repository (the folder that holds .git). A
+    relative path counts where there is such a file below the working directory; a path whose folder is not on this
+    machine is left out by nothing.
+    """
+    given = Path(path.replace("\\", "/"))
+    try:
+        file = given.expanduser()
+        if not file.is_absolute():
+            if not file.exists():
+                return None
+            file = file.absolute()
+        for folder in list(file.parents)[:_MOST_FOLDERS]:
+            relative = file.relative_to(folder).as_posix()
+            for name in IGNORE_FILES:
+                if (rules := folder / name).is_file() and _rules(rules).match_file(relative):
+                    return rules
+            if (folder / ".git").exists():
+                return None
+    except (OSError, RuntimeError, ValueError):  # a name that this system cannot have is no file of it
+        return None
+    return None
+
+
+def _rules(file: Path) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # late, as above
+
+    return GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())

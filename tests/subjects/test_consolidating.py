@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -10,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
+from memlab.embedding import load_embedder
 from memlab.errors import InputError
 from memlab.policies import load_pack
 from memlab.state import latest_snapshot, load_snapshot, save_snapshot
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
 from memlab.subjects.consolidation.grouping import candidates, groups, summaries_of
+from memlab.subjects.consolidation.wording import Told, worded
 from memlab.subjects.projections import PROJECTIONS, new_state
 
 DAY = 86_400_000_000
@@ -120,7 +123,10 @@ class TestWhatMayGo:
     def test_associative_lets_go_what_has_little_energy_left(self):
         policy = load_pack("associative").policies["consolidate"]
         given = {"kind": "learning", "pinned": False, "age-days": 200.0, "older-than": 90.0, "retention": 0.25}
+        given |= {"importance": 0.5}
         assert policy.row(given) is True
+        assert policy.row({**given, "importance": 0.8}) is False
+        assert policy.with_params({"important": 2}).row({**given, "importance": 1.0}) is True
         assert policy.row({**given, "retention": 0.26}) is False
         assert policy.row({**given, "kind": "summary"}) is False
         assert policy.row({**given, "age-days": 89.0}) is False
@@ -178,15 +184,26 @@ class TestASummary:
         made = old.consolidation.run()
         assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(made.ids)
 
-    def test_says_sentences_of_its_members_within_the_budget(self, old):
+    def test_says_what_they_are_about_and_sentences_of_its_members_within_the_budget(self, old):
         made = old.consolidation.run()
         texts = set(old.memories["text"].head(30))
         for text in made.frame["text"]:
             assert tokens(text) <= old.pack.count("summary-tokens")
-            left = text
+            head, _, left = text.partition("): ")
+            assert re.fullmatch(r"\w+(, \w+)* \(10 notes, [0-9-]{10}( to [0-9-]{10})?", head)
             for one in sorted(texts, key=len, reverse=True):
                 left = left.replace(one, "")
-            assert not left.strip()
+            assert not left.strip(" .")
+
+    def test_quotes_no_question_and_no_bare_exclamation_while_something_is_stated(self):
+        said = ["Does the goat eat hay? See you!", "The goat eats hay. Great!", "Hay for the goat? It is in the barn"]
+        members = [Told(text, ("Ada", "Bob", "Ada")[n], n * 86_400_000_000) for n, text in enumerate(said)]
+        text = worded(members, load_embedder(None), 120, language="english")
+        head, body = text.split("): ")
+        assert head == "Goat, hay (3 notes, 1970-01-01 to 1970-01-03"
+        assert body == "Bob: The goat eats hay. Ada: It is in the barn."
+        only = [Told("Does the goat eat hay?", None, 0), Told("Hay for the goat?", None, 0)]
+        assert "hay" in worded(only, load_embedder(None), 120, language="english").lower()
 
     def test_weighs_what_its_members_weighed(self, lab, clock):
         created = []
@@ -392,7 +409,7 @@ class TestPrivacy:
         made = lab.consolidation.run()
         assert len(made)
         for row in lab.memories.filter(pl.col("kind") == "summary").iter_rows(named=True):
-            marks = {word for word in row["text"].split() if word.startswith("mark-")}
+            marks = {word.strip(".") for word in row["text"].split() if word.startswith("mark-")}
             assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
 
     def test_a_summary_from_outside_goes_through_the_gate(self, old):

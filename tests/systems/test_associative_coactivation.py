@@ -13,7 +13,7 @@ def lab(clock):
 
 
 def edges(lab):
-    return lab.edges.select("relation", "weight", "reinforcements").rows()
+    return lab.edges.filter(to_kind="memory").select("relation", "weight", "reinforcements").rows()
 
 
 def test_five_recalls_of_both_strengthen_their_edge_five_times(lab):

@@ -256,6 +256,7 @@ class TestAfterEachRetrieval:
 
     def test_the_tag_that_most_share_is_given_to_the_others(self, lab):
         lab.remember("tabs again", kind="fact", linking="off")
+        lab.edit(11, tags=None)  # its topic is the same tag
         hits = lab.recall("tabs indent", limit=10)
         verified = lab.verify(hits, [1, 2, 11])
         assert verified.tag == "style"

@@ -27,6 +27,7 @@ from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.limits import as_agent
 from memlab.subjects.remembering.remember import Remembering
 from memlab.subjects.results import Feedback, Memory, Remembered
+from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.verifiers import Verifier, local
 
 __all__ = ["Agent", "identity_of"]
@@ -292,7 +293,7 @@ class Agent:
             self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
-        return self._extraction.end(
+        learned = self._extraction.end(
             self.session,
             messages,
             agent=self._short,
@@ -303,6 +304,9 @@ class Agent:
             viewer=self.name,
             written=lambda row: self._identity.row(pack, row),
         )
+        if store:
+            maintain_after_session(self._core.store)
+        return learned
 
     @checked
     def conversation(self, *, at: When | None = None) -> Relationship:

@@ -34,6 +34,7 @@ from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.admission import Admission
 from memlab.subjects.remembering.remember import Remembering
 from memlab.subjects.results import Remembered
+from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.verifiers import Verifier, local
 
 __all__ = ["LabAgents"]
@@ -137,20 +138,26 @@ class LabAgents:
         (closeness above .92) is left out; the rest, where the pack links, is compared before it is stored, and
         ``notices`` say what conflicts.
 
+        Under a pack with ``maintain-after-session``, such as ``factgraph``, a pass of ``lab.upkeep.maintain`` follows.
+
         InputError for a session of which the lab holds no turns.
 
         >>> print(lab.agents.end_session("monday", agent="coder"))                         # doctest: +SKIP
         """
-        return self._extraction.end(
+        learned = self._extraction.end(
             session, messages, agent=agent, project=project, model=model, otherwise=otherwise, store=store
         )
+        if store:
+            maintain_after_session(self._core.store)
+        return learned
 
     @checked
     def conversation(self, agent: str, *, at: When | None = None) -> Relationship:
         """Count one more conversation of this agent with its user, and return their relationship as it is then.
 
         A first conversation starts from the settings ``familiarity-start`` and ``trust-start``; each adds a share
-        ``familiarity-gain`` of the familiarity still missing to 100.
+        ``familiarity-gain`` of the familiarity still missing to 100. Under a pack with ``maintain-after-session`` a
+        pass of ``lab.upkeep.maintain`` follows.
         """
         check_agent(agent)
         now = self._core.instant(at)
@@ -158,6 +165,7 @@ class LabAgents:
             state, pack = self._core.store.state, self._core.pack
             body = {"relationship": in_event(talked(relationship_of(state, pack, agent), pack))}
             tx.event("conversation", body, at=now)
+        maintain_after_session(self._core.store)
         with self._core.reading() as state:
             return relationship_of(state, pack, agent)
 

@@ -23,7 +23,6 @@ from memlab.storage.store import Store
 from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
 from memlab.subjects.clusters.finding import Clusters
 from memlab.subjects.clusters.membership import audiences, centroids_of, in_use
-from memlab.subjects.consolidation.extracting import chosen, cut, sentences
 from memlab.subjects.consolidation.grouping import (
     Group,
     Grouping,
@@ -31,10 +30,11 @@ from memlab.subjects.consolidation.grouping import (
     consolidated,
     groups,
     labelled,
-    member_texts,
     summaries_of,
+    told_by,
     unconsolidated,
 )
+from memlab.subjects.consolidation.wording import worded
 from memlab.subjects.core import Core, MemoryLike
 from memlab.subjects.results import Memory
 
@@ -42,9 +42,6 @@ __all__ = ["Consolidated", "LabConsolidation", "Summarise", "consolidate", "summ
 
 Summarise = Callable[[list[str]], str]
 Ints = NDArray[np.int64]
-
-_READ = 256
-"""Sentences of a group among which a summary is chosen, the likest to its mean: each is compared with each."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +105,9 @@ class LabConsolidation:
         "consolidated", out of recall, and the summary leads to them by edges ``derived-from``. A summary is never
         wider than its members: project, scope, visibility, branch, season and creator are theirs.
 
-        Without ``summarise`` a summary consists of the members' own sentences, the most telling within
-        ``summary-tokens``. ``summarise`` takes the members' texts, the oldest first, and returns a text; it goes
+        Without ``summarise`` a summary has a heading (what its members are about, how many they are, of which days) and
+        the most telling of their own sentences, with their speakers, within ``summary-tokens``; questions and bare
+        exclamations are left out. ``summarise`` takes the members' texts, the oldest first, and returns a text; it goes
         through the privacy gate. It is called outside of any lock, and what it raises ends the call with nothing
         written.
 
@@ -189,12 +187,14 @@ def consolidate(
     while True:
         with store.reading():
             found = plan.groups(store.state, store.versions.pack, planned)
-            pending = [
-                (group, *member_texts(store.state, group)) for group in found if tuple(group.rows) not in summary_of
-            ]
+            pending = [(group, *told_by(store.state, group)) for group in found if tuple(group.rows) not in summary_of]
             most, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
-        for group, texts, speaker in pending:
-            text = _extracted(store, texts, most) if summarise is None else _summarised(summarise, texts)
+            language = store.state.words.language
+        for group, told, speaker in pending:
+            if summarise is None:
+                text = worded(told, store.embedder, most, language=language)
+            else:
+                text = _summarised(summarise, [with_speaker(one.text, one.speaker) for one in told])
             screening = screen(text, personal=personal_kinds(pack.settings))
             summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
         found_texts = [summary_of[tuple(group.rows)] for group in found]
@@ -263,20 +263,6 @@ class _Plan:
             labels, names = labelled(state, self.by, rows, seed=self.seed)
         keep = pack.count("consolidate-keep") if self.keep is None else self.keep
         return groups(state, rows, labels, names, least=pack.count("consolidate-least"), keep=keep)
-
-
-def _extracted(store: Store, texts: Sequence[str], most: int) -> str:
-    """The sentences that stand for the others, within ``most`` tokens."""
-    pieces = [one for text in texts for one in sentences(text)] or [" ".join(text.split()) for text in texts]
-    vectors = store.embedder.encode(pieces)
-    if len(pieces) > _READ:
-        mean = vectors.astype(np.int64).sum(axis=0)
-        length = np.sqrt((vectors.astype(np.int64) ** 2).sum(axis=1))
-        near = np.round((vectors @ mean) / np.maximum(length, 1.0), 6)
-        nearest = np.sort(np.lexsort((np.arange(len(pieces)), -near))[:_READ])
-        pieces, vectors = [pieces[place] for place in nearest.tolist()], vectors[nearest]
-    places = chosen(pieces, vectors, most)
-    return " ".join(pieces[place] for place in places) if places else cut(pieces[0], most)
 
 
 def _summarised(summarise: Summarise, texts: list[str]) -> str:

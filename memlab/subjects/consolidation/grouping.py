@@ -24,10 +24,11 @@ from memlab.graph import communities
 from memlab.policies import Pack
 from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE, RELATIONS
-from memlab.state import Change, State, edges_of, values_of, with_speaker
+from memlab.state import Change, State, edges_of, values_of
 from memlab.subjects.clusters.membership import audiences, centroids_of, in_use, members
 from memlab.subjects.clusters.names import words
 from memlab.subjects.consolidation.summaries import Summaries
+from memlab.subjects.consolidation.wording import Told
 
 __all__ = [
     "Group",
@@ -36,8 +37,8 @@ __all__ = [
     "consolidated",
     "groups",
     "labelled",
-    "member_texts",
     "summaries_of",
+    "told_by",
     "unconsolidated",
 ]
 
@@ -150,16 +151,16 @@ def groups(state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, 
     return sorted(found, key=lambda one: int(one.rows[0]))
 
 
-def member_texts(state: State, group: Group) -> tuple[list[str], str | None]:
+def told_by(state: State, group: Group) -> tuple[list[Told], str | None]:
     """What its members say, in the order of time, and who says it if it is one: then not repeated with each text."""
     created = state.numbers["created"].values[group.rows]
-    rows = group.rows[np.lexsort((group.rows, created))]
+    order = np.lexsort((group.rows, created))
+    rows = group.rows[order]
     speaker = _common(state, "speaker", rows)
+    names = state.names["speaker"]
+    speakers = [None if speaker is not None else names.at(int(row)) for row in rows]
     texts = [text or "" for text in state.texts.take(rows)]
-    if speaker is not None:
-        return texts, speaker
-    speakers = state.names["speaker"]
-    return [with_speaker(text, speakers.at(int(row))) for text, row in zip(texts, rows, strict=True)], None
+    return list(map(Told, texts, speakers, created[order].tolist())), speaker
 
 
 def consolidated(state: State, found: list[Group], by: Grouping, now: int) -> tuple[dict[str, Any], Change]:

@@ -36,6 +36,7 @@ from memlab.subjects.feedback.reinforcing import Outcome, reinforced
 from memlab.subjects.linking.comparing import link_waiting
 from memlab.subjects.remembering.body import remembering
 from memlab.subjects.remembering.inferred import with_inferred
+from memlab.subjects.remembering.limits import check_files
 from memlab.subjects.results import Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
@@ -142,6 +143,7 @@ class Corrections:
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
         state, pack = store.state, store.versions.pack
+        check_files(pack, given)
         row = in_place_of(state, self._core.row(memory))
         without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
         before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}

@@ -163,7 +163,16 @@ class Judgements:
             known = state.projection(Judged)
             if known.verified(decision):
                 raise InputError(f"The recall {decision} was verified already: a verdict counts once.")
-            found = judged(state, pack, now, used=hits.slate.at, accepted=passed, rejected=failed, relations=named)
+            found = judged(
+                state,
+                pack,
+                now,
+                used=hits.slate.at,
+                accepted=passed,
+                rejected=failed,
+                relations=named,
+                query=hits.slate.query,
+            )
             gap = None if passed else gap_of(hits.slate)
             body = {"decision": decision, "used": hits.slate.at, "verified": passed, "rejected": failed}
             body |= found.change.body()

@@ -18,7 +18,7 @@ from memlab.subjects.corrections.editing import retired
 from memlab.subjects.feedback.coactivation import joined, pairs_of, remaining
 from memlab.subjects.feedback.gaps import SNIPPET
 from memlab.subjects.feedback.reinforcing import Outcome, days_before, reinforced
-from memlab.subjects.feedback.tags import common_tag, tagged
+from memlab.subjects.feedback.tags import common_tag, inferred_tag, tagged
 
 __all__ = ["Judgement", "gap_of", "judged"]
 
@@ -40,11 +40,13 @@ def judged(
     accepted: Sequence[int],
     rejected: Sequence[int],
     relations: Mapping[tuple[int, int], str],
+    query: str = "",
 ) -> Judgement:
     """Ids that a verifier let pass (best first) and ids that it did not, of a logged recall at the instant ``used``.
 
     Both are put to the ``reinforce`` policy. Those that passed are joined to one another, best pairs first and at most
-    ``edge-pairs`` of them, and share the tag that most of them have. What was deleted meanwhile is left alone.
+    ``edge-pairs`` of them, and share the tag that most of them have, or one inferred from what they share with the
+    ``query``. What was deleted meanwhile is left alone.
     """
     accepted, rejected = remaining(state, accepted), remaining(state, rejected)
     relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}
@@ -53,7 +55,7 @@ def judged(
     change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)
     change += retired(state, [pair for pair, word in relations.items() if word == "supersedes"], now)
     rows = np.array(accepted, dtype=np.int64) - 1
-    tag = common_tag(state, pack, rows)
+    tag = common_tag(state, pack, rows) or inferred_tag(state, pack, rows, query)
     return Judgement(change if tag is None else change + tagged(state, rows, tag), tag)
 
 

@@ -63,13 +63,15 @@ class Questions:
         at: When | None,
         log: bool,
         pack: Pack | None = None,
+        params: Mapping[str, float] | None = None,
         use: Use | None = None,
         again: bool | None = True,
     ) -> Hits:
         """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written.
 
         ``again`` says whether what was given before in the session may be shown; None: as the pack's setting
-        ``recall-again`` says.
+        ``recall-again`` says. With ``params`` the policies have these values for this recall, and its event says so; no
+        challenger is asked.
         """
         checked_text(query)
         store = self._store
@@ -82,7 +84,8 @@ class Questions:
                 again = bool((pack or store.versions.pack).settings["recall-again"])
             if not again and session is not None and use is None:
                 use = once = Once(limit)
-            asked, state = pack or store.versions.pack, seen(store.journal, state, filters.viewer)
+            live = pack or store.versions.pack
+            asked, state = live.with_params(params) if params else live, seen(store.journal, state, filters.viewer)
             filters, off = filters_while_off(state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
             question = Question(screening.text, project=project, session=session, filters=filters, at=now)
@@ -97,7 +100,7 @@ class Questions:
                     limit=int(asked.settings["limit"]) if limit is None else limit,
                     # what is not logged teaches nothing, so it explores nothing
                     seed=self._core.seed if logs else None,
-                    challenges=() if pack else store.versions.challenges,
+                    challenges=() if pack or params else store.versions.challenges,
                     selection=None if use is None else use.selection(state, asked, question),
                 )
             if use is not None:
@@ -108,6 +111,8 @@ class Questions:
                 with store.writing(durable=False) as tx:
                     state = seen(store.journal, store.state, filters.viewer)
                     body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
+                    if params:
+                        body |= {"of": live.hash, "params": {name: float(value) for name, value in params.items()}}
                     rows = np.array(slate.shown, dtype=np.int64) - 1
                     rows.sort()
                     change = reinforced(state, store.versions.pack, rows, now, outcome="recalled")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memlab.errors import UnknownName
+from memlab.policies import Pack
 from memlab.recall import Hits, recalled
 from memlab.slates import Slate, decode
 from memlab.storage.store import Store
@@ -32,5 +33,14 @@ def logged_hits(store: Store, decision: int) -> Hits:
     """
     slate = logged_slate(store, decision)
     with store.reading() as state:
-        pack = store.versions.live_at(store.versions.event_of(slate.pack_hash))
+        pack = _decided(store, slate)
         return Hits(slate, pack, decision, recalled(state, slate.shown))
+
+
+def _decided(store: Store, slate: Slate) -> Pack:
+    """Return the pack that decided a recall, with the values of parameters that were given for that one."""
+    decision = slate.decision
+    event = next(iter(store.journal.events(after=decision - 1, upto=decision)), None)
+    body = {} if event is None else event.body
+    pack = store.versions.live_at(store.versions.event_of(body.get("of", slate.pack_hash)))
+    return pack.with_params(body["params"]) if "params" in body else pack

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from memlab.errors import InputError
+from memlab.errors import InputError, PrivacyError
 from memlab.policies import Pack
+from memlab.privacy import ignored_by
 from memlab.schema import MEMORY
 from memlab.state import State
 
-__all__ = ["as_agent", "check_bytes", "check_sessions", "is_agent"]
+__all__ = ["as_agent", "check_bytes", "check_files", "check_sessions", "is_agent"]
 
 _AGENT = "agent:"
 _PROGRAMS = (_AGENT, "runner:")
@@ -34,6 +35,19 @@ def as_agent(name: str) -> str:
     ('agent:coder', 'agent:coder')
     """
     return f"{_AGENT}{name.removeprefix(_AGENT)}"
+
+
+def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
+    """PrivacyError for a file that its project leaves out, where the setting ``ignored-files`` asks for it."""
+    if not pack.settings["ignored-files"]:
+        return
+    for row, paths in enumerate(columns.get("files", ())):
+        for path in paths or ():
+            if (rules := ignored_by(path)) is not None:
+                raise PrivacyError(
+                    f'Row {row}, field files: "{path}" is left out by {rules}, so no memory points to it under the '
+                    f"pack {pack.name} (setting ignored-files). Leave it out of files."
+                )
 
 
 def check_bytes(pack: Pack, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> None:

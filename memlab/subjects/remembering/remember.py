@@ -37,7 +37,7 @@ from memlab.subjects.remembering.body import chained, chosen, only, remembering,
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
 from memlab.subjects.remembering.inferred import names_in_texts, with_feeling, with_inferred
 from memlab.subjects.remembering.known import Known
-from memlab.subjects.remembering.limits import check_bytes, check_sessions
+from memlab.subjects.remembering.limits import check_bytes, check_files, check_sessions
 from memlab.subjects.remembering.tellings import tellings_of
 from memlab.subjects.results import Memory, Remembered, with_redacted
 
@@ -110,6 +110,7 @@ class Remembering:
                 texts, screenings, vectors = chosen(texts, kept), chosen(screenings, kept), vectors[kept]
                 count = int(kept.sum())
             check_on(state, columns.get("project", [None]))
+            check_files(pack, columns)
             first, how = tx.next_id, linking_of(pack, linking, columns)
             columns = with_feeling(columns, without(given, "emotional_weight", count), texts)
             for name in ("confidence", "strength"):

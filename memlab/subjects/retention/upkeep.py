@@ -22,7 +22,7 @@ from memlab.subjects.clusters.clusters import keep_clusters
 from memlab.subjects.retention.pruning import edges_frame_of, may_prune, pruned, reads_degrees
 from memlab.subjects.retention.transitions import Transitions, due_for_purge, transitions
 
-__all__ = ["Upkeep", "run_upkeep"]
+__all__ = ["Upkeep", "maintain_after_session", "run_upkeep"]
 
 Ints = NDArray[np.int64]
 Found = TypeVar("Found")
@@ -129,6 +129,14 @@ def run_upkeep(
         pruned=pl.concat(work.removed),
         due=waiting,
     )
+
+
+def maintain_after_session(store: Store) -> None:
+    """Run a pass of upkeep where the pack's setting ``maintain-after-session`` asks for one."""
+    with store.reading():
+        wanted = bool(store.versions.pack.settings["maintain-after-session"])
+    if wanted:
+        run_upkeep(store, store.clock())
 
 
 class _Pass:
