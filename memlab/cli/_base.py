@@ -16,11 +16,13 @@ from memlab.cli._help import SECTIONS
 from memlab.cli._input import InputFile, LocalPath
 from memlab.errors import MemlabError
 from memlab.printable import json_safe, printable
+from memlab.schema import spelled
 
 __all__ = [
     "FILE",
     "LAB",
     "F",
+    "Word",
     "as_json_option",
     "existing",
     "keeping",
@@ -56,6 +58,13 @@ class _Sections(_Commands):
 
 def as_json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+class Word(click.Choice[str]):
+    """A choice of words in which an underscore stands for a hyphen."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(spelled(str(value), self.choices), param, ctx)
 
 
 LAB = click.argument("lab", type=LocalPath())

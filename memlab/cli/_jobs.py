@@ -225,6 +225,27 @@ def verdict(lab: Path, challenger: str | None, report: Path | None, as_json: boo
 
 @main.command()
 @LAB
+@_HORIZON
+@_SILENCE
+@click.option("--cluster", help="What belongs together and counts once: day, session, decision, a column.")
+@click.option("--estimator", type=click.Choice(["snips", "ht"]), default="snips", show_default=True)
+@_LEVEL
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the search for other numbers.")
+@click.option("--yes", is_flag=True, help="Consent: carry out what is proposed.")
+@as_json_option
+def adapt(lab: Path, yes: bool, as_json: bool, **asked: Any) -> None:
+    """Propose to bring back an earlier policy of LAB, or to use other numbers, where the log shows that it does better.
+
+    Nothing is changed without --yes.
+    """
+    with existing(lab, read_only=not yes) as opened:
+        found = opened.operations.adapt_policy(**asked, consent=yes)
+    report = found.frame.to_dicts()[0] | {"evidence": found.evidence.to_dicts()}
+    tell(report, as_json=as_json, text=lambda: repr(found))
+
+
+@main.command()
+@LAB
 @click.argument("packs", nargs=-1, required=True)
 @_HORIZON
 @_SILENCE

@@ -11,6 +11,7 @@ import click
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, taken_out, tell
 from memlab.cli._input import LocalPath, Text
+from memlab.schema import KINDS, spelled
 
 
 @main.command()
@@ -168,17 +169,20 @@ def attribute(lab: Path, decision: int, answer: Any, reply: Any, as_json: bool) 
 @LAB
 @click.option("--kind")
 @click.option("--project")
+@click.option("--tag", "tags", multiple=True, help="Only those with this tag; repeat it for those with all of them.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
 @as_json_option
-def list_(lab: Path, kind: str | None, project: str | None, limit: int, as_json: bool) -> None:
+def list_(lab: Path, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int, as_json: bool) -> None:
     """The newest memories of LAB."""
     import polars as pl
 
     with existing(lab, read_only=True) as opened:
         frame = opened.memories
-    for column, wanted in (("kind", kind), ("project", project)):
+    for column, wanted in (("kind", None if kind is None else spelled(kind, KINDS)), ("project", project)):
         if wanted is not None:
             frame = frame.filter(pl.col(column) == wanted)
+    for tag in tags:
+        frame = frame.filter(pl.col("tags").list.contains(tag.removeprefix("#")))
     frame = frame.tail(limit)
     tell(
         frame.to_dicts(),
@@ -197,7 +201,12 @@ def show(lab: Path, memory: int, as_json: bool) -> None:
     """One memory of LAB with all its fields."""
     with existing(lab, read_only=True) as opened:
         row = opened.memories.row(opened[memory].id - 1, named=True)
-    tell(row, as_json=as_json, text=lambda: "\n".join(f"{name:<17} {value}" for name, value in row.items()))
+        told = opened.review.provenance(memory).to_dicts()
+    lines = [f"{name:<17} {value}" for name, value in row.items()]
+    for one in told[1:] and told:
+        words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
+        lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
+    tell(row | {"provenance_chain": told}, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @main.command()
@@ -215,7 +224,7 @@ def forget(lab: Path, memory: int, as_json: bool) -> None:
 @LAB
 @as_json_option
 def stats(lab: Path, as_json: bool) -> None:
-    """What LAB holds."""
+    """What LAB holds, and a notice if the live policy earns less than an earlier one did."""
     with existing(lab, read_only=True) as opened:
         report = {
             "memories": len(opened),
@@ -226,6 +235,9 @@ def stats(lab: Path, as_json: bool) -> None:
             "hash": opened.pack.hash,
             "embedder": opened.embedder.name,
         }
+        fall = opened.operations.check_fall()
+        if fall is not None:
+            report["notice"] = repr(fall)
     tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
 
 

@@ -50,6 +50,7 @@ def _columns(given: tuple[str, ...]) -> dict[str, str | None]:
 @click.option("--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it.")
 @click.option("--policies", is_flag=True, help="Use the pack of an export as well.")
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be read.")
+@click.option("--extract", is_flag=True, help="Also store the facts and observations found in the messages.")
 @as_json_option
 def load(
     lab: Path,
@@ -61,6 +62,7 @@ def load(
     linking: str | None,
     policies: bool,
     strict: bool,
+    extract: bool,
     as_json: bool,
 ) -> None:
     """Add to LAB, which is made if it is new, what FILES (- for standard input) hold.
@@ -78,11 +80,13 @@ def load(
                 linking=linking,
                 policies=policies,
                 strict=strict,
+                extract=extract,
             )
             report = {
                 "source": loaded.source,
                 **{what: loaded.count(what) for what in ("added", "known", "purged", "skipped")},
                 "edges": loaded.edges,
+                "extracted": loaded.extracted,
                 "redacted": len(loaded.redacted),
                 "registers": list(loaded.registers),
                 "left_out": dict(loaded.left_out),

@@ -172,8 +172,9 @@ class Hits(Sequence[Hit]):
 
     @property
     def known(self) -> float | None:
-        """The probability that a memory answers, by the pack's slot ``known``; None where the pack does not say.
+        """The probability that these memories contain the answer, by the pack's slot ``known``.
 
+        None where the pack does not say, or has another ``recall-score`` than its ``known`` was calibrated for.
         Below the setting ``known-floor`` no more than ``unknown-limit`` are shown.
         """
         return self.slate.known
@@ -336,7 +337,7 @@ class Hits(Sequence[Hit]):
 
     @property
     def _answered(self) -> str:
-        return "" if self.known is None else f"; an answer is known: {self.known:.0%}"
+        return "" if self.known is None else f"; {likely(self.known)}"
 
     @property
     def _unscored(self) -> str:
@@ -384,6 +385,16 @@ class Hits(Sequence[Hit]):
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
         return table(caption, heads, rows, notes=self._notes)
+
+
+def likely(known: float) -> str:
+    """Write a probability that a recall has an answer.
+
+    >>> likely(0.634), likely(0.999)
+    ('63% likely that these memories contain the answer', 'more than 99% likely that these memories contain the answer')
+    """
+    share = "more than 99%" if known > 0.99 else "less than 1%" if known < 0.01 else f"{known:.0%}"
+    return f"{share} likely that these memories contain the answer"
 
 
 def _answering(text: str, question: str, language: str) -> tuple[int, int] | None:

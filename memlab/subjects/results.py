@@ -19,6 +19,7 @@ from memlab.state import words_of
 from memlab.subjects.linking.linked import OUTCOME
 
 if TYPE_CHECKING:
+    from memlab.operations import Adapted
     from memlab.privacy import Finding
     from memlab.state import State
     from memlab.subjects.linking.linked import Linked
@@ -114,7 +115,11 @@ def with_redacted(memory: Memory, findings: Sequence[Finding]) -> Memory:
 
 @dataclass(frozen=True)
 class Feedback:
-    """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to."""
+    """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to.
+
+    ``notice`` proposes to bring an earlier policy back: the judgement was the one by which the live policy was found to
+    earn less than that one did. It is given once; None for nearly every judgement.
+    """
 
     event: int
     decision: int | None
@@ -124,13 +129,15 @@ class Feedback:
     source: str
     rating: int | None = None
     agent: str | None = None
+    notice: Adapted | None = None
 
     def __repr__(self) -> str:
         fields = {"reward": self.reward, "rating": self.rating, "agent": self.agent}
         more = "".join(f", {name} {value}" for name, value in fields.items() if value is not None)
         place = "no recall" if self.decision is None else f"recall {self.decision}"
         outcome = "judged" if self.outcome is None else self.outcome
-        return printable(f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>")
+        told = f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>"
+        return printable(told if self.notice is None else f"{told}\n{self.notice!r}")
 
     def _repr_html_(self) -> str:
         return paragraph(self)

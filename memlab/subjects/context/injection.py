@@ -31,6 +31,7 @@ from memlab.slates import Slate
 from memlab.state import State
 from memlab.subjects.context.files import FileNames
 from memlab.subjects.context.injected import Injected
+from memlab.subjects.context.marks import marks_among
 from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, quoted
 from memlab.subjects.entities.merging import entities_of
 from memlab.subjects.facts.fact_rows import facts_of, held_at, with_status
@@ -92,6 +93,7 @@ class Injection:
         self._before: frozenset[int] = frozenset()
         self.modules: tuple[str, ...] = ()
         self._map: list[Entry] = []
+        self._marks: dict[int, str] = {}
 
     # -- what takes part ------------------------------------------------------------------------------------------
 
@@ -108,6 +110,7 @@ class Injection:
         return self
 
     def named(self, asked: QuestionFeatures) -> Rows:
+        self._population = asked.population
         self._always = self._of_tier_1(asked)
         triggered = self._nearest(asked, asked.triggered())
         named = self._files.named(self._state, self._question.text, asked.words.stop_words)
@@ -166,6 +169,7 @@ class Injection:
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
         self._pool, self._scores = pool, scores
+        self._marks = marks_among(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
         self._ranks = np.empty(len(ids), dtype=np.int64)
         self._ranks[ranking.order] = np.arange(1, len(ids) + 1)
@@ -226,7 +230,7 @@ class Injection:
         return float(-(-self._whole(row).size // 4))
 
     def _entry(self, row: int, most: int) -> Entry:
-        return entry_of(self._state, row, most=most, day=self._days)
+        return entry_of(self._state, row, most=most, day=self._days, mark=self._marks.get(row, ""))
 
     def _whole(self, row: int) -> Entry:
         return self._entry(row, _WHOLE * self._unit)
