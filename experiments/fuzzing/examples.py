@@ -345,6 +345,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Agent.restore": lambda d: (d.agent.restore, {"memory": d.own}),
     "Agent.turns": lambda d: (d.agent.turns, {}),
     "Agent.end_session": lambda d: (d.agent.end_session, {"messages": ["I live in Rome"]}),
+    "Agent.touch": lambda d: ((d.scanned, d.agent.touch)[1], {"files": ["deploys/x.py"]}),
     "Agent.conversation": lambda d: (d.agent.conversation, {"at": SAID}),
     "Turns.offer": lambda d: (d.lab.agents.turns().offer, {"context": "tabs"}),
     "Turns.wait": lambda d: (d.lab.agents.turns().wait, {"timeout": 0.0}),
@@ -457,6 +458,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabModules.scan": lambda d: (d.lab.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
     "LabModules.map": lambda d: (d.scanned.map, {"project": "api"}),
     "LabModules.find": lambda d: (d.scanned.find, {"task": "deploys", "project": "api", "limit": 2}),
+    "LabModules.touch": lambda d: (d.scanned.touch, {"files": ["deploys/x.py"], "project": "api", "session": "s"}),
+    "ModuleMap.to_html": lambda d: (d.scanned.map("api").to_html, {"path": d.folder / "map.html"}),
     "LabModules.describe": lambda d: (
         d.scanned.describe,
         {

@@ -37,6 +37,7 @@ SECTIONS = {
         "run": "run operations from a file, checked first",
         "scan": "read the modules and conventions of a code base",
         "modules": "the modules of a project, and how well each is known",
+        "touch": "log the files that a session read or wrote",
         "switch-off": "remember and recall nothing until switch-on",
         "switch-on": "switch memory on again",
     },

@@ -19,7 +19,7 @@ _MOST = 64 << 20
 """Bytes of a text that are read from standard input: beyond the largest memory, and no danger to this machine."""
 
 
-class Text(click.ParamType):
+class Text(click.ParamType[str]):
     """A text; ``-`` reads it from standard input, without the line ends after it."""
 
     name = "text"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,10 +35,22 @@ def scan(lab: Path, folder: Path, project: str | None, as_json: bool) -> None:
 @click.argument("task", required=False, type=Text())
 @click.option("--project", help="Which project, where LAB has maps of several.")
 @click.option("--limit", type=click.IntRange(1), default=3, show_default=True, help="Modules of a TASK at most.")
+@click.option("--html", type=LocalPath(), help="Write the map and the conventions to review as a page to this path.")
+@click.option("--conventions", is_flag=True, help="List the conventions to review, with their numbers.")
+@click.option("--accept", type=click.IntRange(1), multiple=True, metavar="NUMBER", help="Remember this convention.")
 @as_json_option
-def modules(lab: Path, task: str | None, project: str | None, limit: int, as_json: bool) -> None:
+def modules(
+    lab: Path,
+    task: str | None,
+    project: str | None,
+    limit: int,
+    html: Path | None,
+    conventions: bool,
+    accept: tuple[int, ...],
+    as_json: bool,
+) -> None:
     """The modules of a project in LAB and how well each is known; with a TASK those that it speaks of."""
-    with existing(lab, read_only=True) as opened:
+    with existing(lab, read_only=not accept) as opened:
         known = opened.modules.projects()
         if project is None and len(known) != 1:
             there = ", ".join(known) or "none was scanned yet, see memlab scan"
@@ -48,7 +62,61 @@ def modules(lab: Path, task: str | None, project: str | None, limit: int, as_jso
             tell(rows, as_json=as_json, text=lambda: "\n".join(lines) or "No module is named by these words.")
             return
         found = opened.modules.map(named)
+        if beyond := [number for number in accept if number > found.conventions.height]:
+            raise memlab.InputError(f"There is no convention {beyond[0]}: {named} has {found.conventions.height}.")
+        if accept:
+            chosen = found.conventions[[number - 1 for number in dict.fromkeys(accept)]]
+            kept = opened.remember_many(chosen)
+            tell(kept.outcomes.to_dicts(), as_json=as_json, text=lambda: repr(kept))
+            return
+    if html is not None:
+        found.to_html(html)
+    if conventions:
+        rows = found.conventions.select("text", "files").with_row_index("number", 1).to_dicts()
+        lines = [f"{row['number']:>3}  {row['text']}  ({', '.join(row['files'])})" for row in rows]
+        tell(rows, as_json=as_json, text=lambda: "\n".join(lines) or f"No file of {named} states a convention.")
+        return
     tell(_report(found), as_json=as_json, text=lambda: _text(found, rules=False))
+
+
+@main.command()
+@LAB
+@click.argument("files", nargs=-1, required=True)
+@click.option("--project", help="Which project, where LAB has maps of several.")
+@click.option("--session", help="Which session touched them.")
+@as_json_option
+def touch(lab: Path, files: tuple[str, ...], project: str | None, session: str | None, as_json: bool) -> None:
+    """Log FILES that a session read or wrote: their modules become better known.
+
+    With - they come from standard input: a path a line, or the JSON that a coding agent gives to a hook after a tool,
+    of which the file and the session are read. Where LAB has no map of the project nothing is logged, and it is said.
+    """
+    given: list[Any] = []
+    for file in files:
+        if file == "-":
+            items, named = _of_standard_input(Text().convert("-", None, click.get_current_context()))
+            given += items
+            session = session or named
+        else:
+            given.append(file)
+    with existing(lab) as opened:
+        known = opened.modules.projects()
+        if project is None and len(known) != 1:
+            there = ", ".join(known) or "none was scanned yet, see memlab scan"
+            raise click.UsageError(f"Which --project? LAB has: {there}.")
+        found = opened.modules.touch(given, project=project or known[0], session=session)
+    tell(_report(found), as_json=as_json, text=lambda: repr(found)[1:-1])
+
+
+def _of_standard_input(text: str) -> tuple[list[Any], str | None]:
+    """What was touched, and the session that a hook names."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return [line.strip() for line in text.splitlines() if line.strip()], None
+    items = read if isinstance(read, list) else [read]
+    named = read.get("session_id") if isinstance(read, dict) else None
+    return items, named if isinstance(named, str) else None
 
 
 def _report(found: ModuleMap) -> dict[str, object]:

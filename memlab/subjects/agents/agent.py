@@ -10,6 +10,7 @@ import polars as pl
 from memlab.arguments import AsGiven, Count, Seconds, Within, checked
 from memlab.clock import When, from_micros
 from memlab.display import paragraph
+from memlab.errors import InputError
 from memlab.models import LanguageModel
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
@@ -23,6 +24,8 @@ from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.extraction.extraction import Extraction, Learned, Otherwise
 from memlab.subjects.feedback.feedback import Judgements
+from memlab.subjects.modules.module_map import ModuleMap
+from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.limits import as_agent
 from memlab.subjects.remembering.remember import Remembering
@@ -307,6 +310,33 @@ class Agent:
         if store:
             maintain_after_session(self._core.store)
         return learned
+
+    @checked
+    def touch(
+        self, files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven]
+    ) -> ModuleMap:
+        """Log the files that the agent's session read or wrote, and return the map of its project.
+
+        Parameters
+        ----------
+        files
+            Paths, or what names them, as for ``lab.modules.touch``.
+
+        Raises
+        ------
+        NotPermitted
+            For a reader.
+        InputError
+            For an agent without a project.
+
+        Examples
+        --------
+        >>> agent.touch({"tool_name": "Edit", "tool_input": {"file_path": "src/auth.py"}})  # doctest: +SKIP
+        """
+        self._identity.check_writes()
+        if self.project is None:
+            raise InputError(f"{self.name} has no project, so its files belong to none. Make it with project=...")
+        return LabModules(self._core).touch(files, project=self.project, session=self.session)
 
     @checked
     def conversation(self, *, at: When | None = None) -> Relationship:

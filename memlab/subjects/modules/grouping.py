@@ -62,15 +62,15 @@ def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     named: dict[Key, str] = {}
     for folder, held in sorted(groups.items(), key=lambda one: (-len(one[1]), len(one[0]), one[0])):
         key = _folder_key(folder)
-        name = folder if is_layer(folder) or not key else named.setdefault(key, folder)
-        modules.setdefault(name, []).extend(held)
+        home = folder if is_layer(folder) or not key else named.setdefault(key, folder)
+        modules.setdefault(home, []).extend(held)
     waiting = [(folder, path) for folder in groups if is_layer(folder) for path in groups[folder]]
     below: dict[Key, list[tuple[str, str]]] = defaultdict(list)
     loose: dict[Key, list[tuple[str, str]]] = defaultdict(list)
     for folder, path in waiting:
-        key, in_folder = _file_key(path, folder)
-        if key is not None:
-            (below if in_folder else loose)[key].append((folder, path))
+        of_file, in_folder = _file_key(path, folder)
+        if of_file is not None:
+            (below if in_folder else loose)[of_file].append((folder, path))
     for key, found in below.items():
         if key not in named and found[0][0] != ".":
             named[key] = _folder_of(found[0][1], found[0][0])
@@ -80,9 +80,9 @@ def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         layers = {str(PurePosixPath(path).parent) for _, path in found}
         if key not in named and len(layers) > 1 and len(key[-1]) >= _SHORT:
             named[key] = "/".join([*key[:-1], _written(found[0][1])])
-        name = named.get(key) or _by_first_word(key, named)
-        if name is not None:
-            _move(modules, found, name)
+        joined = named.get(key) or _by_first_word(key, named)
+        if joined is not None:
+            _move(modules, found, joined)
     return {name: sorted(held) for name, held in sorted(modules.items()) if held}
 
 

@@ -1,7 +1,7 @@
 """What a lab knows of a project's modules: the map that was made of its folder, and which files memories touched.
 
-Confidence says how well a module is known: *shallow* by its files alone, *partial* where a memory names one of them or
-somebody described it, *mapped* where memories of at least three sessions do.
+Confidence says how well a module is known: *shallow* by its files alone, *partial* where a memory names one of them, a
+session touched one, or somebody described or a model classified it, *mapped* where at least three sessions did.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
+from memlab.arguments import checked
 from memlab.display import clip, details, table
+from memlab.drawing import write_page
 from memlab.journal import Event
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
@@ -25,6 +29,8 @@ from memlab.subjects.modules.in_task import ModuleWords, described, owners, plai
 __all__ = ["ModuleMap", "ModuleMaps", "module_map"]
 
 _CONFIDENCES = ("shallow", "partial", "mapped")
+_MOST_TOUCHED = 20_000
+"""Files of sessions that are kept for each project, the latest: as many as a map has files."""
 _SEVERAL = 3
 """Sessions that make a module mapped."""
 _SCHEMA: dict[str, Any] = {
@@ -75,6 +81,50 @@ class ModuleMap:
         lines = [f"{name}: {description}" for name, description in self.frame.select("module", "description").rows()]
         return "\n".join([*lines, *(f"{what}: {command}" for what, command, _ in self.commands.rows())])
 
+    @checked
+    def to_html(self, path: str | Path) -> Path:
+        """Write the map as one self-contained page, with the conventions to review, and return its path.
+
+        Parameters
+        ----------
+        path
+            Where to write the page; a file that is there is replaced.
+
+        Raises
+        ------
+        InputError
+            Where the page cannot be written.
+        """
+        shown = self.frame.select(
+            "module",
+            "confidence",
+            "sessions",
+            "touched",
+            pl.col("description"),
+            pl.col("files", "tests", "depends_on").list.join(", "),
+        )
+        rules = [
+            (number, text, ", ".join(files))
+            for number, (text, files) in enumerate(self.conventions.select("text", "files").rows(), 1)
+        ]
+        known = dict(self.frame["confidence"].value_counts().rows())
+        counts = ", ".join(f"{known.get(word, 0)} {word}" for word in _CONFIDENCES)
+        title = f"Modules of {self.project}, version {self.version}"
+        body = (
+            table(f"{title}: {counts}.", shown.columns, shown.rows())
+            + table("How it is built and tested.", self.commands.columns, self.commands.rows())
+            + table(
+                "Conventions to review: none is remembered before you accept it (memlab modules LAB --accept NUMBER).",
+                ("number", "convention", "file"),
+                rules,
+            )
+        )
+        page = (
+            f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>"
+            f"<body style='font-family:system-ui,sans-serif;margin:2em'>{body}</body></html>"
+        )
+        return write_page(page, path)
+
     def __repr__(self) -> str:
         known = self.frame["confidence"].value_counts()
         counts = dict(known.rows())
@@ -101,7 +151,7 @@ class ModuleMaps(Projection):
     """The latest map of each project, with what was said of its modules since."""
 
     name: ClassVar[str] = "modules"
-    kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module")
+    kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files")
 
     def __init__(self) -> None:
         self._maps: dict[str, dict[str, Any]] = {}
@@ -125,6 +175,10 @@ class ModuleMaps(Projection):
     def fold(self, event: Event) -> None:
         body = event.body
         known = self._maps.get(body["project"], {"version": 0, "described": {}, "modules": []})
+        if event.kind == "touch-files":
+            touched = [*known.get("touched", ()), *([path, body["session"]] for path in body["files"])]
+            self._maps[body["project"]] = {**known, "touched": touched[-_MOST_TOUCHED:]}
+            return
         made = {**known, "version": known["version"] + 1}
         if event.kind == "scan":
             made |= body
@@ -149,7 +203,7 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
     modules = described(known)
     owner, nearest = owners(modules), Nearest(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-    for path, session in _touched(state, project):
+    for path, session in (*_touched(state, project), *known.get("touched", ())):
         name = owner.get(path) or nearest(path)
         if name is None:
             continue
@@ -159,6 +213,7 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
         if path not in owner:
             owner[path] = name
             modules[name]["files"] = [*modules[name]["files"], path]
+    classified = {one["name"] for one in known["modules"] if one.get("classified")}
     needed_by = defaultdict[str, list[str]](list)
     for name, one in modules.items():
         for other in one["depends_on"]:
@@ -171,7 +226,7 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
             "confidence": "mapped"
             if len(sessions[name]) >= _SEVERAL
             else "partial"
-            if touched[name] or name in known["described"]
+            if touched[name] or name in known["described"] or name in classified
             else "shallow",
             "touched": len(touched[name]),
             "sessions": len(sessions[name]),

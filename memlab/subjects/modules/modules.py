@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
-from memlab.arguments import Count, checked
+from memlab.arguments import AsGiven, Count, checked, shown
 from memlab.errors import InputError, UnknownName
+from memlab.models import LanguageModel
 from memlab.privacy import screen, without_sensitive
 from memlab.state import checked_text, refuse_names
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
+from memlab.subjects.modules.in_task import described
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map
 from memlab.subjects.modules.scanning import scan
+from memlab.subjects.modules.touched import known_path, paths_in
 
 __all__ = ["LabModules"]
 
+_LONGEST = 500
+"""Characters of a path, as a scan takes them."""
 _FOUND: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.List(pl.String)}
 
 
@@ -34,7 +39,9 @@ class LabModules:
         self._core = core
 
     @checked
-    def scan(self, path: str | Path, *, project: str | None = None, progress: bool = True) -> ModuleMap:
+    def scan(
+        self, path: str | Path, *, project: str | None = None, model: LanguageModel | None = None, progress: bool = True
+    ) -> ModuleMap:
         """Read a project's folder, and keep its modules, commands and conventions as one event.
 
         ``project`` is the folder's name unless given. A second scan stands in place of the first; what was said of
@@ -42,7 +49,12 @@ class LabModules:
         files are not read. Conventions (of settings of formatters, instructions for agents, CONTRIBUTING and README)
         are shown for review, and nothing is remembered.
 
-        InputError for a path that is no folder.
+        Files of one subject are one module in whatever folders they lie, by their names and imports. A ``model`` is
+        asked for the modules of the files that are left with a layer, such as ``src/utils``: it is sent their paths,
+        imports and first sentences. What it proposes of other files or of no plain name is dropped and counted in
+        ``left_out``.
+
+        InputError for a path that is no folder; ModelError where the model gives no answer, and nothing is kept.
 
         >>> found = lab.modules.scan(".", project="api")                                   # doctest: +SKIP
         >>> lab.remember_many(found.conventions)                                           # doctest: +SKIP
@@ -52,7 +64,7 @@ class LabModules:
             raise InputError(f"{str(path)!r} is no folder.")
         named = project if project is not None else root.resolve().name
         _check_project(named)
-        read = scan(root, progress=progress)
+        read = scan(root, progress=progress, model=model)
         body: dict[str, Any] = {
             "project": named,
             "modules": [asdict(module) for module in read.modules],
@@ -129,6 +141,65 @@ class LabModules:
                 **{name: list(dict.fromkeys([*before.get(name, ()), *given])) for name, given in lists.items()},
             }
             tx.event("describe-module", {"project": project, "module": module, "with": body}, at=store.clock())
+        return self.map(project)
+
+    @checked
+    def touch(
+        self,
+        files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven],
+        *,
+        project: str,
+        session: str | None = None,
+    ) -> ModuleMap:
+        """Log the files that a session read or wrote, and return the map.
+
+        The files join their modules. A module is partial once a file of it was touched, and mapped after three
+        sessions. Nothing is written where nothing is new.
+
+        Parameters
+        ----------
+        files
+            Paths, or what names them: calls of tools (Read, Edit, Write), messages with such calls, or the report that
+            a coding agent gives to a hook. An absolute path counts by the end that the map knows. A path without such
+            an end is left out, and so is a file of secrets.
+        project
+            A project with a map.
+        session
+            Which session touched them; without one the confidence is at most partial.
+
+        Raises
+        ------
+        UnknownName
+            For a project without a map.
+        MemoryOff
+            While memory is off.
+
+        Examples
+        --------
+        >>> lab.modules.touch(["src/auth/tokens.ts"], project="api", session="monday")     # doctest: +SKIP
+        """
+        if not isinstance(files, Iterable):
+            raise InputError(f"touch(files=...): files are paths, or calls of tools as dicts, not {shown(files)}.")
+        items: list[Any] = [files] if isinstance(files, str | Mapping) else list(files)
+        for item in items:
+            if not isinstance(item, str | Mapping):
+                raise InputError(f"touch(files=...): an item is a path or a call of a tool, not {shown(item)}.")
+        named = (path.strip() for item in items for path in paths_in(item))
+        paths = [path for path in named if path and len(path) <= _LONGEST]
+        for path in paths:
+            checked_text(path, where="files")
+        kept, _ = without_sensitive(paths)
+        refuse_names({"project": [project], "session": [session]})
+        store = self._core.store
+        with store.writing() as tx:
+            check_on(store.state, [project])
+            known = self._known(store.state.projection(ModuleMaps), project)
+            held = [path for one in described(known).values() for path in (*one["files"], *one["tests"])]
+            before = {tuple(one) for one in known.get("touched", ())}
+            short = dict.fromkeys(name for path in kept or () if (name := known_path(path, held)) is not None)
+            new = [name for name in short if (name, session) not in before]
+            if new:
+                tx.event("touch-files", {"project": project, "session": session, "files": new}, at=store.clock())
         return self.map(project)
 
     def projects(self) -> tuple[str, ...]:

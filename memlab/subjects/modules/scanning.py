@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from memlab.models import LanguageModel
 from memlab.privacy import screen
 from memlab.progress import bar
+from memlab.subjects.modules.classifying import classify
 from memlab.subjects.modules.grouping import by_subject, is_layer, neighbours_join
 from memlab.subjects.modules.manifests import Command, Convention, read_manifests
 from memlab.subjects.modules.walking import Tree, walk
@@ -37,7 +39,10 @@ _GO = re.compile(r"""^\s*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.
 
 @dataclass
 class Module:
-    """One module: a folder (its ``name``; "." is the root), its files and tests, and the modules that it imports."""
+    """One module: a folder (its ``name``; "." is the root), its files and tests, and the modules that it imports.
+
+    ``classified`` says that a language model sorted files into it.
+    """
 
     name: str
     description: str = ""
@@ -45,6 +50,7 @@ class Module:
     tests: list[str] = field(default_factory=list)
     entry_points: list[str] = field(default_factory=list)
     depends_on: list[str] = field(default_factory=list)
+    classified: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,8 @@ class Scan:
     left_out: dict[str, int]
 
 
-def scan(root: Path, *, progress: bool) -> Scan:
-    """Read a folder: nothing in it is run, and nothing outside of it is read."""
+def scan(root: Path, *, progress: bool, model: LanguageModel | None = None) -> Scan:
+    """Read a folder: nothing in it is run, and nothing outside of it is read. A ``model`` sorts what names leave."""
     tree = walk(root)
     manifests = read_manifests(tree)
     tests = [path for path in tree.sources if _is_test(path)]
@@ -73,7 +79,13 @@ def scan(root: Path, *, progress: bool) -> Scan:
             step(1)
     groups = by_subject(_grouped(files))
     groups = neighbours_join(groups, imported, _folders(groups))
-    modules = {name: Module(name, files=held) for name, held in groups.items()}
+    gained: frozenset[str] = frozenset()
+    if model is not None:
+        groups, gained, dropped = classify(
+            model, groups, imported, lambda path: screen(_sentence(tree.text(path, 4_096), path)).text
+        )
+        tree.left_out.update(dropped)
+    modules = {name: Module(name, files=held, classified=name in gained) for name, held in groups.items()}
     owner, folders = {path: name for name, held in groups.items() for path in held}, _folders(groups)
     for path in tests:
         name = _tested(path, modules, owner)

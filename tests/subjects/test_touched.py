@@ -1,0 +1,203 @@
+"""Files that a session touched make their modules better known, whatever names them."""
+
+import json
+
+import polars as pl
+import pytest
+from chat_server import completion, serving
+from click.testing import CliRunner
+
+import memlab
+from memlab import LanguageModel
+from memlab.cli import main
+from memlab.errors import BadAnswer, InputError, NotPermitted, UnknownName
+from memlab.subjects.modules.touched import known_path, paths_in
+
+FILES = ["src/auth/tokens.ts", "src/auth/session.ts", "src/billing/invoice.ts", "src/billing/vat.ts"]
+FILES += ["src/utils/jwt.ts", "src/utils/dates.ts", "src/utils/mails.ts", "src/utils/smtp.ts"]
+EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "src/auth/tokens.ts", "old_string": "a", "new_string": "b"}}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name in FILES:
+        path = tmp_path / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return tmp_path / "shop"
+
+
+@pytest.fixture
+def mapped(lab, tree):
+    lab.modules.scan(tree, project="shop")
+    return lab
+
+
+def confidence(lab):
+    return dict(lab.modules.map("shop").frame.select("module", "confidence").rows())
+
+
+def test_confidence_rises_with_the_sessions_that_touched_a_module(mapped):
+    assert set(confidence(mapped).values()) == {"shallow"}
+    for session, expected in (("mon", "partial"), ("tue", "partial"), ("wed", "mapped")):
+        mapped.modules.touch(EDIT, project="shop", session=session)
+        assert confidence(mapped) | {"src/auth": expected} == confidence(mapped)
+    assert confidence(mapped)["src/billing"] == "shallow"
+    assert len(mapped) == 0
+
+
+def test_the_same_again_writes_nothing(mapped):
+    mapped.modules.touch(FILES[:2], project="shop", session="mon")
+    before = mapped.log.height
+    mapped.modules.touch(FILES[:2], project="shop", session="mon")
+    assert mapped.log.height == before
+
+
+def test_a_new_file_joins_its_module_and_secrets_and_strange_paths_do_not(mapped):
+    mapped.modules.touch(["src/auth/mfa.ts", ".env", "/etc/passwd", "/home/me/shop/src/billing/tax.ts"], project="shop")
+    files = dict(mapped.modules.map("shop").frame.select("module", "files").rows())
+    assert "src/auth/mfa.ts" in files["src/auth"]
+    assert "src/billing/tax.ts" in files["src/billing"]
+    assert "passwd" not in str(files)
+    assert ".env" not in str(files)
+
+
+def test_it_is_there_when_the_lab_is_opened_again_and_after_another_scan(disk, tree):
+    with disk() as lab:
+        lab.modules.scan(tree, project="shop")
+        lab.modules.touch(EDIT, project="shop", session="mon")
+        lab.io.snapshot()
+        lab.modules.touch(EDIT, project="shop", session="tue")
+        lab.modules.scan(tree, project="shop")
+    with disk() as lab:
+        row = lab.modules.map("shop").frame.row(by_predicate=pl.col("module") == "src/auth", named=True)
+        assert (row["touched"], row["sessions"], row["confidence"]) == (1, 2, "partial")
+
+
+def test_an_agent_touches_as_itself(mapped):
+    mapped.agent("coder", project="shop", session="mon").touch([EDIT])
+    assert confidence(mapped)["src/auth"] == "partial"
+    with pytest.raises(NotPermitted):
+        mapped.agent("coder", project="shop", role="reader").touch([EDIT])
+    with pytest.raises(InputError, match="project"):
+        mapped.agent("coder").touch([EDIT])
+    with pytest.raises(UnknownName):
+        mapped.modules.touch([EDIT], project="shoq")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "a/b.py",
+        {"tool_name": "Read", "tool_input": {"file_path": "a/b.py"}},
+        {"role": "assistant", "content": [{"type": "tool_use", "name": "Write", "input": {"path": "a/b.py"}}]},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "edit", "arguments": '{"path": "a/b.py"}'}}]},
+        {"message": {"content": [{"type": "tool_use", "input": {"notebook_path": "a/b.py"}}]}},
+    ],
+)
+def test_forms_that_name_a_file(given):
+    assert list(paths_in(given)) == ["a/b.py"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"role": "user", "content": "look at a/b.py"}, {"input": {"command": "ls"}}, {}, {"input": 7}]
+)
+def test_what_names_none(given):
+    assert list(paths_in(given)) == []
+
+
+def test_absolute_paths_count_by_the_end_that_is_known():
+    files = ["src/a.py", "src/b.py"]
+    assert known_path("/home/x/src/a.py", files) == "src/a.py"
+    assert known_path("C:\\work\\src\\new.py", files) == "src/new.py"
+    assert known_path("./src/new.py", files) == "src/new.py"
+    assert known_path("/elsewhere/x.py", files) is None
+
+
+class TestCommand:
+    def run(self, *words, given=None):
+        return CliRunner().invoke(main, list(map(str, words)), input=given)
+
+    def test_a_hook_gives_its_report_to_standard_input(self, tmp_path, tree):
+        lab = tmp_path / "lab"
+        assert self.run("scan", lab, tree, "--project", "shop").exit_code == 0
+        report = EDIT | {"session_id": "abc", "hook_event_name": "PostToolUse", "cwd": "/home/me/shop"}
+        assert self.run("touch", lab, "-", given=json.dumps(report)).exit_code == 0
+        assert self.run("touch", lab, "-", given="src/billing/vat.ts\nsrc/billing/invoice.ts\n").exit_code == 0
+        with memlab.open(lab) as opened:
+            rows = opened.modules.map("shop").frame.select("module", "touched", "sessions").rows()
+            assert {row[0]: row[1:] for row in rows}["src/auth"] == (1, 1)
+            assert {row[0]: row[1:] for row in rows}["src/billing"] == (2, 0)
+
+    def test_conventions_are_reviewed_and_accepted_and_the_map_is_a_page(self, tmp_path, tree):
+        lab, page = tmp_path / "lab", tmp_path / "map.html"
+        (tree / "AGENTS.md").write_text("- Use tabs, always.\n- Never commit <b>secrets</b>.\n")
+        self.run("scan", lab, tree, "--project", "shop")
+        assert "2  Never commit" in self.run("modules", lab, "--conventions").output
+        assert self.run("modules", lab, "--accept", 3).exit_code == 1
+        assert self.run("modules", lab, "--accept", 2).exit_code == 0
+        assert self.run("modules", lab, "--html", page).exit_code == 0
+        text = page.read_text()
+        assert "src/billing" in text
+        assert "Use tabs, always." in text
+        assert "<b>secrets" not in text
+        with memlab.open(lab) as opened:
+            assert opened.memories["text"].to_list() == ["Never commit <b>secrets</b>."]
+            assert opened.memories["kind"].to_list() == ["convention"]
+
+
+class TestModel:
+    """A model sorts the files that names and imports leave with a layer; what it proposes is checked."""
+
+    def scanned(self, lab, tree, files, **more):
+        with serving(lambda body, _: completion({"files": files} | more)) as (url, requests):
+            found = lab.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
+        return found, requests
+
+    def proposal(self, file, module, confidence=0.9):
+        return {"file": file, "module": module, "confidence": confidence}
+
+    def test_files_of_a_layer_join_modules_old_and_new(self, lab, tree):
+        files = [
+            self.proposal("src/utils/jwt.ts", "src/auth"),
+            self.proposal("src/utils/mails.ts", "mail"),
+            self.proposal("src/utils/smtp.ts", "mail"),
+        ]
+        found, requests = self.scanned(lab, tree, files)
+        modules = dict(found.frame.select("module", "files").rows())
+        assert "src/utils/jwt.ts" in modules["src/auth"]
+        assert modules["mail"] == ["src/utils/mails.ts", "src/utils/smtp.ts"]
+        assert modules["src/utils"] == ["src/utils/dates.ts"]
+        assert confidence(lab) == {
+            "mail": "partial",
+            "src/auth": "partial",
+            "src/billing": "shallow",
+            "src/utils": "shallow",
+        }
+        asked = json.loads(requests[0][2]["messages"][1]["content"])
+        assert {one["file"] for one in asked["files"]} == {file for file in FILES if "utils" in file}
+
+    @pytest.mark.parametrize(
+        ("file", "module", "sure", "why"),
+        [
+            ("src/auth/tokens.ts", "src/billing", 0.9, "not offered"),
+            ("/etc/passwd", "src/auth", 0.9, "not offered"),
+            ("src/utils/jwt.ts", "src/auth", 0.2, "too unsure"),
+            ("src/utils/jwt.ts", "src/auth", 7, "outside 0-1"),
+            ("src/utils/jwt.ts", "../../etc", 0.9, "no plain subject"),
+            ("src/utils/jwt.ts", "<script>", 0.9, "no plain subject"),
+            ("src/utils/jwt.ts", "src/utils", 0.9, "a layer"),
+            ("src/utils/jwt.ts", "tokens", 0.9, "one file"),
+        ],
+    )
+    def test_what_does_not_fit_is_dropped_and_counted(self, lab, tree, file, module, sure, why):
+        found, _ = self.scanned(lab, tree, [self.proposal(file, module, sure)])
+        plain = memlab.open().modules.scan(tree, project="shop")
+        assert found.frame.equals(plain.frame)
+        assert [count for reason, count in found.left_out.items() if why in reason] == [1]
+
+    def test_an_answer_of_another_form_keeps_nothing(self, lab, tree):
+        said = serving(lambda body, _: completion("I cannot"))
+        with said as (url, _), pytest.raises(BadAnswer, match="files and modules"):
+            lab.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
+        assert lab.modules.projects() == ()
