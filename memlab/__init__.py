@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memlab.errors import LabError as LabError
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
+    from memlab.errors import RankingWarning as RankingWarning
     from memlab.evaluation import evaluate as evaluate
     from memlab.evaluation import failures as failures
     from memlab.evaluation import plan as plan
@@ -83,6 +84,7 @@ _WHERE = {
     "Memory": "subjects.results",
     "Pack": "policies",
     "PolicyError": "errors",
+    "RankingWarning": "errors",
     "Slates": "slates",
     "audit": "auditing",
     "bench_conversations": "bench",

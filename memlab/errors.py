@@ -26,7 +26,8 @@
     │   └── OverBudget            more calls or tokens than its caller allowed
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be reported or mended.
+Two warnings beside them: DamageWarning, for damage that memlab goes on with because it can be reported or rebuilt, and
+RankingWarning, for a pack that ranks otherwise than the one before it.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -65,6 +66,7 @@ __all__ = [
     "PolicySyntaxError",
     "PolicyTypeError",
     "PrivacyError",
+    "RankingWarning",
     "ReadOnlyLab",
     "UnknownName",
     "did_you_mean",
@@ -225,6 +227,10 @@ class DamagedLab(LabError):
 
 class DamageWarning(UserWarning):
     """A file of a lab is not believed and is rebuilt from the journal, or events are missing from the journal."""
+
+
+class RankingWarning(UserWarning):
+    """A pack that was put to use ranks this lab's memories otherwise than the pack before it."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

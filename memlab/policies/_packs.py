@@ -231,6 +231,7 @@ def _assembled(
     for depth, source in enumerate(read):
         where = file if depth == 0 and file else f"{source.name}.hy"
         rescored = "recall-score" in policies
+        aliases = _aliased(source, others)
         for name, setting in source.settings.items():
             if rescored and name in _OF_THE_SCORE:
                 continue
@@ -244,7 +245,7 @@ def _assembled(
             if slot not in SLOTS:
                 raise form.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form)
             if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
-                policies[slot] = _compiled(source, slot, _aliased(source, others), where)
+                policies[slot] = _compiled(source, slot, aliases, where)
         for each in source.imports:
             for name in _checked_imports(source, each, rescored):
                 if name in SETTINGS:
