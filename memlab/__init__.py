@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
     from memlab.errors import RankingWarning as RankingWarning
+    from memlab.errors import RedactionWarning as RedactionWarning
     from memlab.evaluation import evaluate as evaluate
     from memlab.evaluation import failures as failures
     from memlab.evaluation import plan as plan
@@ -85,6 +86,7 @@ _WHERE = {
     "Pack": "policies",
     "PolicyError": "errors",
     "RankingWarning": "errors",
+    "RedactionWarning": "errors",
     "Slates": "slates",
     "audit": "auditing",
     "bench_conversations": "bench",

@@ -26,8 +26,9 @@
     │   └── OverBudget            more calls or tokens than its caller allowed
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Two warnings beside them: DamageWarning, for damage that memlab goes on with because it can be reported or rebuilt, and
-RankingWarning, for a pack that ranks otherwise than the one before it.
+Three warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
+ranks otherwise than the one before it.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -68,6 +69,7 @@ __all__ = [
     "PrivacyError",
     "RankingWarning",
     "ReadOnlyLab",
+    "RedactionWarning",
     "UnknownName",
     "did_you_mean",
 ]
@@ -231,6 +233,10 @@ class DamageWarning(UserWarning):
 
 class RankingWarning(UserWarning):
     """A pack that was put to use ranks this lab's memories otherwise than the pack before it."""
+
+
+class RedactionWarning(UserWarning):
+    """A secret or a personal identifier was taken out of a text before the text was stored."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

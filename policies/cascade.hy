@@ -18,7 +18,10 @@
 (setting initial-strength 1)  ; it counts consolidations, and the first telling is one
 (setting edge-gain 0.1)
 (setting tag-share 0.5)  ; most of them
-(setting infer-tags "paths")
+(setting infer-tags "all")
+(setting infer-common-tag true)
+(setting ignored-files true)
+(setting flag-contradictions true)
 (setting topic-closeness 0.3)
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; members of a cluster of real turns: quartiles .44 .52 .63; one outsider in twenty is above .35
@@ -84,6 +87,10 @@
             (+ 1 (* 0.1 (log (+ access 1))))
             (trust-in trust provenance))
          0 1))
+
+(defpolicy uncertain [retention]
+  "Confidence as it stands is below one in ten."
+  (< retention (param :unsure 0.1 :low 0 :high 1)))
 
 (defpolicy reinforce [outcome strength confidence]
   "Helpful: strength + 1, confidence + 0.05; not helpful: - 0.1; a verifier moves it by 0.02."

@@ -124,6 +124,7 @@
 (setting collapse-above 1)
 (setting linking "off")
 (setting link-candidates 5)
+(setting destroy-certainty 0.9)
 (setting conflict-closeness 1)
 (setting edges-per-node 0)
 (setting merge-gain 1)

@@ -13,10 +13,12 @@
 (setting anchors "entities-first")
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
+(setting maintain-after-session true)  ; promotion, decay and conflicts are settled after each conversation
 (setting linking "now")
 (setting spread-steps 3)
 (setting spread-mode "cascade")
 (setting fact-status "staged")
+(setting infer-entities "names")
 ; The original names lives-in, status and prefers:theme; the others are of their kind. Not: uses, knows.
 (setting single-valued "lives-in works-at status name age birthday prefers:* role timezone employer email phone")
 (setting merge-access 1)  ; a fact that is told again was met again

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias
 
-from memlab.arguments import checked, shown
+from memlab.arguments import Misfit, Taken, checked, shown
 from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
-from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, read_pack
+from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, policy_form_text, read_pack
 from memlab.policies._features import FEATURES
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, slot_named
 from memlab.printable import printable
 
-__all__ = ["DEFAULT_PACK", "Pack", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
+__all__ = ["DEFAULT_PACK", "Pack", "PackLike", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
 
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"
@@ -112,6 +113,18 @@ class Pack:
         return f"<div>{paragraph(self)}{box(''.join(parts))}</div>"
 
 
+def _text_of_forms(given: object) -> Any:
+    """Return the text of a pack whose forms Hy's reader read, and a ``Misfit`` for anything else."""
+    forms = policy_form_text(given)
+    if isinstance(given, Policy) or (forms is not None and not forms.startswith("(pack ")):
+        raise InputError("this is a policy and no pack: lab.policies.install(slot, policy) takes it.")
+    return Misfit("the forms of a pack", shown(given)) if forms is None else forms
+
+
+PackLike: TypeAlias = str | Path | Pack | Annotated[Any, Taken("the forms of a pack", by=_text_of_forms)]
+"""A pack by name, by path, by text, by the forms that ``hy.read_many`` returns, or as it was loaded."""
+
+
 @cache
 def pack_names() -> tuple[str, ...]:
     """The packs that come with memlab."""
@@ -131,8 +144,8 @@ def _file(name: str) -> str:
 
 
 @checked
-def load_pack(spec: str | Path | Pack) -> Pack:
-    """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, or by its text.
+def load_pack(spec: PackLike) -> Pack:
+    """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, by its text or by its Hy forms.
 
     >>> load_pack("associative").name
     'associative'
@@ -183,7 +196,8 @@ def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
         place = next((at for at, pack in enumerate(read) if at and pack.name == name), None)
         if place is None:
             own = [libraries[name] if name in libraries else pack_source(name)]
-            _inherit(own, [_read(own[0], _file(name))], {pack.name: text for text, pack in zip(texts, read, strict=True)})
+            above = {pack.name: text for text, pack in zip(texts, read, strict=True)}
+            _inherit(own, [_read(own[0], _file(name))], above)
         else:
             own = texts[place:]
         others[name] = _built((*own, *rest), _file(name), (*importing, read[0].name))

@@ -147,7 +147,8 @@ class Hits(Sequence[Hit]):
     """The answer of a recall, best first. ``slate`` holds the whole pool with its features.
 
     ``redacted`` lists what the privacy gate took out of the question before it was asked. ``off`` says why memory is
-    switched off, so that nothing is shown or logged; None where it is on.
+    switched off, so that nothing is shown or logged; None where it is on. ``repeated`` are the ids of memories that
+    were left out because the agent was given them before in the session: ``again=True`` shows them.
     """
 
     def __init__(
@@ -159,9 +160,11 @@ class Hits(Sequence[Hit]):
         *,
         redacted: tuple[Finding, ...] = (),
         off: str | None = None,
+        repeated: tuple[int, ...] = (),
     ) -> None:
         self.redacted = redacted
         self.off = off
+        self.repeated = repeated
         self.slate = slate
         self.pack = pack
         self.decision = decision
@@ -346,7 +349,8 @@ class Hits(Sequence[Hit]):
         drawn = sum(hit.probe for hit in self)
         best = f"not one of the {len(self) - drawn} best"
         probes = f"probe (?): {best}; shown by chance, at a random place, to learn of it"
-        return ([self.off] if self.off else []) + ([probes] if drawn else [])
+        before = f"{len(self.repeated)} left out, given before in this session; again=True shows them"
+        return ([self.off] if self.off else []) + ([before] if self.repeated else []) + ([probes] if drawn else [])
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"

@@ -71,7 +71,12 @@ class Chosen:
 
 
 class Selection(Protocol):
-    """Who decides what is shown of a pool where that is more than its best."""
+    """Who decides what is shown of a pool where that is more than its best.
+
+    Where ``abstains`` is true, ``unknown-limit`` holds for it where nothing seems to answer, as for any recall.
+    """
+
+    abstains: bool
 
     def named(self, asked: QuestionFeatures) -> Rows:
         """The rows, ascending, that take part whatever their nearness: they count as one hop from the question."""
@@ -112,7 +117,7 @@ class Recaller:
         scores = _scores(pack, "recall-score", pool)
         known = _known(pack, pool, scores)
         wanted = None
-        if selection is None and known is not None and known < pack.number("known-floor"):
+        if (selection is None or selection.abstains) and known is not None and known < pack.number("known-floor"):
             wanted, limit = limit, min(limit, pack.count("unknown-limit"))
         # what others do in private moves no probe
         happened = len(state.visible) if isinstance(state, Seen) else state.seq
@@ -127,6 +132,8 @@ class Recaller:
         if selection is not None:
             by_chance = 0 if chance is None else _most_by_chance(pack, against)
             chosen = selection.choose(pool, scores, ranking, beside=by_chance)
+            if wanted is not None:
+                chosen = replace(chosen, limit=min(chosen.limit, limit))
             limit, shows = max(chosen.limit, 1), len(chosen.first) + chosen.limit
             ranking, opposed = _selected(chosen, pool, ranking, opposed)
         challenge = None

@@ -13,14 +13,14 @@ from memlab.index import products
 __all__ = ["corrects", "min_max", "takes_over"]
 
 _TYPICAL, _AT_TYPICAL, _PER_LOG_WORD = 8.0, 0.03, 0.233
-"""Closeness of a pair of statements that have nothing to do with each other: at eight words each, and by the logarithm of
-the geometric mean of their numbers of words. A line through 9,290 pairs of 195 statements of tests and experiments."""
+"""Closeness of a pair of statements that have nothing to do with each other: at eight words each, and by the logarithm
+of the geometric mean of their numbers of words. A line through 9,290 pairs of statements of tests and experiments."""
 
 _BIAS, _PER_NEARER, _PER_GAP, _PER_LATE = -9.35, 7.4, 7.8, 12.5
 """Log-odds that a correction corrects a statement of which a query is asked: by how much closer the two are than an
-unrelated pair, by how much less close than the nearest older statement, and by the feature ``late`` of the correction. A
-logistic regression of 80 pairs (twenty of ``READ`` in tests/systems/correction_pairs.py and the sixty for development of
-experiments/data/outdated.jsonl) against 1,760 other combinations."""
+unrelated pair, by how much less close than the nearest older statement, and by the feature ``late`` of the correction.
+A logistic regression of 80 pairs (twenty of ``READ`` in tests/systems/correction_pairs.py and the sixty for development
+of experiments/data/outdated.jsonl) against 1,760 other combinations."""
 
 _ODDS = (-2.4, -1.4)
 """Log-odds from which it may be the correction, and from which it surely is: one in forty of the other combinations is
@@ -80,9 +80,9 @@ def corrects(
 
     Notes
     -----
-    A correction rarely repeats the words of what it corrects. Which older statement of its speaker is meant is told by how
-    close the two are, for texts of their lengths, and by how much the correction itself speaks of the query. A correction
-    of a correction has the relevance of the first statement.
+    A correction rarely repeats the words of what it corrects. Which older statement of its speaker is meant is told by
+    how close the two are, for texts of their lengths, and by how much the correction itself speaks of the query. A
+    correction of a correction has the relevance of the first statement.
     """
     found = np.zeros(len(vectors))
     allowed = _older(created, speakers)

@@ -1,4 +1,4 @@
-"""The packs beside the designs: the life of memories is the design's, the ranking the default pack's and one term more."""
+"""The ``-plus`` packs: the life of memories is the design's, the ranking the default pack's and one term more."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ class TestImports:
             ("(from-pack memlab cut :as a spread :as a)", "a is imported twice", PolicyNameError),
             ("(from-pack memlab seeds :as many)", "policy slot", PolicyNameError),
             ("(from-pack memlab cut :as similarity)", "similarity is a feature", PolicyNameError),
-            ("(from-pack memlab seeds) (setting seeds 3)", "seeds is imported, and given in the file too", PolicyNameError),
+            ("(from-pack memlab seeds) (setting seeds 3)", "seeds is imported, and given", PolicyNameError),
             ("(from-pack nobody seeds)", "nobody", InputError),
             ("(from-pack trial seeds)", "trial", InputError),
         ],
@@ -124,4 +124,7 @@ class TestImports:
 
     def test_a_name_that_the_slot_cannot_give_is_an_error_there(self):
         with pytest.raises(PolicyNameError, match="Unknown input"):
-            self.pack("(from-pack memlab recall-score :as all)", "(defpolicy promote [all] (if (> all 0) \"active\" \"active\"))")
+            self.pack(
+                "(from-pack memlab recall-score :as all)",
+                '(defpolicy promote [all] (if (> all 0) "active" "staged"))',
+            )

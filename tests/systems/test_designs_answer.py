@@ -1,4 +1,4 @@
-"""Fifteen ordinary memories and fifteen ordinary questions under each design: by the default pack, as published, plus."""
+"""Fifteen ordinary memories and questions under each design: by the default pack, as published, and plus."""
 
 import pytest
 import stories
@@ -8,8 +8,8 @@ import memlab
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
 
 PUBLISHED = {"cascade": 14, "companion": 14, "workbench": 15, "associative": 15, "factgraph": 5}
-"""How many of the fifteen the published formula answers first. The fact graph finds the entity, and then ranks its facts
-by relevance alone: of three that are as sure and as new, the first told comes first."""
+"""How many of the fifteen the published formula answers first. The fact graph finds the entity, and then ranks its
+facts by relevance alone: of three that are as sure and as new, the first told comes first."""
 
 
 def told(name, pack, clock):

@@ -1,10 +1,12 @@
 """Policies, lists, kinds and questions are taken in the forms in which people have them."""
 
 import hy
+import numpy as np
 import polars as pl
 import pytest
 
 import memlab
+from memlab.language import compile_policy, policy_parts
 
 
 @pytest.fixture
@@ -36,6 +38,93 @@ def test_a_form_nested_without_end_is_refused(lab):
         form = hy.models.Expression([hy.models.Symbol("+"), form])
     with pytest.raises(memlab.InputError, match="nested deeper"):
         lab.policies.install("recall-score", form)
+
+
+def test_a_form_that_holds_itself_is_refused(lab):
+    held = []
+    held.append(held)
+    with pytest.raises(memlab.InputError, match="nested deeper"):
+        lab.policies.install("recall-score", expression("fn", hy.models.List([hy.models.Symbol("x")]), held))
+
+
+def expression(head, *parts):
+    return hy.models.Expression([hy.models.Symbol(head), *parts])
+
+
+class Loud:
+    def __repr__(self):
+        raise AssertionError("a form was looked at by its own code")
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        hy.models.Bytes(b"x"),
+        hy.models.Dict([]),
+        hy.models.Complex(1j),
+        hy.models.Symbol("x) (evil", from_parser=True),
+        Loud(),
+        (1, 2),
+    ],
+)
+def test_a_form_with_a_value_that_the_dialect_does_not_have_is_refused(lab, atom):
+    form = expression("fn", hy.models.List([hy.models.Symbol("similarity")]), expression("+", atom))
+    with pytest.raises(memlab.InputError, match="of the dialect"):
+        lab.policies.install("recall-score", form)
+
+
+def test_a_form_of_thousands_of_atoms_is_refused(lab):
+    with pytest.raises(memlab.InputError, match="more than 4,000"):
+        lab.policies.install("recall-score", expression("fn", hy.models.List([hy.models.Integer(1)] * 5000)))
+
+
+def test_numbers_of_numpy_and_spliced_lists_are_values_of_a_form(lab):
+    form = expression(
+        "fn", [hy.models.Symbol("similarity")], expression("*", np.float64(0.25), hy.models.Symbol("similarity"))
+    )
+    assert lab.policies.install("recall-score", form).policy(similarity=2) == 0.5
+
+
+@pytest.mark.parametrize("pack", memlab.packs())
+def test_the_forms_of_a_published_pack_have_the_hashes_of_its_text(pack):
+    for slot, policy in memlab.load_pack(pack).policies.items():
+        form = hy.read(policy.source)
+        again = compile_policy(policy_parts(form)[0], policy.signature, helpers=policy.helpers)
+        assert again.source_hash == policy.source_hash, slot
+
+
+def test_a_policy_is_checked_without_being_installed(lab):
+    live = lab.policies["recall-score"].hash
+    checked = lab.policies.check("recall-score", hy.read("'(fn [similarity] (* 2 similarity))"))
+    assert checked.hash == lab.policies.check("recall-score", "'(fn [similarity] (* 2 similarity))").hash
+    assert lab.policies.check("recall-score", checked).hash == checked.hash
+    assert lab.policies["recall-score"].hash == live
+    with pytest.raises(memlab.PolicyError):
+        lab.policies.check("recall-score", hy.read("(fn [similarity] (open similarity))"))
+    with pytest.raises(memlab.InputError, match="This is a policy of"):
+        lab.policies.check("recall-score", "(defpolicy seed-score [similarity] similarity)")
+
+
+def test_a_pack_may_be_forms_too(lab):
+    text = '(pack mine "of forms" :inherits memlab)\n(setting limit 3)\n(defpolicy seed-score [similarity] similarity)'
+    assert lab.use(hy.read_many(text)).hash == memlab.load_pack(text).hash
+    with pytest.raises(memlab.InputError, match="this is a policy and no pack"):
+        lab.use(hy.read("(fn [similarity] similarity)"))
+    with pytest.raises(memlab.InputError, match="this is a policy and no pack"):
+        lab.use(memlab.load_pack("companion").policies["recall-score"])
+
+
+def test_forms_and_policies_are_evaluated_as_their_texts_are(lab):
+    for text in ("the cat sleeps", "the dog barks", "a cat and a dog"):
+        lab.remember(text)
+    for number in range(6):
+        lab.feedback(lab.recall(f"cat {number}")[0], "success")
+    text = "(fn [similarity] (* 2 similarity))"
+    policies = {"text": text, "form": hy.read(text), "policy": lab.policies.check("recall-score", text)}
+    frame = memlab.evaluate(lab.slates(), policies, missing="zero").frame
+    values = [frame.filter(pl.col("policy") == name).drop("policy", strict=False) for name in policies]
+    assert values[0].equals(values[1])
+    assert values[0].equals(values[2])
 
 
 def test_kinds_and_relations_may_be_spelled_with_underscores():
@@ -103,3 +192,19 @@ def test_companion_knows_the_subject_of_a_query_from_the_verbs_around_it():
     for text in ("User likes programming", "User likes hiking in the mountains"):
         lab.remember(text, kind="observation")
     assert "tea" in lab.recall("What beverages does the user like?", log=False)[0].text
+
+
+def test_underscores_are_hyphens_wherever_a_word_of_ours_is_given(tmp_path):
+    lab = memlab.open(tmp_path / "lab", pack="workbench", clock=memlab.ManualClock("2026-06-01"))
+    rows = pl.DataFrame({"text": ["port 80 is taken"], "kind": ["error_pattern"], "provenance": ["user_stated"]})
+    lab.load(rows, project="p")
+    lab.operations.run('(remember "it says so" "human_feedback") (associate 1 2 "caused_by" 0.5)')
+    lab.facts.add("Ada", "lives_in", "Rome", source="user_edit")
+    assert lab.memories["kind"].to_list() == ["error-pattern", "human-feedback", "fact"]
+    assert lab.edges.filter(pl.col("to_kind") == "memory")["relation"].to_list() == ["caused-by"]
+    assert lab.review.quarantine(source="user_edit", dry_run=True).frame["memory_id"].to_list() == [3]
+    assert lab.edit(1, kind="pr_review").kind == "pr-review"
+    cascade = memlab.open(pack="cascade", clock=memlab.ManualClock("2026-06-01"))
+    cascade.remember_many(["port 80 is taken", "port 80 is used by the proxy"])
+    cascade.verify(cascade.recall("port 80"), [1, 2], relations={(1, 2): "caused_by"})
+    assert "caused-by" in cascade.edges["relation"].to_list()

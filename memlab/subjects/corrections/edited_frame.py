@@ -54,7 +54,9 @@ def changed_fields(memories: pl.DataFrame, edited: pl.DataFrame) -> list[tuple[i
             raise InputError(f'A memory has no column "{name}". {did_you_mean(name, memories.columns)}')
         before = memories[name].gather(places).to_list()
         for row, (was, value) in enumerate(zip(before, edited[name].to_list(), strict=True)):
-            if was == value or (was is None and value is None) or (not was and value == []):
+            if value != value:  # NaN is nothing
+                value = None
+            if was == value or (not was and value == []):
                 continue
             if name not in _EDITABLE:
                 raise InputError(

@@ -13,7 +13,7 @@ from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, Question
-from memlab.schema import STATUSES
+from memlab.schema import STATUSES, spelled
 from memlab.state import State, checked_text, entity_key
 from memlab.subjects.agents.switch import filters_while_off
 from memlab.subjects.core import Core, Memories, MemoryLike
@@ -114,6 +114,7 @@ class LabFacts:
         >>> lab.facts.frame(at="2024-06-01", subject="Ada")                                # doctest: +SKIP
         """
         statuses = None if status is None else [status] if isinstance(status, str) else list(status)
+        statuses = statuses and [spelled(word, STATUSES) for word in statuses]
         for word in statuses or ():
             if word not in STATUSES:
                 raise UnknownName("status", word, STATUSES)

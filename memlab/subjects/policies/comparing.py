@@ -67,9 +67,10 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
     common_better, same_better = _agreement(shown["live"], shown["better"])
     count = len(asked)
     return (
-        f"For {count} {source}, {pack.name} shows {common:.0%} of the memories that {live.name} shows, and the same first "
-        f"memory for {same_first}; {better}, with the same rules of forgetting and linking, shows {common_better:.0%}, and "
-        f"the same first for {same_better} (no query says which is right; lab.use(..., compare=0) leaves this out)."
+        f"For {count} {source}, {pack.name} shows {common:.0%} of the memories that {live.name} shows, and the same "
+        f"first memory for {same_first}; {better}, with the same rules of forgetting and linking, shows "
+        f"{common_better:.0%}, and the same first for {same_better} (no query says which is right; "
+        f"lab.use(..., compare=0) leaves this out)."
     )
 
 
@@ -94,7 +95,8 @@ def _questions(state: State, most: int) -> list[_Asked]:
     """Return questions among the messages, spread evenly over the lab."""
     rows = np.flatnonzero(np.asarray(state.asks.values[: len(state)], dtype=np.bool_))
     chosen = []
-    for row in rows[np.unique(np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * most)).astype(np.int64))].tolist():
+    places = np.unique(np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * most)).astype(np.int64))
+    for row in rows[places].tolist():
         text = state.texts.at(row) or ""
         if text.rstrip().endswith("?") and _WORDS[0] <= len(text.split()) <= _WORDS[1]:
             chosen.append((text, state.names["project"].at(row), row + 1))

@@ -22,6 +22,7 @@ from memlab.policies import (
     Challenge,
     ChallengeDesign,
     Pack,
+    PackLike,
     PolicyDiff,
     Version,
     VersionLog,
@@ -83,9 +84,7 @@ class LabPolicies:
     # -- changing ---------------------------------------------------------------------------------------------
 
     @checked
-    def use(
-        self, pack: str | Path | Pack, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10
-    ) -> Pack:
+    def use(self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10) -> Pack:
         """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
 
         Returns the live pack, with whatever is pinned in it. A published design ranks by its own formula; on a lab of
@@ -124,6 +123,33 @@ class LabPolicies:
         return self.pack
 
     @checked
+    def check(
+        self,
+        slot: str,
+        source: Annotated[Any, AsGiven],
+        *,
+        helpers: tuple[str, ...] = (),
+        params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
+    ) -> Policy:
+        """Return the compiled policy that ``install`` would put into a slot, and change nothing.
+
+        ``source``, ``helpers`` and ``params`` are those of ``install``. Raises a PolicyError for what the dialect does
+        not have, and InputError for a policy of another slot.
+
+        >>> lab.policies.check("recall-score", "(fn [similarity] (* 2 similarity))").hash      # doctest: +SKIP
+        """
+        text, own_helpers, own_params = policy_parts(source)
+        helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
+        values = {**own_params, **(params or {})} if own_params else params
+        policy = compile_policy(text, slot_named(slot).signature, name=slot, params=values, helpers=helpers)
+        named = slot_of(text)
+        if named not in ("", slot):
+            raise InputError(
+                f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
+            )
+        return policy
+
+    @checked
     def install(
         self,
         slot: str,
@@ -141,15 +167,7 @@ class LabPolicies:
 
         >>> lab.policies.install("recall-score", hy.read("(fn [similarity] (* 2 similarity))"))    # doctest: +SKIP
         """
-        source, own_helpers, own_params = policy_parts(source)
-        helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
-        params = {**own_params, **(params or {})} if own_params else params
-        policy = compile_policy(source, slot_named(slot).signature, name=slot, params=params, helpers=helpers)
-        named = slot_of(source)
-        if named not in ("", slot):
-            raise InputError(
-                f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
-            )
+        policy = self.check(slot, source, helpers=helpers, params=params)
 
         def make(versions: VersionLog) -> list[_Change]:
             _check_free(versions, slot)
@@ -160,7 +178,7 @@ class LabPolicies:
     @checked
     def challenge(
         self,
-        pack: str | Path | Pack,
+        pack: PackLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,
