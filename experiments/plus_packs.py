@@ -11,8 +11,8 @@ recall@10      of the evidence that the pack still has: the pack's, the default'
 evidence gone  share of the labelled evidence that the pack has forgotten or superseded by that day
 visible        share of queries whose first ten change where the pack's own term is taken out of its recall-score
 
-The bundled conversation of the demo is always asked; LoCoMo and BEAM where their files are given, of these only the chats
-that ``held_out.py`` does not set aside.
+The bundled conversation of the demo is always asked; LoCoMo and BEAM where their files are given, of these only the
+chats that ``held_out.py`` does not set aside.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ IN_USE = ("active", "staged", "confirmed")
 
 @dataclass(frozen=True)
 class Asked:
-    """One query: recall@10 under the pack and under the default pack, evidence had and gone, whether the term moved it."""
+    """One query: recall@10 under both packs, evidence that it has and that is gone, whether the term moved it."""
 
     cluster: str
     own: float | None

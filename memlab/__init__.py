@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memlab.errors import LabError as LabError
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
+    from memlab.errors import RankingWarning as RankingWarning
     from memlab.errors import RedactionWarning as RedactionWarning
     from memlab.evaluation import evaluate as evaluate
     from memlab.evaluation import failures as failures
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "DamageWarning": "errors",
-    "RedactionWarning": "errors",
     "FEATURES": "policies",
     "FIELDS": "schema",
     "KINDS": "schema",
@@ -85,6 +85,8 @@ _WHERE = {
     "Memory": "subjects.results",
     "Pack": "policies",
     "PolicyError": "errors",
+    "RankingWarning": "errors",
+    "RedactionWarning": "errors",
     "Slates": "slates",
     "audit": "auditing",
     "bench_conversations": "bench",

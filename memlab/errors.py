@@ -26,8 +26,9 @@
     │   └── OverBudget            more calls or tokens than its caller allowed
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Two warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with, and
-RedactionWarning, for a secret that was taken out of a text before the text was stored.
+Three warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
+ranks otherwise than the one before it.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -66,6 +67,7 @@ __all__ = [
     "PolicySyntaxError",
     "PolicyTypeError",
     "PrivacyError",
+    "RankingWarning",
     "ReadOnlyLab",
     "RedactionWarning",
     "UnknownName",
@@ -227,6 +229,10 @@ class DamagedLab(LabError):
 
 class DamageWarning(UserWarning):
     """A file of a lab is not believed and is rebuilt from the journal, or events are missing from the journal."""
+
+
+class RankingWarning(UserWarning):
+    """A pack that was put to use ranks this lab's memories otherwise than the pack before it."""
 
 
 class RedactionWarning(UserWarning):

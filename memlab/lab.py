@@ -755,9 +755,17 @@ class Lab:
             return self._core.pack
 
     @checked
-    def use(self, pack: PackLike, *, reason: str = "") -> Pack:
-        """Let another pack decide from the next recall on: logged, hashed, reversible."""
-        return self.policies.use(pack, reason=reason)
+    def use(self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10) -> Pack:
+        """Let another pack decide from the next recall on: logged, hashed, reversible.
+
+        For daily use of a design take the pack ``NAME-plus``, such as ``companion-plus``: memories are admitted,
+        linked, promoted and forgotten as in the design, and the default pack ranks them. The published pack ``NAME``
+        ranks by its own formula; on a lab of chats a ``RankingWarning`` says how far it and the live pack agree on at
+        most ``compare`` queries of the lab. 0 leaves that out.
+
+        >>> lab.use("companion-plus")                                                      # doctest: +SKIP
+        """
+        return self.policies.use(pack, reason=reason, compare=compare)
 
     @checked
     def challenge(

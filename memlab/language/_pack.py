@@ -27,7 +27,17 @@ from memlab.language._reader import Form, Text, read_forms
 from memlab.language._words import LITERALS
 from memlab.language._writer import write_data
 
-__all__ = ["Import", "PackSource", "Setting", "read_header", "read_import", "read_pack", "read_policy_form", "read_setting", "with_setting"]
+__all__ = [
+    "Import",
+    "PackSource",
+    "Setting",
+    "read_header",
+    "read_import",
+    "read_pack",
+    "read_policy_form",
+    "read_setting",
+    "with_setting",
+]
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")

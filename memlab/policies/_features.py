@@ -333,10 +333,10 @@ FEATURES: Declared[Feature] = Declared(
             "corrects",
             "num",
             "spread",
-            "of a correction: greatest relevance, cubed, of the older memories of its speaker in the pool that it is "
-            "near to (in proportion, from a closeness of 0.1 to 0.2), or of all of them if it speaks of the query (late "
-            "from 0.5 to 0.6); relevance is late, or the mean of late and similarity, each from 0 to 1 over the pool, if "
-            "that is greater; 0 for any other kind",
+            "of a correction: greatest, over the older memories of its speaker in the pool, of the relevance, cubed, "
+            "times how surely it corrects that one, by their closeness for texts of their lengths and by late; "
+            "relevance is late, or the mean of late and similarity, each from 0 to 1 over the pool, if that is "
+            "greater; 0 for any other kind",
             "",
             "0..1",
             ("embedder", *_WORDS, *_SPREAD, "cut", "pool"),

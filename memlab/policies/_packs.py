@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -217,41 +217,9 @@ def load_pack(spec: PackLike) -> Pack:
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
     """Build the pack of the first text; the others are what it inherits and imports from.
 
-    A pack that is inherited or imported from, and is not among the texts, is one that comes with memlab. Texts of packs
-    without imports lie one above the other in their order, whatever their names: so a changed pack was always logged.
+    A pack that is inherited or imported from, and is not among the texts, is one that comes with memlab.
     """
-    if any(_read(text, None).imports for text in sources):
-        return _built(sources, file, ())
-    read = [_read(text, file if index == 0 else None) for index, text in enumerate(sources)]
-    if any(_imports(parent) for parent in _parents(read[-1])):
-        return _built(sources, file, ())
-    return _stacked(list(sources), read, file)
-
-
-def _stacked(texts: list[str], read: list[PackSource], file: str | None) -> Pack:
-    while (parent := _parent(read[-1])) is not None:
-        if any(pack.name == parent for pack in read):
-            raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
-        texts.append(pack_source(parent))
-        read.append(_read(texts[-1], _file(parent)))
-    if _undecided(read):
-        # A default pack that an earlier version logged: what it did not know is decided as today.
-        texts.append(pack_source(DEFAULT_PACK))
-        read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
-    return _assembled(tuple(texts), tuple(read), {}, file)
-
-
-def _parents(read: PackSource) -> Iterator[str]:
-    """The packs that come with memlab and that a pack inherits from, nearest first; an unknown name ends them."""
-    met: set[str] = set()
-    while (parent := _parent(read)) is not None and parent not in met and parent in pack_names():
-        met.add(parent)
-        yield parent
-        read = _read(pack_source(parent), None)
-
-
-def _imports(name: str) -> bool:
-    return bool(_read(pack_source(name), None).imports)
+    return _built(sources, file, ())
 
 
 def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
@@ -274,7 +242,8 @@ def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
         place = next((at for at, pack in enumerate(read) if at and pack.name == name), None)
         if place is None:
             own = [libraries[name] if name in libraries else pack_source(name)]
-            _inherit(own, [_read(own[0], _file(name))], {pack.name: text for text, pack in zip(texts, read, strict=True)})
+            above = {pack.name: text for text, pack in zip(texts, read, strict=True)}
+            _inherit(own, [_read(own[0], _file(name))], above)
         else:
             own = texts[place:]
         others[name] = _built((*own, *rest), _file(name), (*importing, read[0].name))
@@ -322,6 +291,7 @@ def _assembled(
     for depth, source in enumerate(read):
         where = file if depth == 0 and file else f"{source.name}.hy"
         rescored = "recall-score" in policies
+        aliases = _aliased(source, others)
         for name, setting in source.settings.items():
             if rescored and name in _OF_THE_SCORE:
                 continue
@@ -335,7 +305,7 @@ def _assembled(
             if slot not in SLOTS:
                 raise form.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form)
             if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
-                policies[slot] = _compiled(source, slot, _aliased(source, others), where)
+                policies[slot] = _compiled(source, slot, aliases, where)
         for each in source.imports:
             for name in _checked_imports(source, each, rescored):
                 if name in SETTINGS:

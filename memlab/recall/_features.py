@@ -388,6 +388,7 @@ class Candidates(Moment):
             self.state.vectors.take(self.rows),
             np.maximum(self["late"], (min_max(self["late"]) + min_max(self["similarity"])) / 2.0),
             self["late"],
+            self["words"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.asked.embedder.closeness,

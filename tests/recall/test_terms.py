@@ -407,3 +407,28 @@ def test_a_question_of_something_else_is_less_known():
             lab.remember(text)
         assert lab.recall("Where is my bicycle?", log=False).known > 0.5
         assert lab.recall("Who won the election in Portugal?", log=False).known < 0.2
+
+
+def test_what_is_known_is_told_only_under_the_score_that_it_was_calibrated_for():
+    with memlab.open() as lab:
+        lab.remember("I keep bees on the roof")
+        ask = lambda: lab.recall("who keeps bees?", log=False)  # noqa: E731
+        assert ask().known is not None
+        calibrated = lab.policies["known"]
+        lab.policies.install("recall-score", "(fn [similarity] similarity)")
+        assert ask().known is None
+        assert "likely" not in repr(ask())
+        assert "likely" not in ask()._repr_html_()
+        lab.policies.install("known", calibrated, reason="calibrated anew")
+        assert ask().known is not None, "who installs another score installs what is known of it"
+        lab.policies.rollback("recall-score")
+        lab.policies.install("known", calibrated)
+        assert ask().known is not None
+
+
+def test_a_rollback_of_the_score_tells_again_what_is_known():
+    with memlab.open() as lab:
+        lab.remember("I keep bees on the roof")
+        lab.policies.install("recall-score", "(fn [similarity] similarity)")
+        lab.policies.rollback("recall-score")
+        assert lab.recall("who keeps bees?", log=False).known is not None

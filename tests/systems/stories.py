@@ -1,7 +1,7 @@
 """Fifteen ordinary memories and fifteen ordinary questions for each of the five designs.
 
 Each memory has one question. The memories of a story are about the same few things, so every question has neighbours
-that do not answer it. ``kind`` is the kind that the design is for; facts of the fact graph are subject, predicate, value.
+that do not answer it. The kind is one that the design is for; a fact of the fact graph is subject, predicate, value.
 """
 
 CASCADE = (
@@ -46,8 +46,16 @@ WORKBENCH = (
     ("gotcha", "The cache must be cleared after changing the schema", "What must happen after a schema change?"),
     ("gotcha", "Dates from the CRM arrive without a time zone", "Do CRM dates have a time zone?"),
     ("error-pattern", "Error E42 means that the license file is missing", "What does error E42 mean?"),
-    ("error-pattern", "The build fails with out of memory below four gigabytes", "Why does the build run out of memory?"),
-    ("dependency-relation", "The report module depends on the currency library", "What does the report module depend on?"),
+    (
+        "error-pattern",
+        "The build fails with out of memory below four gigabytes",
+        "Why does the build run out of memory?",
+    ),
+    (
+        "dependency-relation",
+        "The report module depends on the currency library",
+        "What does the report module depend on?",
+    ),
     ("environment-quirk", "On Windows the watcher needs polling", "What does the watcher need on Windows?"),
     ("human-feedback", "The reviewer asked for smaller pull requests", "What did the reviewer ask for?"),
     ("preference", "The user wants tables in Markdown, not in HTML", "In which format does the user want tables?"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import polars as pl
 
 from memlab.arguments import AnyNumber, AsGiven, Within, checked
 from memlab.display import box, table
-from memlab.errors import InputError, LabError, UnknownName
+from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.policies import (
     SLOTS,
@@ -35,6 +36,7 @@ from memlab.privacy import refuse
 from memlab.slates import decode
 from memlab.storage.store import Store
 from memlab.subjects.core import Core
+from memlab.subjects.policies.comparing import ranking_notice
 from memlab.subjects.policies.watch import OnChange, Watch, Watches
 
 __all__ = ["LabPolicies"]
@@ -82,12 +84,16 @@ class LabPolicies:
     # -- changing ---------------------------------------------------------------------------------------------
 
     @checked
-    def use(self, pack: PackLike, *, reason: str = "") -> Pack:
+    def use(self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10) -> Pack:
         """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
 
-        Returns the live pack, with whatever is pinned in it.
+        Returns the live pack, with whatever is pinned in it. A published design ranks by its own formula; on a lab of
+        chats a ``RankingWarning`` says how far it and the live pack agree on at most ``compare`` queries of the lab.
+        The pack ``NAME-plus`` keeps the same rules of a memory's life over the ranking of the default pack. 0 queries
+        leave the comparison out.
         """
         chosen = load_pack(pack)
+        notice = ranking_notice(self._core, chosen, compare)
 
         def make(versions: VersionLog) -> list[_Change]:
             # A pack that was changed after it was read: its single policies are installed on top.
@@ -112,6 +118,8 @@ class LabPolicies:
             return changes
 
         self._write(make, reason)
+        if notice is not None:
+            warnings.warn(notice, RankingWarning, stacklevel=5)
         return self.pack
 
     @checked

@@ -1,0 +1,85 @@
+"""Under the default pack a correction leads what it corrects, however little it repeats of its words."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from correction_pairs import READ, UNREAD
+
+import memlab
+
+START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+
+@pytest.fixture(params=[READ, UNREAD], ids=["read", "unread"])
+def pairs(request):
+    return request.param
+
+
+def remembered(lab, pairs, project=None):
+    """The ids of the corrections; the statements were told a month earlier."""
+    for old, _, _ in pairs:
+        lab.remember(old, at=START, project=project)
+    later = START + timedelta(days=30)
+    return [lab.remember(new, kind="correction", at=later, project=project).id for _, new, _ in pairs]
+
+
+def test_alone_with_what_it_corrects(pairs):
+    with memlab.open() as lab:
+        led = 0
+        for number, pair in enumerate(pairs):
+            (correction,) = remembered(lab, [pair], project=f"p{number}")
+            led += lab.recall(pair[2], project=f"p{number}", log=False)[0].id == correction
+    assert led >= 18
+
+
+def test_among_twenty_statements_and_twenty_corrections(pairs):
+    with memlab.open() as lab:
+        ids = remembered(lab, pairs)
+        led = sum(lab.recall(query, log=False)[0].id == id for (_, _, query), id in zip(pairs, ids, strict=True))
+    assert led >= 16
+
+
+def test_a_correction_of_something_else_seldom_leads(pairs):
+    with memlab.open() as lab:
+        wrong = 0
+        for number, (old, _, query) in enumerate(pairs):
+            project = f"p{number}"
+            lab.remember(old, at=START, project=project)
+            another = pairs[(number + 7) % len(pairs)][1]
+            lab.remember(another, kind="correction", at=START + timedelta(days=30), project=project)
+            wrong += lab.recall(query, project=project, log=False)[0].text != old
+    assert wrong <= 3
+
+
+def test_of_two_speakers_neither_corrects_the_other():
+    with memlab.open() as lab:
+        lab.remember("I indent with tabs", speaker="Ada", at=START)
+        lab.remember("I have moved to four spaces", speaker="Bob", kind="correction", at=START + timedelta(days=1))
+        slate = lab.recall("how do I indent?", log=False).slate
+        assert slate.numbers["corrects"].tolist() == [0, 0]
+
+
+def test_the_last_of_several_corrections_leads_the_first_statement():
+    with memlab.open() as lab:
+        lab.remember("The user indents with tabs", at=START)
+        lab.remember("The user has moved to four spaces", kind="correction", at=START + timedelta(days=1))
+        lab.remember("The user has gone back to two spaces", kind="correction", at=START + timedelta(days=2))
+        ids = lab.recall("how does the user indent?", log=False).ids
+        assert ids[-1] == 1
+
+
+def test_only_a_correction_corrects_and_never_what_is_later():
+    with memlab.open() as lab:
+        lab.remember("The user has moved to four spaces", kind="correction", at=START)
+        lab.remember("The user indents with tabs", at=START + timedelta(days=1))
+        lab.remember("The user has moved to two spaces", at=START + timedelta(days=2))
+        assert lab.recall("how does the user indent?", log=False).slate.numbers["corrects"].tolist() == [0, 0, 0]
+
+
+def test_who_is_named_leads_with_what_they_say_of_a_change():
+    with memlab.open() as lab:
+        said = {"speaker": "Noor", "kind": "turn"}
+        lab.remember("I always begin the day with black coffee.", session="a", at=START, **said)
+        lab.remember("I quit coffee, now I begin the day with tea.", session="b", at=START + timedelta(days=60), **said)
+        lab.remember("The train was late again.", session="b", at=START + timedelta(days=61), **said)
+        assert lab.recall("Should I offer Noor coffee to begin the day?", log=False)[0].id == 2
