@@ -22,7 +22,7 @@ __all__ = ["VisibleBody"]
 Flags = NDArray[np.bool_]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
-_LISTED = ("ids", "probes", "verified", "rejected")
+_LISTED = ("again", "ids", "probes", "verified", "rejected")
 _SINGLE = ("memory", "summary", "edit")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, overload
 
@@ -19,9 +19,10 @@ from memlab.subjects.linking.linked import OUTCOME
 if TYPE_CHECKING:
     from memlab.privacy import Finding
     from memlab.state import State
+    from memlab.subjects.corrections.replacing import Outcome
     from memlab.subjects.linking.linked import Linked
 
-__all__ = ["Feedback", "Memory", "Remembered", "overview"]
+__all__ = ["Edited", "Feedback", "Memory", "Remembered", "overview"]
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
@@ -91,6 +92,49 @@ class Memory:
 
         fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
         return write_call("memory", fields | {"created": self.created.isoformat()})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edited(Memory):
+    """A memory as ``lab.edit`` left it, with what the edit made of everything derived from its text.
+
+    It equals the same memory as ``lab[id]`` returns it.
+    """
+
+    rebuilt: tuple[str, ...] = ()
+    """What was read again from the new text: names of fields, and "extracted" for memories read from the old one."""
+    dropped: tuple[str, ...] = ()
+    """What could not be read again and is gone: names of fields, "extracted", or "consolidation"."""
+    notes: tuple[str, ...] = ()
+    """A sentence for each of these, and for what was superseded or left as it is."""
+
+    @classmethod
+    def made(cls, memory: Memory, outcome: Outcome) -> Edited:
+        """Return a memory with the outcome of its edit."""
+        told = (tuple(dict.fromkeys(some)) for some in (outcome.rebuilt, outcome.dropped, outcome.notes))
+        return cls(**vars(memory), **dict(zip(("rebuilt", "dropped", "notes"), told, strict=True)))
+
+    @property
+    def memory(self) -> Memory:
+        """The memory alone."""
+        return Memory(**{one.name: getattr(self, one.name) for one in fields(Memory)})
+
+    def __eq__(self, other: object) -> bool:
+        return self.memory == (other.memory if isinstance(other, Edited) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.memory)
+
+    def __repr__(self) -> str:
+        return printable("\n".join([repr(self.memory), *(f"  {note}" for note in self.notes)]))
+
+    def _repr_html_(self) -> str:
+        return self.memory._repr_html_() + "".join(map(paragraph, self.notes))
+
+    @property
+    def sexp(self) -> str:
+        """The memory as an S-expression."""
+        return self.memory.sexp
 
 
 @dataclass(frozen=True)

@@ -13,25 +13,21 @@ from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.operations import checked_operations
 from memlab.privacy import refuse, screen
-from memlab.schema import FIXED, RECALLABLE
-from memlab.state import Change, State, checked_columns, checked_text, redactions, refuse_names, with_speaker
+from memlab.recall import Hit
+from memlab.schema import RECALLABLE
+from memlab.state import Change, State, checked_columns, checked_text, refuse_names
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.editing import (
-    carried_fields,
-    edited,
-    in_place_of,
     joined_by_succession,
     numbers_before,
     restored,
     statuses_of,
-    superseding,
     undeprecated,
     without_use,
 )
-from memlab.subjects.facts.fact_rows import named
+from memlab.subjects.corrections.replacing import Editor
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
-from memlab.subjects.remembering.body import remembering
-from memlab.subjects.results import Memory
+from memlab.subjects.results import Edited, Memory
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -75,8 +71,19 @@ class Corrections:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def edit(self, memory: MemoryLike, *, text: str | None, fields: Mapping[str, Any]) -> Memory:
-        """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``."""
+    def edit(
+        self,
+        memory: MemoryLike,
+        *,
+        text: str | None,
+        fields: Mapping[str, Any],
+        permit: Callable[[State, int], None] | None = None,
+    ) -> Edited:
+        """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``.
+
+        ``permit`` raises for a row that the caller may not change: it is asked of the memory that is edited, which is
+        another one than ``memory`` where that was edited before.
+        """
         if text is None and not fields:
             raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
         if "at" in fields:
@@ -90,42 +97,27 @@ class Corrections:
             now=now,
             open_words=self._core.open_words,
         )
-        personal = self._core.personal()
-        screening = screen(given.pop("text")[0], personal=personal)
-        screened = screening.text
+        screening = screen(given.pop("text")[0], personal=self._core.personal())
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
         with store.writing() as tx:
-            state, pack = store.state, store.versions.pack
-            row = in_place_of(state, self._core.row(memory))
-            without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
-            before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
-            before["ref"] = state.refs.at(row)
-            same_text = text is None or screened == state.texts.at(row)
-            if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
-                rest = {name: value for name, value in columns.items() if name not in FIXED}
-                change = edited(state, row, rest, now)
-                tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
-                id = row + 1
-            else:
-                id = tx.next_id
-                complete = {
-                    "provenance": "user-corrected",
-                    "source": "user-edit",
-                    **carried_fields(state, row),
-                    **columns,
-                }
-                listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
-                words = screened if text is not None else screen(state.texts.at(row) or "", personal=personal).text
-                vector = store.embedder.encode([with_speaker(words, complete.get("speaker"))])
-                tx.payloads([id], [words])
-                tx.vectors(id, store.embedder.fingerprint, vector)
-                body = remembering(state, listed, id, 1, chain=False)
-                body |= {"edit": row + 1, **superseding(row + 1, id, now).body()}
-                body |= redactions([(id, finding) for finding in screening.findings])
-                tx.event("remember", body, at=now)
-        return self._core.memory(id)
+            row = self._core.row(memory)
+            self._check_own(memory, row)
+            editor = Editor(self._core, tx, now, permit)
+            findings = () if text is None else screening.findings
+            outcome = editor.edit(row, None if text is None else screening.text, columns, findings)
+        with self._core.reading() as state:
+            return Edited.made(Memory.of(state, outcome.id - 1), outcome)
+
+    def _check_own(self, memory: MemoryLike, row: int) -> None:
+        """InputError for a memory of another lab: the one that has its id here says something else."""
+        text = self._core.store.state.texts.at(row)
+        if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
+            raise InputError(
+                f"Memory {memory.id} of this lab is another one than was given: it is a memory of another lab. Name it "
+                "by its id to edit what stands there."
+            )
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""
