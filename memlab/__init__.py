@@ -80,7 +80,6 @@ _WHERE = {
     "LanguageModel": "models",
     "ManualClock": "clock",
     "MemlabError": "errors",
-    "Edited": "subjects.results",
     "Memory": "subjects.results",
     "Pack": "policies",
     "PolicyError": "errors",

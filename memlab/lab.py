@@ -534,8 +534,8 @@ class Lab:
         can be read again is rebuilt, the rest is dropped; ``rebuilt``, ``dropped`` and ``notes`` of the result say
         which. The old words stay in the history (``lab.at``) and in rows with the status "superseded".
 
-        Raises InputError for an empty text, for a memory that is deleted, purged, of another lab or superseded by
-        another memory, and for a value that ``remember`` would not take; PrivacyError for a secret in a field. A secret
+        Raises InputError for an empty text, for a memory that is deleted, purged, or of another lab, for another
+        text of one that another memory superseded, and for a value that ``remember`` would not take; PrivacyError for a secret in a field. A secret
         in the text is redacted. An edit that changes nothing writes nothing, and says so in ``notes``.
 
         >>> lab.edit(hit, text="Deploys go out on Wednesdays").notes                       # doctest: +SKIP

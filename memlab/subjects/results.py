@@ -19,7 +19,6 @@ from memlab.subjects.linking.linked import OUTCOME
 if TYPE_CHECKING:
     from memlab.privacy import Finding
     from memlab.state import State
-    from memlab.subjects.corrections.replacing import Outcome
     from memlab.subjects.linking.linked import Linked
 
 __all__ = ["Edited", "Feedback", "Memory", "Remembered", "overview"]
@@ -107,12 +106,6 @@ class Edited(Memory):
     """What could not be read again and is gone: names of fields, "extracted", or "consolidation"."""
     notes: tuple[str, ...] = ()
     """A sentence for each of these, and for what was superseded or left as it is."""
-
-    @classmethod
-    def made(cls, memory: Memory, outcome: Outcome) -> Edited:
-        """Return a memory with the outcome of its edit."""
-        told = (tuple(dict.fromkeys(some)) for some in (outcome.rebuilt, outcome.dropped, outcome.notes))
-        return cls(**vars(memory), **dict(zip(("rebuilt", "dropped", "notes"), told, strict=True)))
 
     @property
     def memory(self) -> Memory:

@@ -108,7 +108,8 @@ class Corrections:
             findings = () if text is None else screening.findings
             outcome = editor.edit(row, None if text is None else screening.text, columns, findings)
         with self._core.reading() as state:
-            return Edited.made(Memory.of(state, outcome.id - 1), outcome)
+            told = {name: tuple(dict.fromkeys(getattr(outcome, name))) for name in ("rebuilt", "dropped", "notes")}
+            return Edited(**vars(Memory.of(state, outcome.id - 1)), **told)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
         """InputError for a memory of another lab: the one that has its id here says something else."""

@@ -62,7 +62,7 @@ class Editor:
         outcome = Outcome(standing + 1)
         if standing != row:
             outcome.notes.append(f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}.")
-        check_editable(state, standing, self._now)
+        without_use(state, [standing], "superseded", self._now)  # raises for what is deleted or purged
         if self._permit is not None:
             self._permit(state, standing)
         old = state.texts.at(standing) or ""
@@ -112,6 +112,7 @@ class Editor:
         findings: Sequence[Finding],
     ) -> None:
         core, store, tx, now = self._core, self._store, self._tx, self._now
+        _check_in_place(store.state, row)
         if not findings:
             text = screen(text, personal=self._personal).text
         another = text != store.state.texts.at(row)
@@ -197,9 +198,8 @@ class Editor:
             outcome.notes.append(f"Memory {id}, read from the old text, is {status}: the new text does not state it.")
 
 
-def check_editable(state: State, row: int, now: int) -> None:
-    """InputError for a memory that cannot be edited: purged, deleted, or superseded by another memory."""
-    without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
+def _check_in_place(state: State, row: int) -> None:
+    """InputError for another text of a memory that another one superseded: of the past, fields alone are edited."""
     by = float(state.numbers["superseded_by"].values[row])
     if state.names["status"].at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
