@@ -37,14 +37,14 @@ def test_a_fact_that_the_new_text_does_not_state_is_dropped(text):
     lab = memlab.open(pack="companion")
     fact = lab.facts.add("user", "lives-in", object="Rome", text="The user lives in Rome")
     edited = lab.edit(fact, text=text)
-    assert (edited.subject, edited.predicate, edited.object, edited.value) == ("user", None, None, None)
-    assert {"predicate", "object"} <= set(edited.dropped)
+    assert (edited.subject, edited.predicate, edited.object, edited.value) == (None, None, None, None)
+    assert edited.dropped == ("subject", "predicate", "object")
     assert "Rome" not in lab.facts.profile(budget_tokens=1000).text
 
 
 def test_tags_by_path_follow_the_paths():
     lab = memlab.open(pack="cascade")
-    memory = lab.remember("The login fails", kind="gotcha", files=["src/auth/handler.rs"], tags=["mine"])
+    memory = lab.remember("It fails at times", kind="gotcha", files=["src/auth/handler.rs"], tags=["mine"])
     assert set(lab[1].tags) >= {"mine", "rust", "auth"}
     assert set(lab.edit(memory, files=["src/billing/run.py"]).tags) == {"mine", "python", "billing"}
     edges = lab.edges.filter(relation="has-tag")["to"].to_list()
@@ -84,7 +84,7 @@ def test_facts_and_observations_that_were_read_from_it_are_read_again():
     lab.agents.commit(lab.extract(said, session="s"))
     edited = lab.edit(turn, text="I live in Milan")
     now = lab.memories.filter(pl.col("status") == "active")["text"].to_list()
-    assert set(now) == {"I live in Milan", "The user lives in Milan", "The user shared where they live"}
+    assert set(now) == {"I live in Milan", "The user lives in Milan"}
     assert (edited.rebuilt, edited.dropped) == (("extracted",), ("extracted",))
     assert lab.facts.profile().text == "The user lives in Milan."
 

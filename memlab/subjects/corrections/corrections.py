@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ import polars as pl
 from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.operations import checked_operations
-from memlab.privacy import refuse, screen
+from memlab.privacy import Finding, Screened, refuse, screen
 from memlab.recall import Hit
 from memlab.schema import RECALLABLE
 from memlab.state import Change, State, checked_columns, checked_text, refuse_names
 from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.corrections.edited_frame import changed_fields
 from memlab.subjects.corrections.editing import (
     joined_by_succession,
     numbers_before,
@@ -25,9 +26,9 @@ from memlab.subjects.corrections.editing import (
     undeprecated,
     without_use,
 )
-from memlab.subjects.corrections.replacing import Editor
+from memlab.subjects.corrections.replacing import Editor, EditOutcome
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
-from memlab.subjects.results import Edited, Memory
+from memlab.subjects.results import Edited, Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -90,26 +91,44 @@ class Corrections:
             raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
         if "status" in fields:
             raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
-        store = self._core.store
-        now = store.clock()
+        asked = self._asked(text, fields)
+        with self._core.store.writing() as tx:
+            row = self._core.row(memory)
+            self._check_own(memory, row)
+            outcome = Editor(self._core, tx, self._core.store.clock(), permit).edit(row, *asked)
+        return self._edited(outcome, asked[2])
+
+    def edit_frame(self, frame: pl.DataFrame) -> tuple[Edited, ...]:
+        """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
+        with self._core.store.writing() as tx:
+            changes = changed_fields(self._core.store.state.memories(), frame)
+            # all are checked first: once an edit is applied to the state, the store must not be read
+            asked = [(id, self._asked(fields.pop("text", None), fields)) for id, fields in changes]
+            editor = Editor(self._core, tx, self._core.store.clock())
+            outcomes = [editor.edit(id - 1, *what) for id, what in asked]
+        return tuple(self._edited(one, what[2]) for one, (_, what) in zip(outcomes, asked, strict=True))
+
+    def _asked(
+        self, text: str | None, fields: Mapping[str, Any]
+    ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
+        """The text and the fields of an edit, checked and screened, and what the privacy gate found in the text."""
         given = checked_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
-            now=now,
+            now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
         screening = screen(given.pop("text")[0], personal=self._core.personal())
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
-        with store.writing() as tx:
-            row = self._core.row(memory)
-            self._check_own(memory, row)
-            editor = Editor(self._core, tx, now, permit)
-            findings = () if text is None else screening.findings
-            outcome = editor.edit(row, None if text is None else screening.text, columns, findings)
+        return (None, columns, ()) if text is None else (screening.text, columns, screening.findings)
+
+    def _edited(self, outcome: EditOutcome, findings: Sequence[Finding]) -> Edited:
+        """The memory as an edit left it."""
         with self._core.reading() as state:
-            told = {name: tuple(dict.fromkeys(getattr(outcome, name))) for name in ("rebuilt", "dropped", "notes")}
-            return Edited(**vars(Memory.of(state, outcome.id - 1)), **told)
+            memory = Memory.of(state, outcome.id - 1)
+        told = [tuple(dict.fromkeys(one)) for one in (outcome.rebuilt, outcome.dropped, outcome.notes)]
+        return with_redacted(Edited(*vars(memory).values(), *told), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
         """InputError for a memory of another lab: the one that has its id here says something else."""

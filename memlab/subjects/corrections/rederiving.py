@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memlab.english import emotional_weight, vocabulary, words_of
 from memlab.policies import Pack
+from memlab.schema import MEMORY
 from memlab.subjects.corrections.wording import Wording
 from memlab.subjects.extraction.reading import Fact, facts_in
 from memlab.subjects.facts.fact_rows import fact_text, predicate_of
-from memlab.subjects.phrases import vocabulary, words_of
 from memlab.subjects.remembering.inferred import summary_of, tags_of
 
 __all__ = ["FACT", "Rederived", "rederive", "retold"]
@@ -68,6 +69,7 @@ def rederive(before: Mapping[str, Any], old: str, new: str, given: Mapping[str, 
         _files(work)
     _tags(work, before, pack)
     _summary(work, before, pack)
+    _feeling(work, before)
     columns = {
         name: value
         for name, value in work.after.items()
@@ -138,17 +140,12 @@ def _fact(work: _Work, before: Mapping[str, Any]) -> None:
         _replace(work, column, value, same_form)
     elif stated is not None:
         _restate(work, stated, was, column)
-    elif not words.was_named(value) and not words.quotes(value):
-        work.notes.append(f"{column}: kept, because the old text did not say {_shown(value)}.")
-    elif words.named(value) and not _denies_anew(words) and _about(words, subject):
+    elif words.same_words or (words.named(value) and not _denies_anew(words) and _about(words, subject)):
         return
     else:
-        for name in ("predicate", "object", "value"):
+        for name in FACT:
             if before.get(name) is not None:
                 work.drop(name, f"{name}: {_shown(before[name])} dropped, because the new text does not state it.")
-        _names(work, ["subject"] if _about(words, subject) else [])
-        if not _about(words, subject) and "subject" in work.after:
-            work.drop("subject", f"subject: {_shown(subject)} dropped, because the new text does not name it.")
 
 
 def _exclusive(work: _Work, before: Mapping[str, Any]) -> None:
@@ -345,6 +342,16 @@ def _summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
     elif was is not None:
         why = "the steps tell the procedure" if steps else "it sums up the old text"
         work.drop("summary", f"summary: dropped, because {why}. Give summary= to keep it.")
+
+
+def _feeling(work: _Work, before: Mapping[str, Any]) -> None:
+    """Weigh a feeling again whose weight was read from the old text."""
+    words, default = work.words, MEMORY["emotional_weight"].default
+    was = before.get("emotional_weight", default)
+    if words.old == words.new or "emotional_weight" in work.given or before.get("kind") != "feeling":
+        return
+    if was == (emotional_weight(words.old) or default) and (fresh := emotional_weight(words.new) or default) != was:
+        work.rebuild("emotional_weight", fresh)
 
 
 def _value(value: Any) -> Any:

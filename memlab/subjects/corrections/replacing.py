@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from memlab.errors import InputError
 from memlab.journal import Transaction
-from memlab.privacy import Finding, personal_kinds, screen
+from memlab.privacy import Finding, Screened, personal_kinds, screen
 from memlab.schema import FIXED, MEMORY, RECALLABLE
 from memlab.state import Change, State, redactions, values_of, with_speaker
 from memlab.subjects.consolidation.grouping import summaries_of, unconsolidated
@@ -19,8 +19,9 @@ from memlab.subjects.corrections.rederiving import FACT, Rederived, rederive, re
 from memlab.subjects.corrections.relinking import edges_after, linked_again
 from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.remembering.body import remembering
+from memlab.subjects.remembering.inferred import names_in_texts
 
-__all__ = ["SHOWN", "Editor", "Outcome"]
+__all__ = ["SHOWN", "EditOutcome", "Editor"]
 
 SHOWN = frozenset({*FACT, "summary", "title", "steps", "warnings", "kind", "files"})
 """Fields that a prompt is made of: where one is edited in place, the memory may be injected once more."""
@@ -29,7 +30,7 @@ Permit = Callable[[State, int], None]
 
 
 @dataclass
-class Outcome:
+class EditOutcome:
     """What one edit did: the memory that stands now, what followed from its text, and what was made of others."""
 
     id: int
@@ -55,11 +56,13 @@ class Editor:
         self._store = core.store
         self._personal = personal_kinds(core.pack.settings)
 
-    def edit(self, row: int, text: str | None, columns: Mapping[str, Any], findings: Sequence[Finding] = ()) -> Outcome:
+    def edit(
+        self, row: int, text: Screened | None, columns: Mapping[str, Any], findings: Sequence[Finding] = ()
+    ) -> EditOutcome:
         """Edit the memory that stands for the one in ``row``; ``text`` and ``columns`` are checked and screened."""
         state = self._store.state
         standing = in_place_of(state, row)
-        outcome = Outcome(standing + 1)
+        outcome = EditOutcome(standing + 1)
         if standing != row:
             outcome.notes.append(f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}.")
         without_use(state, [standing], "superseded", self._now)  # raises for what is deleted or purged
@@ -68,7 +71,8 @@ class Editor:
         old = state.texts.at(standing) or ""
         before = carried_fields(state, standing)
         if text is None:
-            text = retold(before, columns, old)
+            told = retold(before, columns, old)
+            text = None if told is None else screen(told, personal=self._personal).text
             if text is not None:
                 outcome.notes.append(f'The text follows the fact: "{text}".')
         same = text is None or text == old
@@ -83,7 +87,7 @@ class Editor:
     # -- the memory -------------------------------------------------------------------------------------------
 
     def _in_place(
-        self, row: int, before: Mapping[str, Any], columns: Mapping[str, Any], derived: Rederived, outcome: Outcome
+        self, row: int, before: Mapping[str, Any], columns: Mapping[str, Any], derived: Rederived, outcome: EditOutcome
     ) -> None:
         state = self._store.state
         given = {name: value for name, value in columns.items() if name not in FIXED}
@@ -97,7 +101,7 @@ class Editor:
         if not SHOWN.isdisjoint({*changed, *derived.columns}):
             body["again"] = [row + 1]
         if derived.columns:
-            body["derived"] = _told(derived)
+            body["derived"] = _told(derived, changed)
         self._tx.event("edit", body, at=self._now)
         self._store.settle(self._tx)
 
@@ -108,17 +112,16 @@ class Editor:
         before: dict[str, Any],
         columns: Mapping[str, Any],
         derived: Rederived,
-        outcome: Outcome,
+        outcome: EditOutcome,
         findings: Sequence[Finding],
     ) -> None:
         core, store, tx, now = self._core, self._store, self._tx, self._now
         _check_in_place(store.state, row)
-        if not findings:
-            text = screen(text, personal=self._personal).text
-        another = text != store.state.texts.at(row)
-        affected = extracted_from(store.state, row, text) if another else []
+        words = screen(text, personal=self._personal).text
+        another = words != store.state.texts.at(row)
+        affected = extracted_from(store.state, row, words) if another else []
         if another:
-            before = self._without_summaries(row, before, outcome)
+            before = self.without_summaries(row, before, outcome)
         state, pack = store.state, store.versions.pack
         outcome.add(derived)
         outcome.id = id = state.rows + 1  # the next text's, as the state has seen what this transaction holds
@@ -130,29 +133,33 @@ class Editor:
             **columns,
         }
         listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
-        tx.payloads([id], [text])
-        tx.vectors(id, store.embedder.fingerprint, store.embedder.encode([with_speaker(text, complete.get("speaker"))]))
-        body = remembering(state, listed, id, 1, chain=False)
+        names = names_in_texts(state, pack, listed, [words])
+        tx.payloads([id], [words])
+        tx.vectors(
+            id, store.embedder.fingerprint, store.embedder.encode([with_speaker(words, complete.get("speaker"))])
+        )
+        body = remembering(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
-        edges = edges_after(state, store, row, id) if another else _moved(state, store, row, id, complete)
+        edges = edges_after(state, store.journal, row, id)
+        edges = edges if another else _moved(state, edges, row, complete)
         outcome.notes += _of_edges(edges)
-        body |= {"edit": row + 1, "derived": _told(derived)}
+        body |= {"edit": row + 1, "derived": _told(derived, columns)}
         body |= (joins + superseding(row + 1, id, now) + edges).body()
         body |= redactions([(id, finding) for finding in findings])
         tx.event("remember", body, at=now)
         store.settle(tx)
-        change, notes = linked_again(core, id)
+        linking, notes = linked_again(core, id)
         outcome.notes += notes
-        if change:
-            tx.event("link", {"by": "edit", **change.body()}, at=now)
+        if linking:
+            tx.event("link", {"by": "edit", **linking}, at=now)
             store.settle(tx)
         if another:
             outcome.notes += _kept_superseded(store.state, row)
-            self._reread(row, text, affected, outcome)
+            self.reread(row, words, affected, outcome)
 
     # -- what was made of it ----------------------------------------------------------------------------------
 
-    def _without_summaries(self, row: int, before: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    def without_summaries(self, row: int, before: dict[str, Any], outcome: EditOutcome) -> dict[str, Any]:
         """Undo the summaries that quote the old words: their members are in use again, in their own words."""
         store, now = self._store, self._now
         after = dict(before)
@@ -173,7 +180,7 @@ class Editor:
             outcome.notes.append(f"Summary {id} is undone, because it sums up the old text; consolidate again.")
         return after
 
-    def _reread(self, row: int, text: str, rows: Sequence[int], outcome: Outcome) -> None:
+    def reread(self, row: int, text: str, rows: Sequence[int], outcome: EditOutcome) -> None:
         """Edit the facts and observations that were read from the old text; retire what nothing states any more."""
         store, now = self._store, self._now
         for found in reread(store.state, row, text, rows):
@@ -183,7 +190,8 @@ class Editor:
                 continue
             if item is not None:
                 fields = {k: v for k, v in fields_of(item).items() if not _equal(v, _held(state, found.row, k))}
-                made = Editor(self._core, self._tx, now).edit(found.row, item.text, fields)
+                words = screen(item.text, personal=self._personal).text
+                made = Editor(self._core, self._tx, now).edit(found.row, words, fields)
                 outcome.rebuilt.append("extracted")
                 outcome.notes.append(
                     f"Memory {id}, read from the old text, is rebuilt as memory {made.id}: {item.text}"
@@ -207,9 +215,8 @@ def _check_in_place(state: State, row: int) -> None:
         raise InputError(f"Memory {row + 1} is superseded{other} and takes no part in recall. {way}.")
 
 
-def _moved(state: State, store: Any, row: int, id: int, complete: Mapping[str, Any]) -> Change:
+def _moved(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
     """The edges of a memory that keeps its text: all of them, but for a chain of turns in another session."""
-    edges = edges_after(state, store, row, id)
     same = all(complete.get(name) == state.names[name].at(row) for name in ("project", "session"))
     if same or edges.edges is None:
         return edges
@@ -232,9 +239,9 @@ def _kept_superseded(state: State, row: int) -> list[str]:
     return [f"Memories superseded by the old text stay so: {listed}. See lab.review.related({row + 1})."] * bool(older)
 
 
-def _told(derived: Rederived) -> dict[str, list[str]]:
-    """What the event keeps of it: names of fields, no words."""
-    return {"rebuilt": list(derived.rebuilt), "dropped": list(derived.dropped)}
+def _told(derived: Rederived, given: Iterable[str]) -> dict[str, list[str]]:
+    """What the event keeps of it: names of fields, no words. ``given`` are those that the edit itself set."""
+    return {"rebuilt": list(derived.rebuilt), "dropped": list(derived.dropped), "given": sorted(given)}
 
 
 def _held(state: State, row: int, name: str) -> Any:

@@ -48,6 +48,12 @@ class Wording:
         left = {word.low for word in self._new}
         return frozenset(word.low for word in self._old if word.low not in left and word.low not in _PLAIN)
 
+    @cached_property
+    def same_words(self) -> bool:
+        """Whether both texts say the same words, whatever their marks, cases and plain words are."""
+        fresh = {word.low for word in self._new}.difference(word.low for word in self._old)
+        return not self.gone and fresh <= _PLAIN
+
     def quotes(self, text: str) -> frozenset[str]:
         """Return the words of ``text`` that only the old text has."""
         if not self.gone:
@@ -60,7 +66,7 @@ class Wording:
     def corrected(self, text: str) -> str:
         """Return ``text`` with each corrected phrase of the old text replaced by its correction."""
         for phrase, correction in self.corrections:
-            text = phrase.sub(lambda _, said=correction: said, text)
+            text = phrase.sub(correction.replace("\\", r"\\"), text)
         return text
 
     def named(self, name: str) -> bool:
