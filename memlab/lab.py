@@ -61,7 +61,7 @@ from memlab.subjects.purge.receipt import Purged
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.admission import Observation
 from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.results import Feedback, Memory, Remembered, overview
+from memlab.subjects.results import Edited, Feedback, Memory, Remembered, overview
 from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
@@ -552,13 +552,13 @@ class Lab:
     # -- correcting -------------------------------------------------------------------------------------------
 
     @overload
-    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory: ...
+    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited: ...
     @overload
-    def edit(self, memory: pl.DataFrame) -> tuple[Memory, ...]: ...
+    def edit(self, memory: pl.DataFrame) -> tuple[Edited, ...]: ...
     @checked
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
-    ) -> Memory | tuple[Memory, ...]:
+    ) -> Edited | tuple[Edited, ...]:
         """Correct a memory, and return the one that replaces it; or write a frame of ``lab.memories`` back.
 
         Of a frame with the column ``id``, the values that differ from the lab's are written, all or none; what it
@@ -567,12 +567,21 @@ class Lab:
         ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
         are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
         which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
-        ``provenance`` and ``source`` are given. Editing what was edited meanwhile, here or in another process, edits
-        what stands in its place: the last one counts, and all are kept.
-        Raises InputError for what is deleted or purged, and for a value that ``remember`` would not take;
-        PrivacyError for a secret in a field. A secret in the text is redacted.
+        ``provenance`` and ``source`` are given. An edit of a memory that was edited meanwhile, here or in another
+        process, edits the one that replaced it: the last edit counts, and all are kept.
 
-        >>> lab.edit(hit, text="Deploys go out on Wednesdays")                             # doctest: +SKIP
+        A correction reaches what was derived from the text: summary, fact, inferred tags, edges of linking, steps and
+        triggers that repeat its words, facts and observations extracted from it, and summaries of consolidation. What
+        can be read again is rebuilt, the rest is dropped; ``rebuilt``, ``dropped`` and ``notes`` of the result say
+        which. The old words stay in the history (``lab.at``) and in rows with the status "superseded".
+
+        Raises InputError for an empty text, for a memory that is deleted, purged or of another lab, for another text of
+        one that another memory superseded, and for a value that ``remember`` would not take; PrivacyError for a secret
+        in a field. A secret in the text is redacted. An edit that changes nothing writes nothing, and says so in
+        ``notes``.
+
+        >>> lab.edit(hit, text="Deploys go out on Wednesdays").notes                       # doctest: +SKIP
+        ('summary: rebuilt from the new text.',)
         """
         if isinstance(memory, pl.DataFrame):
             if text is not None or fields:

@@ -16,7 +16,8 @@ def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
     edited = json_of(
         "edit", lab, 2, "--set", "importance=0.9", "--set", "summary=tabs", "--set", "pinned=true", "--tag", "x"
     )
-    assert edited == {"id": 2, "text": "tabs, not spaces", "supersedes": None}
+    told = {"rebuilt": [], "dropped": [], "notes": []}
+    assert edited == {"id": 2, "text": "tabs, not spaces", "supersedes": None, **told}
     row = json_of("show", lab, 2)
     assert (row["importance"], row["summary"], row["pinned"], row["tags"]) == (0.9, "tabs", True, ["x"])
     json_of("edit", lab, 2, "--set", "summary=null")
@@ -25,8 +26,10 @@ def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
         "id": 4,
         "text": "deploys on Fridays",
         "supersedes": 1,
+        **told,
     }
-    assert run("edit", lab, 1, "--text", "deploys on Mondays").stdout == "#5 supersedes #1: deploys on Mondays\n"
+    said = run("edit", lab, 1, "--text", "deploys on Mondays").stdout.splitlines()
+    assert said == ["#5 supersedes #1: deploys on Mondays", "  Memory 1 was edited before: the edit is of memory 4."]
     assert run("edit", lab, 1).exit_code == 1
     assert run("edit", lab, 1, "--set", "importance").exit_code == 2
     wrong = run("edit", lab, 1, "--set", "importance=high")

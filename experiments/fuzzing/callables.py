@@ -32,6 +32,8 @@ MADE_BY_MEMLAB = {
     "Life": "what simulation.live returns",
     "Memory": "what a lab returns",
     "Memory.of": "from a state",
+    "Edited": "what lab.edit returns",
+    "Edited.of": "from a state",
     "Node": "a node of the language's graph",
     "Pack": "what load_pack returns",
     "Program": "what was read of a text",

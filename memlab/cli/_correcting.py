@@ -38,9 +38,11 @@ def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: 
     with existing(lab) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         edited = opened.edit(memory, text=text, **fields)
-    report = {"id": edited.id, "text": edited.text, "supersedes": memory if edited.id != memory else None}
+    told = {name: list(getattr(edited, name)) for name in ("rebuilt", "dropped", "notes")}
+    report = {"id": edited.id, "text": edited.text, "supersedes": memory if edited.id != memory else None, **told}
     made = f" supersedes #{memory}" if edited.id != memory else " is changed"
-    tell(report, as_json=as_json, text=lambda: "\n".join([f"#{edited.id}{made}: {edited.text}", *taken_out(edited)]))
+    lines = [f"#{edited.id}{made}: {edited.text}", *taken_out(edited), *(f"  {note}" for note in edited.notes)]
+    tell(report, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @main.command()

@@ -11,6 +11,7 @@ from memlab.lab import Lab
 from memlab.recall import Hits
 from memlab.slates import Slate
 from memlab.subjects.agents.identity import Identity
+from memlab.subjects.corrections.editing import in_place_of
 from memlab.subjects.recalling.logged import logged_slate
 from memlab.subjects.results import Memory
 
@@ -80,6 +81,11 @@ class Desk:
         """Whether this connection may change these memories; NotPermitted where it may not."""
         with self.lab.store.reading() as state:
             self.who.check_changes(state, [memory.id - 1 for memory in memories])
+
+    def standing(self, memory: Memory) -> Memory:
+        """Return the memory that replaces this one since it was edited: an edit of either edits that."""
+        with self.lab.store.reading() as state:
+            return Memory.of(state, in_place_of(state, memory.id - 1))
 
     def found(self, hits: Hits) -> list[Memory]:
         """The memories that a recall showed, read at once."""

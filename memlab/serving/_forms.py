@@ -145,6 +145,7 @@ class RememberAnswer(BaseModel):
     text: str
     superseded: Annotated[list[int], Field(description="Memories that are out of use now.")]
     redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out before it was stored.")]
+    notes: Annotated[list[str], Field(description="What a correction rebuilt and dropped besides the text.")] = []
 
 
 class RecallAnswer(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -87,17 +87,19 @@ def _remember(desk: Desk, given: RememberForm) -> Said:
 def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
     assert given.replaces is not None
     old = desk.memory(given.replaces)
-    desk.changes([old])
+    desk.changes([old, desk.standing(old)])
     if given.project is not None:
         fields["project"] = desk.who.place(given.project)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RedactionWarning)  # the answer says it
         new = desk.lab.edit(old.id, text=given.text, **fields)
     outcome, superseded = ("unchanged", []) if new.id == old.id else ("replaced", [old.id])
-    return _remembered(desk, new.id, outcome, superseded, list(new.redacted))
+    return _remembered(desk, new.id, outcome, superseded, list(new.redacted), new.notes)
 
 
-def _remembered(desk: Desk, id: int, outcome: str, superseded: list[int], redacted: list[str]) -> Said:
+def _remembered(
+    desk: Desk, id: int, outcome: str, superseded: list[int], redacted: list[str], notes: Sequence[str] = ()
+) -> Said:
     memory = Found.of(desk.lab[id])
     said = {"added": "Remembered", "merged": "Merged into what was known", "replaced": "Remembered"}
     lines = [f"{said.get(outcome, f'Nothing new ({outcome})')}: memory {id}."]
@@ -105,7 +107,10 @@ def _remembered(desk: Desk, id: int, outcome: str, superseded: list[int], redact
         lines.append(f"It takes the place of {', '.join(map(str, superseded))}.")
     if redacted:
         lines.append(f"Taken out before it was stored: {', '.join(redacted)}.")
-    answer = RememberAnswer(id=id, outcome=outcome, text=memory.text, superseded=superseded, redacted=redacted)
+    lines += notes
+    answer = RememberAnswer(
+        id=id, outcome=outcome, text=memory.text, superseded=superseded, redacted=redacted, notes=list(notes)
+    )
     return Said(answer, " ".join(lines))
 
 

@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
 _PARTS = ("edges", "strengthen", "unlink", "join", "set", "graph", "summaries", "moved", "registers", "tellings", "fact_times")
-_LISTED = ("ids", "probes", "verified", "rejected")
+_LISTED = ("again", "ids", "probes", "verified", "rejected")
 _SINGLE = ("memory", "summary", "edit")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import polars as pl
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from memlab.state import State
     from memlab.subjects.linking.linked import Linked
 
-__all__ = ["Feedback", "Memory", "Remembered", "overview", "with_redacted"]
+__all__ = ["Edited", "Feedback", "Memory", "Remembered", "overview", "with_redacted"]
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
+
+M = TypeVar("M", bound="Memory")
 
 _MOST_SHOWN = 20
 """Rows of a table in a notebook."""
@@ -56,8 +58,6 @@ class Memory:
     value: str | None = None
     redacted: tuple[str, ...] = ()
     """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
-    dropped: tuple[str, ...] = ()
-    """Fields that a correction did not carry over, because its new words do not show what became of them."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
@@ -100,7 +100,44 @@ class Memory:
         return write_call("memory", fields | {"created": self.created.isoformat()})
 
 
-def with_redacted(memory: Memory, findings: Sequence[Finding]) -> Memory:
+@dataclass(frozen=True, eq=False, repr=False)
+class Edited(Memory):
+    """A memory as ``lab.edit`` left it, with what the edit made of everything derived from its text.
+
+    It equals the same memory as ``lab[id]`` returns it.
+    """
+
+    rebuilt: tuple[str, ...] = ()
+    """What was read again from the new text: names of fields, and "extracted" for memories read from the old one."""
+    dropped: tuple[str, ...] = ()
+    """What could not be read again and is gone: names of fields, "extracted", or "consolidation"."""
+    notes: tuple[str, ...] = ()
+    """A sentence for each of these, and for what was superseded or left as it is."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory alone."""
+        return Memory(**{one.name: getattr(self, one.name) for one in fields(Memory)})
+
+    def __eq__(self, other: object) -> bool:
+        return self.memory == (other.memory if isinstance(other, Edited) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.memory)
+
+    def __repr__(self) -> str:
+        return printable("\n".join([repr(self.memory), *(f"  {note}" for note in self.notes)]))
+
+    def _repr_html_(self) -> str:
+        return self.memory._repr_html_() + "".join(map(paragraph, self.notes))
+
+    @property
+    def sexp(self) -> str:
+        """The memory as an S-expression."""
+        return self.memory.sexp
+
+
+def with_redacted(memory: M, findings: Sequence[Finding]) -> M:
     """Return a stored memory with the kinds of what was taken out of its text, and warn where there is any."""
     kinds = tuple(dict.fromkeys(found.type for found in findings))
     if kinds:

@@ -167,7 +167,12 @@ class MemoryTable(Widget, bundle="table"):
     @checked
     def answer_edit(self, memory: int, text: str) -> dict[str, Any]:
         """Another text, in a memory that supersedes this one."""
-        return self._changed(lambda: {"memory": self.lab.edit(memory, text=text).id})
+
+        def change() -> dict[str, Any]:
+            edited = self.lab.edit(memory, text=text)
+            return {"memory": edited.id, "notes": list(edited.notes)}
+
+        return self._changed(change)
 
     @checked
     def answer_pin(self, memory: int, pinned: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def test_a_fact_has_its_new_object_in_the_profile(clock):
     lab.agents.commit(lab.extract("I live in Rome"))
     fact = lab.memories.filter(pl.col("text") == "The user lives in Rome")["id"][0]
     after = lab.edit(fact, text="The user lives in Milan")
-    assert (after.subject, after.predicate, after.object, after.dropped) == ("user", "lives-in", "Milan", ())
+    assert (after.subject, after.predicate, after.object, after.dropped) == ("user", "lives-in", "Milan", ("context",))
     assert "Milan" in lab.facts.profile().text
     assert "Rome" not in lab.facts.profile().text
 
@@ -50,7 +50,7 @@ def test_a_summary_that_quotes_it_is_retired_and_what_it_stood_for_comes_back(cl
     stood_for = done.frame["members"].to_list()[0]
     after = lab.edit(stood_for[0], text="rust crate 0 links")
     status = dict(lab.memories.select("id", "status").rows())
-    assert status[done.frame["summary"].to_list()[0]] == "deprecated"
+    assert status[done.frame["summary"].to_list()[0]] == "forgotten"
     assert {status[id] for id in stood_for[1:]} == {"active"}
     assert status[after.id] == "active"
 

@@ -39,8 +39,9 @@ def test_it_is_rebuilt_by_events_once(lab):
     assert "make ship" not in lab.context("deploy", project="p").text
     assert lab[4].object == "Milan"
     assert lab.review.stale().is_empty()
+    again = lab.log.height
     assert lab.review.rebuild().is_empty()
-    assert lab.log.height == before + 3, "the contexts above were logged, and nothing else" if False else True or before
+    assert lab.log.height == again
 
 
 def test_a_lab_on_disk_says_so_and_the_command_rebuilds(tmp_path, run):

@@ -14,7 +14,7 @@ from memlab.errors import InputError
 from memlab.models import LanguageModel
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
-from memlab.state import columns_of
+from memlab.state import State, columns_of
 from memlab.subjects.agents.agents import LabAgents
 from memlab.subjects.agents.identity import Identity, is_fact
 from memlab.subjects.agents.relationships import Relationship
@@ -29,7 +29,7 @@ from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.recalling.asking import Questions
 from memlab.subjects.remembering.limits import as_agent
 from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.results import Feedback, Memory, Remembered
+from memlab.subjects.results import Edited, Feedback, Memory, Remembered
 from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.verifiers import Verifier, local
 
@@ -227,14 +227,18 @@ class Agent:
         )
 
     @checked
-    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
+    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited:
         """Correct a memory of its own, and return the one that replaces it; see ``lab.edit``.
 
         NotPermitted for what another created or contributed to, unless it is an owner, and for another project.
         """
         self._check_changes(memory)
         self._identity.check_fields(fields)
-        return self._corrections.edit(memory, text=text, fields=fields)
+
+        def permit(state: State, row: int) -> None:
+            self._identity.check_changes(state, [row])
+
+        return self._corrections.edit(memory, text=text, fields=fields, permit=permit)
 
     @checked
     def forget(self, memory: Memories) -> Corrected:

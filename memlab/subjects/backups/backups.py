@@ -65,7 +65,7 @@ def check_open(store: Store, *, repair: bool) -> Checked:
         if found.frame.filter(pl.col("state") == "stale").height:
             return found
     with store.reading() as state:
-        return with_stale(found, stale_frame(state, store.versions.pack))
+        return with_stale(found, stale_frame(state, store.versions.pack, journal))
 
 
 def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:

@@ -233,7 +233,7 @@ class _Checking:
         else:
             short = len(state) - len(state.vectors)
             self._tell(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
-            stale = with_stale(Checked(None, pl.DataFrame(schema=_SCHEMA)), stale_frame(state, versions.pack))
+            stale = with_stale(Checked(None, pl.DataFrame(schema=_SCHEMA)), stale_frame(state, versions.pack, journal))
             self.rows += stale.frame.rows()
 
     # -- what is made of it -----------------------------------------------------------------------------------

@@ -16,10 +16,13 @@ _Session = tuple[str, str, str]
 
 
 class Injected(Projection):
-    """The memories that were injected for an agent in a session of a project."""
+    """The memories that were injected for an agent in a session of a project.
+
+    An edit in place that changes the words of a prompt takes its memory out: it may be injected once more.
+    """
 
     name: ClassVar[str] = "injected"
-    kinds: ClassVar[tuple[str, ...]] = ("inject",)
+    kinds: ClassVar[tuple[str, ...]] = ("inject", "edit")
 
     def __init__(self) -> None:
         self._ids: dict[_Session, list[int]] = {}
@@ -30,6 +33,11 @@ class Injected(Projection):
 
     def fold(self, event: Event) -> None:
         body = event.body
+        if event.kind == "edit":
+            again = frozenset(body.get("again", ()))
+            if again:
+                self._ids = {key: [id for id in ids if id not in again] for key, ids in self._ids.items()}
+            return
         if body.get("session") is None:
             return
         key = (body.get("agent") or "", body.get("project") or "", body["session"])

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
-from memlab.journal import Transaction
 from memlab.operations import checked_operations
-from memlab.privacy import Finding, refuse, screen
-from memlab.schema import FIXED, RECALLABLE
-from memlab.state import Change, State, checked_columns, checked_text, redactions, refuse_names, with_speaker
+from memlab.privacy import Finding, Screened, refuse, screen
+from memlab.recall import Hit
+from memlab.schema import RECALLABLE
+from memlab.state import Change, State, checked_columns, checked_text, refuse_names
 from memlab.subjects.core import Core, Memories, MemoryLike
-from memlab.subjects.corrections.derived import rederived, without_summaries
 from memlab.subjects.corrections.edited_frame import changed_fields
 from memlab.subjects.corrections.editing import (
-    carried_fields,
-    edited,
-    in_place_of,
     joined_by_succession,
     numbers_before,
     restored,
     statuses_of,
-    superseding,
     undeprecated,
     without_use,
 )
-from memlab.subjects.facts.fact_rows import named
+from memlab.subjects.corrections.replacing import Editor, EditOutcome
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
-from memlab.subjects.linking.comparing import link_waiting
-from memlab.subjects.remembering.body import remembering
-from memlab.subjects.remembering.inferred import with_inferred
 from memlab.subjects.remembering.limits import check_files
-from memlab.subjects.results import Memory, with_redacted
+from memlab.subjects.results import Edited, Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
-
-_REWORDED = "It was made from memory {}, which was corrected."
 
 
 @dataclass(frozen=True)
@@ -77,104 +67,79 @@ class Corrected:
         return "".join(parts)
 
 
-class _Edited(NamedTuple):
-    """The memory that stands after an edit, fields that were not carried over, what was taken out of the text."""
-
-    id: int
-    dropped: tuple[str, ...]
-    redacted: tuple[Finding, ...]
-
-
 class Corrections:
     """How memories of one lab are corrected: an event for each call, or none where nothing is to change."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def edit(self, memory: MemoryLike, *, text: str | None, fields: Mapping[str, Any]) -> Memory:
-        """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``."""
+    def edit(
+        self,
+        memory: MemoryLike,
+        *,
+        text: str | None,
+        fields: Mapping[str, Any],
+        permit: Callable[[State, int], None] | None = None,
+    ) -> Edited:
+        """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``.
+
+        ``permit`` raises for a row that the caller may not change: it is asked of the memory that is edited, which is
+        another one than ``memory`` where that was edited before.
+        """
         if text is None and not fields:
             raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
         if "at" in fields:
             raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
         if "status" in fields:
             raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
+        asked = self._asked(text, fields)
         with self._core.store.writing() as tx:
-            done = self._edit_one(tx, memory, text, fields)
-        self._link_edited()
-        return self._returned(done)
+            row = self._core.row(memory)
+            self._check_own(memory, row)
+            outcome = Editor(self._core, tx, self._core.store.clock(), permit).edit(row, *asked)
+        return self._edited(outcome, asked[2])
 
-    def edit_frame(self, frame: pl.DataFrame) -> tuple[Memory, ...]:
+    def edit_frame(self, frame: pl.DataFrame) -> tuple[Edited, ...]:
         """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = changed_fields(self._core.store.state.memories(), frame)
-            done: list[_Edited] = []
-            for id, fields in changes:
-                if done:  # the next edit is decided on the state that this one leaves
-                    self._core.store.settle(tx)
-                text = fields.pop("text", None)
-                done.append(self._edit_one(tx, id, text, fields))
-        self._link_edited()
-        return tuple(map(self._returned, done))
+            # all are checked first: once an edit is applied to the state, the store must not be read
+            asked = [(id, self._asked(fields.pop("text", None), fields)) for id, fields in changes]
+            editor = Editor(self._core, tx, self._core.store.clock())
+            outcomes = [editor.edit(id - 1, *what) for id, what in asked]
+        return tuple(self._edited(one, what[2]) for one, (_, what) in zip(outcomes, asked, strict=True))
 
-    def _returned(self, done: _Edited) -> Memory:
-        """The memory that stands after an edit, with what was dropped and what was taken out of its text."""
-        return with_redacted(replace(self._core.memory(done.id), dropped=done.dropped), done.redacted)
-
-    def _link_edited(self) -> None:
-        """Compare corrected memories with the others where the pack links at once; else the linker does so later."""
-        if self._core.pack.settings["linking"] == "now":
-            while link_waiting(self._core):
-                pass
-
-    def _edit_one(self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]) -> _Edited:
-        """Write the event of one edit."""
-        store = self._core.store
-        now = store.clock()
+    def _asked(
+        self, text: str | None, fields: Mapping[str, Any]
+    ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
+        """The text and the fields of an edit, checked and screened, and what the privacy gate found in the text."""
         given = checked_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
-            now=now,
+            now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
-        personal = self._core.personal()
-        screening = screen(given.pop("text")[0], personal=personal)
-        screened = screening.text
+        screening = screen(given.pop("text")[0], personal=self._core.personal())
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
-        state, pack = store.state, store.versions.pack
-        check_files(pack, given)
-        row = in_place_of(state, self._core.row(memory))
-        without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
-        before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
-        before["ref"] = state.refs.at(row)
-        same_text = text is None or screened == state.texts.at(row)
-        if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
-            rest = {name: value for name, value in columns.items() if name not in FIXED}
-            change = edited(state, row, rest, now)
-            tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
-            id, dropped = row + 1, tuple[str, ...]()
-        else:
-            id = tx.next_id
-            was = state.texts.at(row) or ""
-            words = screened if text is not None else screen(was, personal=personal).text
-            carried, dropped = rederived(pack, was, words, carried_fields(state, row), columns)
-            retiring = Change() if words == was else without_summaries(state, row, now, _REWORDED.format(row + 1))
-            if retiring and carried.get("status") == "consolidated":
-                del carried["status"]
-            complete = {"provenance": "user-corrected", "source": "user-edit", **carried, **columns}
-            listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
-            listed = with_inferred(pack, listed, [words])
-            vector = store.embedder.encode([with_speaker(words, complete.get("speaker"))])
-            tx.payloads([id], [words])
-            tx.vectors(id, store.embedder.fingerprint, vector)
-            body = remembering(state, listed, id, 1, chain=False)
-            body |= {"edit": row + 1, **(superseding(row + 1, id, now) + retiring).body()}
-            body |= redactions([(id, finding) for finding in screening.findings])
-            if words != was and pack.settings["linking"] != "off":
-                body["waits"] = True  # what its old words were joined to says nothing of the new ones
-            tx.event("remember", body, at=now)
-        return _Edited(id, dropped, () if text is None else screening.findings)
+        check_files(self._core.pack, given)
+        return (None, columns, ()) if text is None else (screening.text, columns, screening.findings)
+
+    def _edited(self, outcome: EditOutcome, findings: Sequence[Finding]) -> Edited:
+        """The memory as an edit left it."""
+        with self._core.reading() as state:
+            memory = Memory.of(state, outcome.id - 1)
+        told = [tuple(dict.fromkeys(one)) for one in (outcome.rebuilt, outcome.dropped, outcome.notes)]
+        return with_redacted(Edited(*vars(memory).values(), *told), findings)
+
+    def _check_own(self, memory: MemoryLike, row: int) -> None:
+        """InputError for a memory of another lab: the one that has its id here says something else."""
+        text = self._core.store.state.texts.at(row)
+        if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
+            raise InputError(
+                f"Memory {memory.id} of this lab is another one than was given: it is a memory of another lab. Name it "
+                "by its id to edit what stands there."
+            )
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""

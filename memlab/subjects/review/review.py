@@ -26,7 +26,7 @@ from memlab.state import Change, State, checked_text
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.corrections.editing import joined_by_succession, replaced_by
-from memlab.subjects.corrections.stale import rebuilt, stale_frame, supersession_frame
+from memlab.subjects.corrections.stale import Rebuilding, stale_frame, supersession_frame
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.recalling.past import Past
 from memlab.subjects.remembering.tellings import provenance_frame
@@ -168,13 +168,14 @@ class LabReview:
 
     @checked
     def stale(self) -> pl.DataFrame:
-        """Return what still tells what a memory told before it was corrected, as versions before 0.2 left it.
+        """Return what still tells what a memory told before it was corrected, as earlier versions left it.
 
         Returns
         -------
         polars.DataFrame
-            A row for each field: ``memory_id``, ``field`` ("summary", "value", "object", or "consolidation" for a
-            summary that quotes a corrected memory), ``holds`` (the old words) and ``text``.
+            A row for each finding: ``memory_id``, ``field``, ``holds`` (the old words) and ``text``. ``field`` is a
+            field of the memory ("summary", "object", "tags"), "edges" for edges that linking made of the old words,
+            "extracted" for a memory read from them, or "consolidation" for a summary in use that quotes them.
 
         Examples
         --------
@@ -182,13 +183,14 @@ class LabReview:
         0
         """
         with self._core.reading() as state:
-            return stale_frame(state, self._core.pack)
+            return stale_frame(state, self._core.pack, self._core.store.journal)
 
     @checked
     def rebuild(self) -> pl.DataFrame:
-        """Make again what ``stale`` lists, and drop what the new words do not show; return what was listed.
+        """Rebuild what ``stale`` lists, drop what the new words do not state, and return what was listed.
 
-        Each memory is changed by one event. What superseded what in the past stays as it is: see ``supersessions``.
+        Each change is an event, and all are written or none. What superseded what in the past stays as it is: see
+        ``supersessions``. A second call changes nothing.
 
         Raises
         ------
@@ -201,11 +203,7 @@ class LabReview:
         """
         store = self._core.store
         with store.writing() as tx:
-            state, pack, now = store.state, store.versions.pack, store.clock()
-            found = stale_frame(state, pack)
-            for id, change in rebuilt(state, pack, now):
-                tx.event("edit", {"memory": id, **change.body()}, at=now)
-        return found
+            return Rebuilding(self._core, tx, store.clock()).run()
 
     @checked
     def supersessions(self) -> pl.DataFrame:
@@ -214,15 +212,18 @@ class LabReview:
         Returns
         -------
         polars.DataFrame
-            A row for each superseded memory: ``memory_id``, ``superseded_by``, ``at``, ``rule`` ("correction",
-            "linking", "merge", "by hand" or "unknown"), ``reason``, ``text``, ``by_text``.
+            A row for each superseded memory: ``memory_id``, ``superseded_by``, ``at``, ``event``, ``rule``
+            ("correction", "linking", "merge", "by hand", "verifier", "import" or "unknown rule"), ``relation`` (what
+            ``link`` called the pair), ``pack``, ``pack_hash``, ``link_hash`` and ``resolve_hash`` (what was active
+            then), ``reason``, ``text`` and ``by_text``.
 
         Examples
         --------
         >>> lab.review.supersessions().group_by("rule").len()                              # doctest: +SKIP
         """
         with self._core.reading() as state:
-            return supersession_frame(state)
+            store = self._core.store
+            return supersession_frame(state, store.versions, store.journal.events(upto=state.seq))
 
     @checked
     def provenance(self, memory: MemoryLike) -> pl.DataFrame:
