@@ -148,6 +148,13 @@ class Remembering:
             near = partial(Comparing(self._core).nearest, viewer=viewer)
             return admission(self._core.pack, near, screened, utterance(screened, role), role=role, project=project)
 
+    def _sees(self, creator: str | None, visibility: str | None) -> str:
+        """Return whose memories an utterance is compared with: those of its creator too if it will be private."""
+        whose: dict[str, list[Any]] = {"creator": [creator]}
+        with_visibility(whose, (0,), self._core.pack)
+        said = visibility or whose.get("visibility", [None])[0]
+        return creator if creator is not None and said == "private" else EVERYONE
+
     def observe(
         self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]
     ) -> Observation:
@@ -161,8 +168,8 @@ class Remembering:
         del given["text"]
         refuse_names(given)
         checked_operations(given.get("operations", ()))
-        own = fields.get("creator") if fields.get("visibility") == "private" else None
-        found = self.admit(text, role=role, project=fields.get("project"), viewer=own or EVERYONE)
+        own = self._sees(fields.get("creator"), fields.get("visibility"))
+        found = self.admit(text, role=role, project=fields.get("project"), viewer=own)
         if not found.admitted:
             return Observation(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))
