@@ -20,7 +20,7 @@ from memlab.embedding import load_embedder
 from memlab.embedding._calibration import SHIPPED_KNOTS, calibrated, even_length
 from memlab.ingest import read_beam, read_locomo
 from memlab.state import with_speaker
-from memlab.subjects.phrases import sentences
+from memlab.english import sentences
 
 LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
 BINS = (40, 60, 80, 120, 160, 240, 320, 640, 1000, 1500, 3000)

@@ -10,7 +10,7 @@ from embedders import letters
 
 import memlab
 from memlab.errors import InputError, LabError, PrivacyError, ReadOnlyLab, UnknownName
-from memlab.schema import FIELDS, FIXED
+from memlab.schema import FIELDS, FIXED, RECALLABLE
 
 spawn = multiprocessing.get_context("spawn")
 
@@ -239,6 +239,26 @@ def test_a_whole_project_goes_and_comes_back(lab):
         lab.delete()
     with pytest.raises(InputError, match="one of the two"):
         lab.restore(1, project="web")
+
+
+@pytest.mark.parametrize("status", RECALLABLE)
+def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, status):
+    lab.remember("deploys on mondays")
+    lab.remember("deploys on fridays", status=status, linking="off")
+    lab.graph.link(2, 1, "supersedes")
+    assert [row(lab, id)["status"] for id in (1, 2)] == ["superseded", status]
+    before = lab.memories
+    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
+        lab.restore(1)
+    assert lab.memories.equals(before)
+    for leave in (lab.forget, lab.delete, lambda id: lab.review.deprecate(id, "wrong")):
+        leave(2)
+        assert lab.restore(1).frame["status"].to_list() == ["active"]
+        assert row(lab, 1)["superseded_by"] is None
+        lab.restore(2)
+        assert row(lab, 2)["status"] in RECALLABLE
+        lab.graph.link(2, 1, "supersedes", weight=0.5)
+        assert row(lab, 1)["status"] == "superseded"
 
 
 def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(lab):

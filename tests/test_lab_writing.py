@@ -112,6 +112,36 @@ class TestHear:
         assert "AKIA" not in heard.memory.text + heard.admission.text
 
 
+class TestWhoseMemoriesAreCompared:
+    """``admit`` reads the nearest memory that whoever will see the new one sees: nobody else's private ones count."""
+
+    NEW = '(pack news "What is near something known is not new." :inherits {}) (setting admit-threshold 0.5)'
+    ADMIT = "(defpolicy admit [nearest] (if (> nearest 0.95) 0 1))"
+    SAID = "I like my tea with a slice of lemon"
+
+    @pytest.mark.parametrize("pack", ["memlab", "workbench"])
+    @pytest.mark.parametrize("known", ["private", "project"])
+    @pytest.mark.parametrize("said", ["private", "project", None])
+    @pytest.mark.parametrize("creator", ["agent:a", "agent:b", "user", None])
+    def test_a_private_utterance_is_compared_with_its_creators_own(
+        self, lab: memlab.Lab, pack: str, known: str, said: str | None, creator: str | None
+    ) -> None:
+        lab.use(self.NEW.format(pack) + self.ADMIT)
+        lab.remember(self.SAID, creator="agent:a", visibility=known, linking="off")
+        given = {"creator": creator, "visibility": said}
+        fields = {name: value for name, value in given.items() if value is not None}
+        heard = lab.observe(self.SAID, linking="off", **fields)
+        sees = known == "project" or (creator == "agent:a" and said == "private")
+        assert (heard.memory is None) == sees
+
+    def test_what_the_pack_makes_private_is_compared_with_the_creators_own(self, lab: memlab.Lab) -> None:
+        lab.use(self.NEW.format("workbench") + self.ADMIT)
+        assert lab.observe(self.SAID, creator="user", linking="off")
+        assert lab.memories["visibility"].to_list() == ["private"]
+        assert not lab.observe(self.SAID, creator="user", linking="off")
+        assert lab.observe(self.SAID, creator="agent:a", linking="off")
+
+
 class TestConfidence:
     def test_the_pack_says_with_which_a_memory_begins(self, lab: memlab.Lab) -> None:
         lab.use("workbench")

@@ -6,7 +6,7 @@ import json
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
@@ -208,15 +208,20 @@ def _content(folder: Path) -> str:
 
 
 def _summary(changes: Iterable[Change]) -> str:
-    """One line for each set of changed parts and kind of thing; the packs of a lab stand together."""
-    alike: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    """One line for each set of changed parts and kind of thing; labs stand together, and the packs of a lab."""
+    packs_of: defaultdict[tuple[str, str], defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for change in changes:
         lab, pack, kind = _split(change.name)
-        alike[lab, kind, _joined(change.parts)].append(pack)
-    return "".join(
-        f"- {'/'.join(one for one in (lab, _packs(packs), kind) if one)}: {parts}\n"
-        for (lab, kind, parts), packs in alike.items()
-    )
+        packs_of[kind, _joined(change.parts)][lab].append(pack)
+    lines = []
+    for (kind, parts), labs in packs_of.items():
+        alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+        for lab, packs in labs.items():
+            alike[tuple(packs)].append(lab)
+        for packs, names in alike.items():
+            where = (_braced(names), _braced(packs), kind)
+            lines.append(f"- {'/'.join(one for one in where if one)}: {parts}\n")
+    return "".join(lines)
 
 
 def _split(name: str) -> tuple[str, str, str]:
@@ -225,8 +230,8 @@ def _split(name: str) -> tuple[str, str, str]:
     return lab, pack, kind
 
 
-def _packs(packs: list[str]) -> str:
-    return packs[0] if len(packs) == 1 else f"{{{', '.join(packs)}}}"
+def _braced(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
 
 
 def _joined(parts: Mapping[str, Any]) -> str:

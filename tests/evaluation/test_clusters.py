@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from memlab.evaluation._clusters import Sample, benjamini_hochberg, cluster_sums, degrees_of_freedom, holm
+from memlab.evaluation._clusters import (
+    Sample,
+    benjamini_hochberg,
+    cluster_interval,
+    cluster_sums,
+    degrees_of_freedom,
+    holm,
+)
 
 
 def mean(totals):
@@ -170,3 +177,47 @@ def test_holm_leaves_out_what_is_not_known():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_benjamini_and_hochberg_are_scipys(p):
     assert benjamini_hochberg(p) == pytest.approx(stats.false_discovery_control(p).tolist())
+
+
+def between(low, high):
+    """The means of two columns, of which the errors differ, shifted to lie around these values."""
+
+    def statistics(sums):
+        means = sums.sum(axis=0) / sums[:, 0].sum()
+        return (
+            lambda totals: totals[..., 1] / totals[..., 0] - means[1] + low,
+            lambda totals: totals[..., 2] / totals[..., 0] - means[2] + high,
+        )
+
+    return statistics
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 1), st.floats(0, 1), st.floats(0.2, 5))
+def test_a_bounded_difference_is_as_surely_negative_as_its_opposite_is_positive(seed, near, width, ratio):
+    """The bound that is nearer to zero decides with its own error, on either side."""
+    dice = np.random.default_rng(seed)
+    sums = np.stack([np.ones(25), dice.normal(size=25), ratio * dice.normal(size=25)], axis=1)
+    positive = Sample(sums).estimate(*between(near, near + width)(sums))
+    mirrored = sums[:, [0, 2, 1]] * [1, -1, -1]
+    negative = Sample(mirrored).estimate(*between(-near - width, -near)(mirrored))
+    assert negative.p == pytest.approx(positive.p, rel=1e-6)
+    assert (-negative.high, -negative.low) == pytest.approx((positive.low, positive.high))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.3, 0.9), (-0.9, -0.3)])
+@pytest.mark.parametrize("ratio", [0.2, 5.0])
+def test_the_p_value_is_that_of_the_bound_that_is_nearer_to_zero(low, high, ratio):
+    dice = np.random.default_rng(7)
+    sums = np.stack([np.ones(30), dice.normal(size=30), ratio * dice.normal(size=30)], axis=1)
+    sample, statistics = Sample(sums), between(low, high)(sums)
+    found = sample.estimate(*statistics)
+    edge = sample.estimate(*statistics, level=1 - found.p)
+    assert min(abs(edge.low), abs(edge.high)) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [2, 29, 30, 31])
+def test_below_thirty_clusters_each_counts_alike_and_from_thirty_on_each_value(count):
+    """Docstring of ``cluster_interval``: the first cluster has three values of 1, every other one value of 0."""
+    values, clusters = [1.0, 1.0, 1.0] + [0.0] * (count - 1), [0, 0, 0, *range(1, count)]
+    found = cluster_interval(values, clusters)
+    assert found.value == pytest.approx(1 / count if count < 30 else 3 / (count + 2))

@@ -256,6 +256,30 @@ def test_clipping_hides_no_more_than_it_says(cap, other):
     assert clipped_ips(*CHOICES, cap=1e6).value == pytest.approx(ips(*CHOICES).value)
 
 
+@pytest.mark.parametrize("low", [-3.0, -1.0, 0.0, 0.5])
+@pytest.mark.parametrize("high", [-0.5, 0.0, 1.0, 2.0])
+def test_clipping_hides_at_most_the_share_that_is_left_times_the_greatest_reward(low, high):
+    """Whatever the rewards of the range that were not counted were, the value is off by no more than the bias."""
+    if low >= high:
+        return
+    action, reward, propensity, target = CHOICES
+    weight = target[np.arange(len(action)), action] / propensity
+    hidden = 1 - np.minimum(weight, 0.7).mean()
+    found = clipped_ips(action, low + (high - low) * reward, propensity, target, cap=0.7, reward_range=(low, high))
+    assert hidden > 0.1
+    assert found.bias == pytest.approx(max(abs(hidden * one) for one in np.linspace(low, high, 50)))
+    for one in (low, high):
+        assert found.low <= found.value + hidden * one <= found.high
+
+
+def test_switching_trusts_a_weight_of_just_the_cap_and_no_greater_one():
+    one = ([0, 1], [1.0, 0.0], [0.25, 0.25], [[0.5, 0.5]] * 2)
+    model = [[0.7, 0.1]] * 2
+    assert switch_dr(*one, model, cap=2.0).value == doubly_robust(*one, model).value
+    below = switch_dr(*one, model, cap=np.nextafter(2.0, 0.0)).value
+    assert below == np.mean(np.sum(np.multiply(one[3], model), axis=1)) != doubly_robust(*one, model).value
+
+
 @given(st.integers(0, 2**32))
 def test_self_normalised_values_stay_within_the_rewards_and_move_with_them(seed):
     dice = np.random.default_rng(seed)

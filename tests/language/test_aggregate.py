@@ -80,6 +80,22 @@ def test_every_back_end_gives_the_reference(op: str, rows: list[tuple[int, float
             assert same(None if nulls is not None and nulls[k] else float(values[k]), expected[i])
 
 
+zeros = st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, 5e-324]), min_size=1, max_size=6)
+
+
+@given(zeros)
+def test_one_slate_is_scaled_to_the_bit_as_many_are(values: list[float]) -> None:
+    """A zero has no sign in the result: a policy that divides by it goes the same way in a recall and in a frame."""
+    policy = compile_policy("(fn [x] (min-max x))", SLOT)
+    alone, nulls = policy.arrays({"x": np.array(values)}, order=np.arange(len(values)))
+    frame = pl.DataFrame({"x": values * 2, "memory_id": range(2 * len(values)), "slate": [0, 1] * len(values)})
+    frame = frame.with_columns(slate=pl.int_range(pl.len()) // len(values))
+    together = policy.columns(frame, by="slate").to_numpy()
+    assert nulls is None
+    assert alone.tobytes() * 2 == together.tobytes()
+    assert not np.signbit(alone).any()
+
+
 def test_aggregates_of_expressions_and_of_aggregates() -> None:
     policy = compile_policy(
         "(fn [x y] (let [d (- x (slate-mean x))] (+ (min-max (* d d)) (slate-max (slate-rank y)))))", SLOT

@@ -183,6 +183,28 @@ class TestPacksBefore:
         assert log.live().hash == near
         assert log.live("spread").hash == load_pack("memlab").policies["spread"].hash
 
+    def test_what_decides_the_same_under_the_pins_is_passed_over(self, log):
+        """Two packs differ in a slot that is pinned since: to go back to the other would change nothing."""
+        log.use("associative")
+        log.use("memlab")
+        log.use(f"(pack near :inherits memlab) (defpolicy seed-score {NEAR})")
+        log.pin(FRESH, "seed-score")
+        log.happen("rollback-pack", to=log.log.previous_pack())
+        assert log.log.pack.name == "associative"
+        assert log.live("seed-score").hash == log.log.pins["seed-score"].hash
+
+    @pytest.mark.parametrize("pinned", [False, True])
+    def test_nothing_is_rolled_back_to_where_every_pack_decides_the_same(self, log, pinned):
+        log.use(f"(pack near :inherits memlab) (defpolicy seed-score {NEAR})")
+        first = log.log.live_at(1)
+        if not pinned:
+            log.happen("rollback-pack", to=log.log.previous_pack())
+            assert log.log.pack.hash == first.hash
+            return
+        log.pin(FRESH, "seed-score")
+        with pytest.raises(InputError, match="nothing to roll back to"):
+            log.log.previous_pack()
+
     def test_the_first_pack_has_none_before_it(self, log):
         with pytest.raises(InputError, match="nothing to roll back"):
             log.log.previous_pack()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import PrivacyError
-from memlab.privacy import KINDS, Kind, refuse, screen, screen_many
+from memlab.privacy import KINDS, Finding, Kind, refuse, screen, screen_many
+from memlab.privacy._screen import _merged
 
 # No real credential stands here: each is made up, and put together so that no scanner takes it for one.
 LETTERS = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7bC9d"
@@ -224,3 +225,33 @@ def repetitions(parsed: Any, outer: tuple[int, ...]) -> Iterator[tuple[tuple[int
             yield from repetitions(value[1], outer)
         elif name == "ATOMIC_GROUP":
             yield from repetitions(value, outer)
+
+
+NAMED = ("the password is ", "password: ", "api_key = ", "token=", "secret is '", "Authorization: Bearer ", "-u bob:")
+FORMED = [text for text, _, _ in SECRETS if len(text) >= 20 and screen(text).text.startswith("[") and "\n" not in text]
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("secret", FORMED)
+def test_no_part_of_a_secret_is_left_where_two_rules_find_it(name: str, secret: str) -> None:
+    """A name finds the secret up to a full stop or a sign, its form finds all of it, in whichever order."""
+    for text in (f"{name}{secret}", f"{name}{secret}' and go on", f"see {secret} ({name}{secret})"):
+        left = screen(text).text
+        parts = [secret[start : start + 8] for start in range(len(secret) - 7)]
+        assert [part for part in parts if part in left] == [], left
+
+
+spans = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.sampled_from("ab")), max_size=8)
+
+
+@examples(200)
+@given(spans)
+def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(drawn: list[tuple[int, int, str]]) -> None:
+    given_findings = [Finding(type, start, start + length) for start, length, type in drawn]
+    merged = _merged(list(given_findings))
+    covered = {place for one in given_findings for place in range(one.start, one.end)}
+    assert [place for one in merged for place in range(one.start, one.end)] == sorted(covered)
+    for one in merged:
+        first = [each for each in given_findings if each.start == one.start]
+        longest = max(each.end for each in first)
+        assert one.type == next(each.type for each in first if each.end == longest)

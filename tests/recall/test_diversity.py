@@ -122,6 +122,18 @@ def test_likeness_is_measured_as_closeness():
     assert strict.duplicates == {}
 
 
+@pytest.mark.parametrize(
+    ("above", "hidden"), [(0.5, {}), (np.nextafter(0.5, 0.0), {0: [1]}), (np.nextafter(0.5, 1.0), {})]
+)
+def test_what_is_just_as_close_as_the_setting_is_shown(above, hidden):
+    """``collapse-above``: two of these vectors have a closeness of exactly one half."""
+    vectors = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=np.int8)
+    assert cosine(vectors[0], vectors[1]) == 0.5
+    ranking = rank_all(pack(above=repr(float(above))), np.array([3.0, 2.0, 1.0]), lambda: vectors, depth=3)
+    assert ranking.duplicates == hidden
+    assert ranking.showable == 3 - len(hidden)
+
+
 class Pool:
     """Candidates of which only the activation is read."""
 

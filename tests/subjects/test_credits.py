@@ -178,6 +178,17 @@ def test_more_ids_than_a_few_credit_none_and_are_counted():
         assert (feedback(lab)["reward"] < 0.5).all()
 
 
+@pytest.mark.parametrize("named", range(1, 9))
+def test_of_up_to_five_ids_each_is_credited_and_of_more_none(named):
+    with memlab.open() as lab:
+        lab.remember_many([f"note about the plan {number}" for number in range(8)])
+        hits = lab.recall("the plan", limit=8)
+        found = lab.attribute(f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits)
+        credited = {id for id, credit in credits(found).items() if credit >= 0.5}
+        assert found.listed == (named if named > 5 else 0)
+        assert credited == (set() if named > 5 else set(range(1, named + 1)))
+
+
 def test_a_citation_counts_where_it_is_one():
     shown = [Shown(id, f"note {id}", None, 0, "", np.ones(4, dtype=np.int8)) for id in (3, 12, 40)]
 

@@ -142,3 +142,43 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
             other.purge(1)
 
         assert any(what in said for said in differences(before, state(also), row)), what
+
+
+# -- names in filters, and names of clusters ------------------------------------------------------------------------
+
+NAMES = ["Q", "Qo", "Qol", "Quol", "Quoll", "Quolle"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("field", ["speaker", "project", "branch", "creator", "subject"])
+def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_recall(lab, name, field):
+    """Of three letters or fewer it stands in too many words to tell of anybody."""
+    lab.remember("tabs or spaces", **{field: name})
+    lab.remember("spaces or tabs")
+    hits = lab.recall("tabs", where=(pl.col(field) == name) | pl.col(field).is_null())
+    assert purged(lab, 1) == []
+    (filters,) = lab.slates().decisions.collect()["filters"]
+    assert (name in filters) == (len(name) <= 3)
+    assert hits.decision
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_a_memory_that_stays_bears_stays_in_the_expression(lab, name):
+    lab.remember_many([{"text": "tabs or spaces", "speaker": name}, {"text": "spaces or tabs", "speaker": name}])
+    lab.recall("tabs", where=pl.col("speaker") == name)
+    assert purged(lab, 1) == []
+    assert name in lab.slates().decisions.collect()["filters"][0]
+
+
+@pytest.mark.parametrize("gone", [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]])
+def test_the_name_of_a_cluster_goes_when_nobody_who_stays_said_one_of_its_words(lab, gone):
+    """Four memories speak of the quokka, two of which also of the numbat: a cluster's name quotes those words."""
+    lab.remember_many(["quokka numbat one", "quokka numbat two", "quokka three", "quokka four"], linking="off")
+    state, names = lab.store.state, ["quokka", "numbat", "quokka numbat", "wombat"]
+    state.nodes.intern("cluster", names)
+    plan = plan_purge(state, lab.store.journal.events(), np.array(gone) - 1, seq=9)
+    numbat, quokka = set(gone) >= {1, 2}, set(gone) >= {1, 2, 3, 4}
+    goes = {"quokka": quokka, "numbat": numbat, "quokka numbat": numbat or quokka, "wombat": False}
+    assert plan.clusters == {name for name in names if goes[name]}
+    for name in names:
+        assert plan.node("cluster", name).startswith(PLACEHOLDER) == goes[name]

@@ -189,3 +189,58 @@ def test_what_is_said_to_be_no_fact_is_the_agents_own(clock):
         tutor.remember("Fractions are taught on Mondays", kind="fact")
         tutor.remember("Fractions need pictures", visibility="project")
         assert lab.memories["visibility"].to_list() == ["private", "project", "project"]
+
+
+CREATORS = (None, "user", "agent:coder", "agent:tutor")
+SOURCES = ((), ("agent:coder",), ("agent:tutor",), ("agent:coder", "agent:tutor"), ("agent:tutor", "agent:coder"))
+CHANGES = {
+    "edit": lambda agent, memory: agent.edit(memory, importance=0.1),
+    "forget": lambda agent, memory: agent.forget(memory),
+    "restore": lambda agent, memory: agent.restore(memory),
+}
+
+
+@pytest.mark.parametrize("act", CHANGES)
+@pytest.mark.parametrize("role", ["reader", "member", "owner"])
+def test_a_member_changes_what_it_created_and_nobody_else_contributed_to(lab, role, act):
+    coder = lab.agent("coder", role=role)
+    for creator in CREATORS:
+        for sources in SOURCES:
+            fields = {"creator": creator} if creator else {}
+            memory = lab.remember("x", visibility="project", agents=list(sources), linking="off", **fields)
+            if act == "restore":
+                lab.forget(memory)
+            before = lab.memories
+            own = creator == "agent:coder" and set(sources) <= {"agent:coder"}
+            if role == "owner" or (role == "member" and own):
+                CHANGES[act](coder, memory)
+                continue
+            with pytest.raises(NotPermitted) as refused:
+                CHANGES[act](coder, memory)
+            assert lab.memories.equals(before)
+            if role == "member" and creator == "agent:coder":
+                assert f"Memory {memory.id} is shared with agent:tutor" in str(refused.value)
+
+
+def test_one_memory_of_another_keeps_all_that_were_named_as_they_are(lab):
+    coder, tutor = lab.agent("coder"), lab.agent("tutor")
+    mine = coder.remember("mine", visibility="project")
+    theirs = tutor.remember("theirs", visibility="project")
+    for chosen in ([mine, theirs], [theirs, mine]):
+        with pytest.raises(NotPermitted, match=f"Memory {theirs.id} is of agent:tutor"):
+            coder.forget(chosen)
+    assert lab.memories["status"].to_list() == ["active", "active"]
+
+
+def test_a_fact_that_another_agent_confirmed_is_no_longer_ones_own(companion):
+    coach, tutor = companion.agent("coach"), companion.agent("tutor")
+    fact = coach.remember("User likes farm animals", kind="preference")
+    coach.edit(fact, importance=0.9)
+    assert companion.memories["importance"].to_list() == [0.9]
+    tutor.remember("User likes farm animals", kind="preference")
+    for act in CHANGES.values():
+        with pytest.raises(NotPermitted, match="shared with agent:tutor"):
+            act(coach, fact)
+        with pytest.raises(NotPermitted, match="of agent:coach"):
+            act(tutor, fact)
+    assert companion.agent("chief", role="owner").forget(fact).ids == (fact.id,)

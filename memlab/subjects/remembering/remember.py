@@ -202,6 +202,13 @@ class Remembering:
         other = role_of(speaker, creator) != own or (own == "other" and speaker != fields.get("speaker"))
         return last_question(text) if other and text else None
 
+    def _sees(self, creator: str | None, visibility: str | None) -> str:
+        """Return whose memories an utterance is compared with: those of its creator too if it will be private."""
+        whose: dict[str, list[Any]] = {"creator": [creator]}
+        with_visibility(whose, (0,), self._core.pack)
+        said = visibility or whose.get("visibility", [None])[0]
+        return creator if creator is not None and said == "private" else EVERYONE
+
     def observe(
         self,
         text: str,
@@ -223,14 +230,14 @@ class Remembering:
         del given["text"]
         refuse_names(given)
         checked_operations(given.get("operations", ()))
-        own = fields.get("creator") if fields.get("visibility") == "private" else None
+        own = self._sees(fields.get("creator"), fields.get("visibility"))
         question = self._question_before(fields) if before is None else last_question(before)
         answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))
         if answer is not None and question is not None:
             fields.setdefault("context", f"{question} {text}")
             text = answer.text
         project, asked = fields.get("project"), question is not None
-        found = self.admit(text, role=role, project=project, viewer=own or EVERYONE, asked=asked)
+        found = self.admit(text, role=role, project=project, viewer=own, asked=asked)
         if not found.admitted:
             return Observation(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))
