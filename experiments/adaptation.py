@@ -11,8 +11,8 @@ Each run is a lab under the pack ``associative`` with its own settings and a use
   when asked for after 40 (``adapt_policy``)?
 - *nothing*: a policy is replaced by another one that ranks otherwise, and what is of use follows neither. Any notice in
   the run, and any proposal when asked for at its end, is false.
-- *weights*: importance alone tells what helps: 60 days, three new notes and four judged recalls a day. Are other numbers
-  proposed?
+- *weights*: importance alone tells what helps: 60 days, three new notes and four judged recalls a day. Are other
+  numbers proposed?
 """
 
 from __future__ import annotations

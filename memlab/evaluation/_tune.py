@@ -160,8 +160,8 @@ def tune(
     at the size of the smallest head; on feedback it is the value where whatever the log could not have shown earns the
     least of ``reward_range``, so that the search does not walk to where nothing is known. With ``goal="order"`` it is
     how often, of two memories that one recall showed and of which one earned more, the policy puts that one first. That
-    needs nothing that was left to chance, no drift moves it, and it speaks for what was shown alone. Each of the ``folds + 1``
-    searches tries about ``budget`` points.
+    needs nothing that was left to chance, no drift moves it, and it speaks for what was shown alone. Each of the
+    ``folds + 1`` searches tries about ``budget`` points.
 
     Raises ``InputError`` for a policy without parameters, or that the log cannot score again; ``UnknownName``.
 

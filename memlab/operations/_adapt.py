@@ -50,10 +50,15 @@ _MIN_JUDGED = 20
 """Recalls with a judgement below which nothing is searched: their clusters make no five folds of four."""
 
 _MAX_PARAMETERS = 8
-_SPAN = 4.0
-"""A number is searched from its quarter to four times itself."""
+_SPAN = 1 / 4, 4.0
+"""A number is searched from its quarter to four times itself, where what was left to chance bounds what is known."""
 
-_FOLDS, _BUDGET = 5, 60
+_WIDE_SPAN = 1 / 64, 16.0
+"""By the order of what was shown, a number is searched further. Activation reaches 47 where importance is at most 1:
+within a quarter of its weight it still decides alone, and 3 of 6 labs find a better weight for importance; with this
+span and budget 6 of 6."""
+
+_FOLDS, _BUDGET, _WIDE_BUDGET = 5, 60, 200
 
 _STRICTER = 5
 """The order of what was shown is asked where the value of what was not shown is unknown, so its error is a fifth."""
@@ -280,7 +285,7 @@ class _Step:
         policy = policies[_SLOT]
         if _SLOT in policies.pins:
             return self._kept("the slot is pinned")
-        tunable = _tunable(policy)
+        tunable = _tunable(policy, _SPAN)
         if tunable is None:
             return self._kept("the policy has no number that could be another one")
         refused: InputError | None = None
@@ -291,10 +296,11 @@ class _Step:
         except InputError as error:
             refused = error
         # what the log cannot tell of other memories, it may tell of the order of those that it showed
-        order = self._by_order(tunable)
+        wide = _tunable(policy, _WIDE_SPAN) or tunable
+        order = self._by_order(wide)
         if order is not None and order.pays:
             said = f"{order.verdict} {_ORDER}"
-            return self._other_numbers(order, tunable, f"{_SLOT}, other numbers, by the order of what was shown", said)
+            return self._other_numbers(order, wide, f"{_SLOT}, other numbers, by the order of what was shown", said)
         if refused is not None:
             raise refused
         return self._other_numbers(found, tunable, f"{_SLOT}, other numbers", found.verdict)
@@ -334,7 +340,7 @@ class _Step:
                 **(self._asked | strict),
                 goal="order",
                 folds=_FOLDS,
-                budget=_BUDGET,
+                budget=_WIDE_BUDGET,
                 seed=self._seed,
             )
         except InputError:
@@ -405,13 +411,13 @@ def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
-def _tunable(policy: Policy) -> Policy | None:
+def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
     """The policy with bounded parameters: its own, or its first numbers as such."""
     if any(math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()):
         return policy
     choices: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
     for literal in literals(policy):
         if literal.replaceable and not literal.structural and literal.value and len(choices) < _MAX_PARAMETERS:
-            low, high = sorted((literal.value / _SPAN, literal.value * _SPAN))
+            low, high = sorted(literal.value * times for times in span)
             choices[literal] = (f"w{len(choices) + 1}", low, high)
     return parametrize(policy, choices) if choices else None
