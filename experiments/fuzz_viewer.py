@@ -481,6 +481,7 @@ READERS: dict[str, Asked] = {
     "consolidation.frame": lambda lab, names: lab.consolidation.frame(),
     "credits.frame": lambda lab, names: lab.credits.frame,
     "credits.calibration": lambda lab, names: lab.credits.calibration,
+    "io.scan": lambda lab, names: [lab.io.scan().collect(), lab.io.scan("edges").collect()],
     "review.gaps": lambda lab, names: lab.review.gaps(),
     "agents.relationships": lambda lab, names: lab.agents.relationships(),
     "modules.projects": lambda lab, names: lab.modules.projects(),
