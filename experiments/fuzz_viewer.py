@@ -483,6 +483,7 @@ READERS: dict[str, Asked] = {
     "credits.calibration": lambda lab, names: lab.credits.calibration,
     "review.stale": lambda lab, names: lab.review.stale(),
     "review.supersessions": lambda lab, names: lab.review.supersessions(),
+    "io.scan": lambda lab, names: [lab.io.scan().collect(), lab.io.scan("edges").collect()],
     "review.gaps": lambda lab, names: lab.review.gaps(),
     "agents.relationships": lambda lab, names: lab.agents.relationships(),
     "modules.projects": lambda lab, names: lab.modules.projects(),

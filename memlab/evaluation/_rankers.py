@@ -56,7 +56,7 @@ def rankers_of(
         found = [replace(_ranker(spec, schema), name=name) for name, spec in policies.items()]
     else:
         single = isinstance(policies, str | Path | Pack | Policy | pl.Expr)
-        given: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[list-item,assignment]
+        given: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
         found = [_ranker(spec, schema) for spec in given]
     if not found:
         raise InputError("No policies are given: name a pack, a column of scores, or pass the text of a recall-score.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from memlab.errors import InputError
@@ -46,7 +48,7 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
     is_list = name == "uses" or (name in MEMORY and MEMORY[name].storage == "list")
     if name not in frame.columns:
         default = None if name == "uses" else MEMORY[name].default
-        nothing = [] if is_list else None if default in ("now", NEVER) or default is None else default
+        nothing: Any = [] if is_list else None if default in ("now", NEVER) or default is None else default
         return pl.Series(name, [nothing], dtype=dtype).new_from_index(0, len(frame))
     values = frame[name]
     try:

@@ -98,7 +98,7 @@ class Pack:
         """
         chosen: dict[str, dict[str, float]] = {}
         for given, value in values.items():
-            name, slots = given.replace("_", "-"), _ASKED_BY_A_RECALL
+            name, slots = given.replace("_", "-"), tuple[str, ...](_ASKED_BY_A_RECALL)
             if ":" in name:
                 slot, name = name.split(":", 1)
                 slots = (slot,)

@@ -98,3 +98,23 @@ def test_clusters_that_results_span_are_refined(clock):
             turns.offer("the bakery opens, and deploys go out")
             assert turns.wait(60)
         assert refined(lab) == before + 1
+
+
+def test_a_trigger_and_a_gap_of_what_is_unknown_in_turns():
+    clock = memlab.ManualClock("2026-06-01")
+    with memlab.open(pack="cascade", clock=clock) as lab:
+        lab.remember("How we ship", kind="procedure", triggers=["deploy to production"], steps=["make deploy"])
+        lab.remember("Banana bread needs ripe bananas")
+        with lab.agents.turns(session="s") as turns:
+            turns.offer("please deploy to production")
+            turns.wait(30)
+            assert [hit.id for hit in turns.offer("how is the kubernetes cluster upgraded?").hits] == [1]
+            turns.wait(30)
+            turns.offer("hello")
+            turns.wait(30)
+        (gap,) = lab.review.gaps().to_dicts()
+        assert (gap["snippet"], gap["session"]) == ("how is the kubernetes cluster upgraded?", "s")
+        assert gap["at"].isoformat() == "2026-06-01T00:00:00+00:00"
+        hits = lab.recall("who repairs the espresso machine?", session="t")
+        lab.verify(hits, [])
+        assert lab.review.gaps()["session"].to_list() == ["s", "t"]

@@ -123,3 +123,33 @@ def test_edges_are_written_from_a_frame(lab):
         with pytest.raises(memlab.InputError):
             lab.graph.link(pl.DataFrame(wrong))
     assert lab.edges.equals(before)
+
+
+def test_a_lazy_scan_reads_the_columns_of_its_query_when_it_is_collected(lab):
+    scan = lab.io.scan()
+    query = scan.filter(pl.col("kind") == "preference").select("text", "importance")
+    assert query.collect().rows() == [("Ada prefers tea", 0.5)]
+    lab.edit(2, importance=0.9)
+    assert query.collect().rows() == [("Ada prefers tea", 0.9)]
+    assert scan.collect().equals(lab.memories)
+    assert scan.head(2).collect().equals(lab.memories.head(2))
+    assert lab.io.scan("edges").collect().equals(lab.edges)
+    lab.remember("Bob's own", visibility="private", creator="agent:bob")
+    assert lab.viewed_by("agent:ann").io.scan().select("id").collect().height == 4
+
+
+def test_two_labs_that_went_apart_get_each_others_memories_once(clock, tmp_path):
+    with memlab.open(tmp_path / "a", clock=clock) as one, memlab.open(tmp_path / "b", clock=clock) as other:
+        one.remember("Deploys go out on Tuesdays")
+        other.load(one.io.export(tmp_path / "a.jsonl"))
+        one.remember("The cellar floods in spring")
+        other.remember("The roof was mended in May")
+        other.edit(1, importance=1)
+        for _ in range(2):
+            one.load(other.io.export(tmp_path / "b.jsonl", overwrite=True))
+            other.load(one.io.export(tmp_path / "a.jsonl", overwrite=True))
+        assert sorted(one.memories["text"]) == sorted(other.memories["text"])
+        assert len(one) == len(other) == 3
+        # what was changed of a memory that both have stays where it was changed
+        assert one.memories["importance"][0] == 0.5
+        assert other.memories["importance"][0] == 1.0

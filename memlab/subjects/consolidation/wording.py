@@ -61,7 +61,7 @@ def worded(members: Sequence[Told], embedder: Embedder, most: int, *, language: 
     said = [Told(piece, one.speaker, one.created) for one in members for piece in sentences(one.text)]
     said = said or [Told(" ".join(one.text.split()), one.speaker, one.created) for one in members]
     said = [one for one in said if is_statement(one.text)] or said
-    head = heading(members, language=language)
+    head = heading(members, language=language, said=[one.text for one in said])
     if tokens(head) > most * _LEAST_BODY:
         head = ""
     room = most - tokens(f"{head} ") if head else most
@@ -78,14 +78,16 @@ def worded(members: Sequence[Told], embedder: Embedder, most: int, *, language: 
     return f"{head} {body}" if head else body
 
 
-def heading(members: Sequence[Told], *, language: str | None) -> str:
+def heading(members: Sequence[Told], *, language: str | None, said: Sequence[str] | None = None) -> str:
     """Return what members are about, how many they are, and of which days; empty where no word is shared.
+
+    ``said`` are the sentences from which the words come, unless given the whole texts.
 
     >>> told = [Told("The goat eats hay", None, 0), Told("Hay for the goat", None, 86_400_000_000)]
     >>> heading(told, language="english")
     'Goat, hay (2 notes, 1970-01-01 to 1970-01-02):'
     """
-    texts = [one.text for one in members]
+    texts = [one.text for one in members] if said is None else list(said)
     speakers = [word for name in {one.speaker for one in members if one.speaker} for word in name.split()]
     found = keywords(texts, [0] * len(texts), most=2 * _TOPICS, language=language, without=speakers)
     held = [frozenset(_WORDS.findall(text.lower())) for text in texts]

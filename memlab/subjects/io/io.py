@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from memlab.storage.views import SeenStore
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
+from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
     from memlab.moving import Mirror
@@ -30,6 +31,16 @@ class LabIO:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+
+    @checked
+    def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
+        """Return ``lab.memories`` or ``lab.edges`` as a lazy frame, read when a query is collected.
+
+        Only the columns that the query names are made, of the lab as it is then. ``lab.slates()`` is lazy itself.
+
+        >>> lab.io.scan().filter(pl.col("kind") == "gotcha").select("id", "text").collect()    # doctest: +SKIP
+        """
+        return scan_memories(self._core) if table == "memories" else scan_edges(self._core)
 
     @checked
     def export(

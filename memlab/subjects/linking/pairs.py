@@ -170,7 +170,7 @@ class Pairs:
     def same_fact(self) -> Flags:
         """Whether both give one property of one subject the same value."""
         same = [self._known_same(name) for name in ("subject", "predicate", "value")]
-        return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))  # type: ignore[operator]
+        return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))
 
     @cached_property
     def on_line(self) -> Flags:

@@ -242,7 +242,10 @@ class LabReview:
 
     @checked
     def gaps(self) -> pl.DataFrame:
-        """What was looked for and not found: recalls with seeds of which a verifier let nothing pass, oldest first.
+        """Return what was looked for and not found: recalls of which a verifier let nothing pass, oldest first.
+
+        A recall that found no memory at all is one too, unless its context holds fewer than two words that say
+        something.
 
         Columns: gap, decision, at, project, session, snippet (the context's first 200 characters, after the privacy
         gate), closed (null while open), reason, embedder, vector (the context's, of that embedder).
