@@ -66,6 +66,8 @@ class Loaded:
     """``source``, ``field`` (reader, text, role, speaker, at, session, project, ...), ``taken``: from which column."""
     places: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PLACES), repr=False)
     """``source``, ``place``, ``why``, of the first thousand of each file."""
+    extracted: int = 0
+    """Facts and memories that were extracted of the messages and stored beside them."""
 
     @checked
     def count(self, what: str) -> int:
@@ -84,6 +86,8 @@ class Loaded:
             parts.append(f"{known:,} were here already")
         if purged := self.count("purged"):
             parts.append(f"{purged:,} had been purged here and stay away")
+        if self.extracted:
+            parts.append(f"{self.extracted:,} facts and memories extracted of them")
         if self.registers:
             parts.append(f"with {', '.join(self.registers)}")
         if self.redacted:

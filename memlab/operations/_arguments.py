@@ -22,6 +22,7 @@ __all__ = [
     "one_of",
     "relation",
     "slot",
+    "span",
     "text",
     "texts",
     "ttl",
@@ -31,6 +32,7 @@ Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
 
 _TTL = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdwmy])")
+_SPAN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[mhdw]")
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _NAMES = ("str", "symbol", "keyword")
 _SLOT_OF = {"decay": "half-life", "recall": "recall-score", "exploration": "explore", "exploration-policy": "explore"}
@@ -102,6 +104,13 @@ def integer(low: int, high: int) -> Reader:
         return int(within(name, form, source))
 
     return read
+
+
+def span(name: str, form: Form, source: Text) -> str:
+    """A span of time as ``memlab.evaluate`` takes it, such as "7d" or "12h"."""
+    if form.kind != "str" or not _SPAN.fullmatch(form.text):
+        raise _wrong(name, 'a span in quotes, such as "7d", "12h" or "30m"', form, source)
+    return form.text
 
 
 def memory_id(name: str, form: Form, source: Text) -> int:

@@ -22,15 +22,6 @@ from memlab.state import State
 __all__ = ["Question", "QuestionFeatures", "SpeakerNames"]
 
 _WORD = re.compile(r"\w+")
-_AROUND_WORDS = ".,;:!?\"'()[]"
-_LIGHT_WORDS = frozenset(
-    [
-        "user", "users", "user's", "like", "likes", "liked", "love", "loves", "prefer", "prefers",
-        "preferred", "enjoy", "enjoys", "want", "wants", "think", "thinks", "know", "knows", "have",
-        "has", "had", "use", "uses", "used",
-    ]
-)  # fmt: skip
-"""Verbs of what somebody has, likes or wants, which questions of every subject share."""
 _ALL = 10_000
 """Vectors of which one pass gives the nearest and every similarity that features will ask for."""
 
@@ -105,31 +96,27 @@ class QuestionFeatures:
         self._lengths = population.lengths(state, words)
         self.query = words.query(question.text)
         self.hits: TermHits = words.hits(self.query, population.mask)
-        self.matches = Matches(
-            self.hits,
-            words.lengths,
-            count=len(population.rows),
-            mean_length=self._lengths.mean,
-            k1=self._k1,
-            b=self._b,
-            inside=self._in_passages(),
-        )
+        self.matches = self._matches(self.query, self.hits)
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
         self._triggered: Rows | None = None
 
     @cached_property
-    def subject_matches(self) -> Matches:
-        """Matches of the words that say what the question is about, without verbs such as like and prefer.
+    def specific_matches(self) -> Matches | None:
+        """The matches of the query without its unspecific words (user, like, do ...), which are no evidence.
 
-        "What does the user like?" is about neither the user nor liking: every memory of a user shares these words. A
-        question of such words alone keeps them.
+        None where the query has no such word, or no other.
         """
-        asked = self.question.text
-        kept = " ".join(word for word in asked.split() if word.strip(_AROUND_WORDS).casefold() not in _LIGHT_WORDS)
-        if not kept or kept == " ".join(asked.split()) or self.words.language != "english":
-            return self.matches
-        query = self.words.query(kept)
-        hits = self.words.hits(query, self.population.mask)
+        unspecific = self.signs.words["unspecific"]
+        kept = [token for token in self.query.tokens if token not in unspecific]
+        if len(kept) == len(self.query.tokens):
+            return None
+        query = self.words.query(" ".join(kept))
+        if not query.words:
+            return None
+        return self._matches(query, self.words.hits(query, self.population.mask))
+
+    def _matches(self, query: Query, hits: TermHits) -> Matches:
+        """The evidence of the index for these words of the query."""
         return Matches(
             hits,
             self.words.lengths,
@@ -140,8 +127,7 @@ class QuestionFeatures:
             inside=self._in_passages(query),
         )
 
-    def _in_passages(self, query: Query | None = None) -> InPassages | None:
-        query = self.query if query is None else query
+    def _in_passages(self, query: Query) -> InPassages | None:
         passages, mask = self.words.passages, self.population.mask
         if passages is None:
             return None

@@ -22,7 +22,7 @@ __all__ = ["VisibleBody"]
 Flags = NDArray[np.bool_]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
-_PARTS = ("edges", "strengthen", "unlink", "join", "set", "graph", "summaries", "moved", "registers", "tellings")
+_PARTS = ("edges", "strengthen", "unlink", "join", "set", "graph", "summaries", "moved", "registers", "tellings", "fact_times")
 _LISTED = ("ids", "probes", "verified", "rejected")
 _SINGLE = ("memory", "summary", "edit")
 
@@ -150,6 +150,9 @@ class VisibleBody:
 
     def _tellings(self, tellings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
         return [dict(one) for one in tellings if self._sees([one["memory"]])[0]] or None
+
+    def _fact_times(self, told: Sequence[Sequence[Any]]) -> list[list[Any]] | None:
+        return [list(one) for one in told if self._sees([one[0]])[0]] or None
 
     def _moved(self, moved: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
         return {what: self._among(ids) for what, ids in moved.items()}

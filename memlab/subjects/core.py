@@ -11,6 +11,7 @@ import polars as pl
 from memlab.arguments import Taken
 from memlab.clock import Micros, When, datable, to_micros
 from memlab.errors import InputError, UnknownName
+from memlab.latencies import Latencies
 from memlab.privacy import personal_kinds
 from memlab.recall import Hit, Recaller
 from memlab.state import Seen, State, seen_rows
@@ -37,13 +38,16 @@ class Core:
 
     def __init__(self, store: Store, seed: int, recaller: Recaller | None = None, *, owner: object = None) -> None:
         self.store, self.seed = store, seed
+        self.latencies = Latencies()
         self.recaller = Recaller(store.embedder) if recaller is None else recaller
         self.owner = owner
         """The lab, for an accessor: what it is used for is not ended while the accessor is at hand."""
 
     def held_by(self, owner: object) -> Core:
         """The same, which keeps ``owner`` alive."""
-        return Core(self.store, self.seed, self.recaller, owner=owner)
+        held = Core(self.store, self.seed, self.recaller, owner=owner)
+        held.latencies = self.latencies
+        return held
 
     def reading(self) -> AbstractContextManager[State]:
         """The state as it is now, which nobody changes within the block."""

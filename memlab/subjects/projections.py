@@ -10,6 +10,7 @@ from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.consolidation.summaries import Summaries
 from memlab.subjects.context.injected import Injected
+from memlab.subjects.facts.tellings import FactTimes
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
@@ -24,6 +25,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Calibrated,
     Centroids,
     Credited,
+    FactTimes,
     Gaps,
     Injected,
     Judged,

@@ -81,6 +81,8 @@ class _Planned:
 class Injection:
     """What one recall is made for: a prompt of at most ``budget`` tokens. A ``Use`` and a ``Selection``."""
 
+    abstains = False
+
     def __init__(self, files: FileNames, budget: int) -> None:
         self._files, self._budget = files, budget
         self.sheet = Sheet(budget)
@@ -91,7 +93,7 @@ class Injection:
         self._before: frozenset[int] = frozenset()
         self.modules: tuple[str, ...] = ()
         self._map: list[Entry] = []
-        self._marks: dict[int, str] = {}
+        self._marks: dict[int, tuple[str, ...]] = {}
 
     # -- what takes part ------------------------------------------------------------------------------------------
 
@@ -115,6 +117,7 @@ class Injection:
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
             named = np.union1d(named, self._words.rows(self._state, self._question.project, spoken_of))
+        self._of_task = named
         self._in_task = self._nearest(asked, asked.population.among(named))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {id: "file" for id in (self._in_task + 1).tolist() if id not in self._called}
@@ -202,6 +205,8 @@ class Injection:
             "tier": lambda: np.full(count, float(tier)),
             "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
             "in-task": lambda: np.isin(pool.rows, self._in_task),
+            "called": lambda: np.array([row + 1 in self._called for row in pool.rows.tolist()], dtype=np.bool_),
+            "elsewhere": lambda: self._elsewhere(pool.rows),
             "injected": lambda: np.array([row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_),
             "tokens": lambda: np.array([self._tokens(row) for row in pool.rows.tolist()], dtype=np.float64),
             "budget": lambda: np.full(count, float(budget)),
@@ -213,11 +218,19 @@ class Injection:
         wanted = np.isfinite(values) & (values > 0)
         return np.where(wanted if nulls is None else wanted & ~nulls, values, 0.0)
 
+    def _elsewhere(self, rows: Rows) -> Flags:
+        """Return which rows have files, all of them outside the files and modules that the task names."""
+        if not len(self._of_task) and not self._spoken_of:
+            return np.zeros(len(rows), dtype=np.bool_)
+        files = self._state.lists["files"]
+        filled = np.fromiter((bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows))
+        return filled & ~np.isin(rows, self._of_task)
+
     def _tokens(self, row: int) -> float:
         return float(-(-self._whole(row).size // 4))
 
     def _entry(self, row: int, most: int) -> Entry:
-        return entry_of(self._state, row, most=most, day=self._days, mark=self._marks.get(row, ""))
+        return entry_of(self._state, row, most=most, day=self._days, marks=self._marks.get(row, ()))
 
     def _whole(self, row: int) -> Entry:
         return self._entry(row, _WHOLE * self._unit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
 from memlab.journal import Transaction
 from memlab.operations import checked_operations
-from memlab.privacy import refuse, screen
+from memlab.privacy import Finding, refuse, screen
 from memlab.schema import FIXED, RECALLABLE
 from memlab.state import Change, State, checked_columns, checked_text, redactions, refuse_names, with_speaker
 from memlab.subjects.core import Core, Memories, MemoryLike
@@ -37,7 +37,7 @@ from memlab.subjects.linking.comparing import link_waiting
 from memlab.subjects.remembering.body import remembering
 from memlab.subjects.remembering.inferred import with_inferred
 from memlab.subjects.remembering.limits import check_files
-from memlab.subjects.results import Memory
+from memlab.subjects.results import Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -77,6 +77,14 @@ class Corrected:
         return "".join(parts)
 
 
+class _Edited(NamedTuple):
+    """The memory that stands after an edit, fields that were not carried over, what was taken out of the text."""
+
+    id: int
+    dropped: tuple[str, ...]
+    redacted: tuple[Finding, ...]
+
+
 class Corrections:
     """How memories of one lab are corrected: an event for each call, or none where nothing is to change."""
 
@@ -92,22 +100,26 @@ class Corrections:
         if "status" in fields:
             raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
         with self._core.store.writing() as tx:
-            id, dropped = self._edit_one(tx, memory, text, fields)
+            done = self._edit_one(tx, memory, text, fields)
         self._link_edited()
-        return replace(self._core.memory(id), dropped=dropped)
+        return self._returned(done)
 
     def edit_frame(self, frame: pl.DataFrame) -> tuple[Memory, ...]:
         """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = changed_fields(self._core.store.state.memories(), frame)
-            done: list[tuple[int, tuple[str, ...]]] = []
+            done: list[_Edited] = []
             for id, fields in changes:
                 if done:  # the next edit is decided on the state that this one leaves
                     self._core.store.settle(tx)
                 text = fields.pop("text", None)
                 done.append(self._edit_one(tx, id, text, fields))
         self._link_edited()
-        return tuple(replace(self._core.memory(id), dropped=dropped) for id, dropped in done)
+        return tuple(map(self._returned, done))
+
+    def _returned(self, done: _Edited) -> Memory:
+        """The memory that stands after an edit, with what was dropped and what was taken out of its text."""
+        return with_redacted(replace(self._core.memory(done.id), dropped=done.dropped), done.redacted)
 
     def _link_edited(self) -> None:
         """Compare corrected memories with the others where the pack links at once; else the linker does so later."""
@@ -115,10 +127,8 @@ class Corrections:
             while link_waiting(self._core):
                 pass
 
-    def _edit_one(
-        self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]
-    ) -> tuple[int, tuple[str, ...]]:
-        """Write the event of one edit; return the id of the memory that stands after it, and what was dropped."""
+    def _edit_one(self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]) -> _Edited:
+        """Write the event of one edit."""
         store = self._core.store
         now = store.clock()
         given = checked_columns(
@@ -164,7 +174,7 @@ class Corrections:
             if words != was and pack.settings["linking"] != "off":
                 body["waits"] = True  # what its old words were joined to says nothing of the new ones
             tx.event("remember", body, at=now)
-        return id, dropped
+        return _Edited(id, dropped, () if text is None else screening.findings)
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""

@@ -18,7 +18,7 @@ from memlab.state import Change, State, values_of
 from memlab.subjects.facts.fact_rows import fact_text
 from memlab.subjects.remembering.inferred import summary_of, tags_of
 
-__all__ = ["FACT", "rederived", "without_summaries"]
+__all__ = ["FACT", "fields_of", "rederived", "summaries_quoting", "without_summaries"]
 
 FACT = ("subject", "predicate", "object", "value")
 _DERIVED = RELATIONS.index("derived-from")
@@ -95,12 +95,7 @@ def _fact_after(old: str, new: str, fact: Mapping[str, Any]) -> dict[str, str] |
 
 def without_summaries(state: State, row: int, now: int, reason: str) -> Change:
     """Return what retires the summaries that quote a memory, and brings back the others that they stood for."""
-    met = state.edges.crossings(np.array([row], dtype=np.int64))
-    mine = (state.edges.relation[met.edge] == _DERIVED) & ~met.outgoing & (met.neighbour < len(state))
-    status, kinds = state.names["status"], state.names["kind"]
-    summaries = [
-        int(one) for one in met.neighbour[mine] if kinds.at(int(one)) == "summary" and status.at(int(one)) == "active"
-    ]
+    summaries = summaries_quoting(state, row)
     if not summaries:
         return Change()
     back = _consolidated_by(state, summaries, besides=row)
@@ -108,6 +103,23 @@ def without_summaries(state: State, row: int, now: int, reason: str) -> Change:
     if back:
         parts.append(values_of([one + 1 for one in back], status="active", changed=now))
     return Change(set=parts)
+
+
+def summaries_quoting(state: State, row: int) -> list[int]:
+    """Return the rows of the summaries in use that consolidation made from a memory."""
+    met = state.edges.crossings(np.array([row], dtype=np.int64))
+    mine = (state.edges.relation[met.edge] == _DERIVED) & ~met.outgoing & (met.neighbour < len(state))
+    status, kinds = state.names["status"], state.names["kind"]
+    return [
+        int(one) for one in met.neighbour[mine] if kinds.at(int(one)) == "summary" and status.at(int(one)) == "active"
+    ]
+
+
+def fields_of(state: State, row: int) -> dict[str, Any]:
+    """Return the fields of a memory that are derived from its words, as far as it has them."""
+    found: dict[str, Any] = {name: state.names[name].at(row) for name in FACT}
+    found["summary"] = state.notes["summary"].at(row)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _consolidated_by(state: State, summaries: Sequence[int], *, besides: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from memlab.clock import Micros
+from memlab.english import vocabulary, words_of
 from memlab.policies import Pack
 from memlab.privacy import screen
 from memlab.slates import Slate
@@ -18,7 +19,6 @@ from memlab.subjects.feedback.coactivation import joined, pairs_of, remaining
 from memlab.subjects.feedback.gaps import SNIPPET
 from memlab.subjects.feedback.reinforcing import Outcome, days_before, reinforced
 from memlab.subjects.feedback.tags import common_tag, inferred_tag, tagged
-from memlab.subjects.phrases import vocabulary, words_of
 
 __all__ = ["Judgement", "gap_of", "judged"]
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from memlab.disk import is_url
 from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.privacy import Finding
 from memlab.progress import Step, bar
 from memlab.state import checked_columns, columns_of, refuse_names
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
+from memlab.subjects.extraction.extraction import Extraction
 from memlab.subjects.linking.comparing import check_linking
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.policies.policies import LabPolicies
@@ -52,6 +54,7 @@ class Given:
     linking: str | None = None
     policies: bool = False
     strict: bool = False
+    extract: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -63,7 +66,10 @@ def _path_of(x: Any) -> Path | None:
     """The path that is to be loaded; None where it is data."""
     if not isinstance(x, str | Path):
         return None
-    path = Path(str.__str__(x) if isinstance(x, str) else x)
+    named = str.__str__(x) if isinstance(x, str) else x
+    if is_url(named):
+        raise InputError(f"{named} is a URL, and memlab reads local files only. Download it, and load the file.")
+    path = Path(named)
     try:
         return path.expanduser()
     except RuntimeError:
@@ -86,6 +92,7 @@ def load(
     remembering: Remembering,
     linker: Linker,
     policies: LabPolicies,
+    extraction: Extraction,
     *,
     progress: bool = False,
 ) -> Loaded:
@@ -116,11 +123,14 @@ def load(
         sources = iter((read_file(path, options),))
     with core.reading():
         how = str(core.pack.settings["linking"]) if given.linking is None else given.linking
-    loading = _Loading(core, remembering, "off" if how == "off" else "later")
+    loading = _Loading(core, remembering, "off" if how == "off" else "later", heard=[] if given.extract else None)
     with ExitStack() as stack:
         shown = _Shown(stack, progress)
         for source in sources:
             loading.add(source, shown)
+            if loading.heard:
+                loading.extracted += extraction.of_chats(loading.heard, given.linking)
+                loading.heard = []
     if how == "now":
         linker.link_all(None)
     return loading.loaded("what was given" if path is None else path.name or str(path))
@@ -130,7 +140,12 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
     """An export, whole or not at all, with ids, times, counts and edges."""
     from memlab.moving import pack_of, read_bundle, read_lab
 
-    rows_only = {"columns": given.columns, "session": given.session, "linking": given.linking not in (None, "off")}
+    rows_only = {
+        "extract": given.extract,
+        "columns": given.columns,
+        "session": given.session,
+        "linking": given.linking not in (None, "off"),
+    }
     for name, said in rows_only.items():
         if said:
             raise InputError(f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it.")
@@ -187,8 +202,13 @@ class _Shown:
 class _Loading:
     """One call of ``load``: what it has read and stored so far."""
 
-    def __init__(self, core: Core, remembering: Remembering, linking: str) -> None:
+    def __init__(
+        self, core: Core, remembering: Remembering, linking: str, heard: list[tuple[dict[str, Any], bool]] | None = None
+    ) -> None:
         self._core, self._remembering, self._linking = core, remembering, linking
+        self.heard = heard
+        """Rows of the source, each with whether it is new, where facts are to be extracted of them."""
+        self.extracted = 0
         self._notes: list[Notes] = []
         self._parts: list[pl.DataFrame] = []
         self._redacted: list[tuple[int, Finding]] = []
@@ -241,6 +261,9 @@ class _Loading:
         known.timed = [row.get("at") is not None for row in rows]
         stored = self._remembering.many(rows, chain=True, linking=self._linking, known=known)
         known.stored()
+        if self.heard is not None:
+            pairs = zip(rows, known.found, strict=True)
+            self.heard += [(row, what == "added") for row, what in pairs if what != "purged"]
         ids = iter(stored.ids)
         here = [next(ids) if what == "added" else None for what in known.found]
         data = {"theirs": places, "id": here, "what": known.found, "origin": [notes.source] * len(places)}
@@ -265,4 +288,5 @@ class _Loading:
             skipped=dict(skipped),
             guessed=pl.DataFrame(guessed, schema=GUESSED, orient="row"),
             places=pl.DataFrame(places, schema=PLACES, orient="row"),
+            extracted=self.extracted,
         )

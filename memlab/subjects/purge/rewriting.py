@@ -75,6 +75,8 @@ def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
         return found
     if name == "tellings":
         return _tellings(value, gone)
+    if name == "fact_times":
+        return _fact_times(value, gone)
     if name == "clusters":
         return [{**one, "name": gone.node("cluster", one["name"])} if "name" in one else one for one in value]
     if name == "summaries":
@@ -233,6 +235,11 @@ def _tellings(told: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
     ]
 
 
+def _fact_times(told: Iterable[Sequence[Any]], gone: PurgePlan) -> list[Any]:
+    """When facts were told again, without those of purged memories."""
+    return [list(one) for one in told if not gone.within([one[0]])]
+
+
 def _told(name: str, value: Any, gone: PurgePlan) -> Any:
     if name in ("context", "reason"):
         return gone.cut.note(name, value)
@@ -253,6 +260,7 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "modules": _rows,
     "tags": _tags,
     "tellings": _tellings,
+    "fact-times": _fact_times,
     "switches": _rows,
 }
 

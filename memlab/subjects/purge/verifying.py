@@ -180,6 +180,7 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "modules": lambda dumped: [row["version"] for row in dumped],
     "tags": lambda dumped: [],
     "tellings": lambda dumped: [],
+    "fact-times": lambda dumped: [],
     "switches": lambda dumped: [row["since"] for row in dumped],
     "injected": lambda dumped: [ids for *_, ids in dumped],
 }
