@@ -66,20 +66,24 @@ def verified(lab, texts, query):
 
 
 def test_memories_that_share_a_context_and_no_tag_get_one(lab):
-    done = verified(lab, ["Redis keeps the carts", "Redis needs two gigabytes"], "what do we know of redis?")
+    done = verified(lab, ["our redis keeps the carts", "our redis needs two gigabytes"], "what do we know of redis?")
     assert done.tag == "redis"
     assert lab.memories["tags"].to_list() == [["redis"], ["redis"]]
 
 
 def test_a_word_that_one_of_them_lacks_is_no_tag(lab):
-    done = verified(lab, ["Redis keeps the carts", "The carts need two gigabytes"], "what do we know of redis?")
+    done = verified(lab, ["our redis keeps the carts", "the carts need two gigabytes"], "what do we know of redis?")
     assert done.tag is None
 
 
 def test_one_memory_shares_nothing_and_a_tag_of_two_is_enough(lab):
-    assert verified(lab, ["Redis keeps the carts"], "redis carts").tag is None
-    for text in ("Kafka is in the cellar", "Kafka is on the roof"):
+    assert verified(lab, ["our redis keeps the carts"], "redis carts").tag is None
+    for text in ("our kafka is in the cellar", "our kafka is on the roof"):
         lab.remember(text, tags=["queue"], linking="off")
     hits = lab.recall("kafka")
     assert lab.verify(hits, [2, 3]).tag is None
     assert lab.memories["tags"].to_list()[1:] == [["queue"], ["queue"]]
+
+
+def test_tags_come_from_the_names_that_a_text_mentions(lab):
+    assert lab.remember("Yesterday Sarah moved JACQ to the new cluster").tags == ("sarah", "jacq")

@@ -61,7 +61,7 @@ def worded(members: Sequence[Told], embedder: Embedder, most: int, *, language: 
     said = [Told(piece, one.speaker, one.created) for one in members for piece in sentences(one.text)]
     said = said or [Told(" ".join(one.text.split()), one.speaker, one.created) for one in members]
     said = [one for one in said if is_statement(one.text)] or said
-    head = heading(members, language=language, said=[one.text for one in said])
+    head = heading(members, language=language, said=[one.text for one in said]) or heading(members, language=language)
     if tokens(head) > most * _LEAST_BODY:
         head = ""
     room = most - tokens(f"{head} ") if head else most

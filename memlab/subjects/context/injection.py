@@ -93,7 +93,7 @@ class Injection:
         self._before: frozenset[int] = frozenset()
         self.modules: tuple[str, ...] = ()
         self._map: list[Entry] = []
-        self._marks: dict[int, str] = {}
+        self._marks: dict[int, tuple[str, ...]] = {}
 
     # -- what takes part ------------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class Injection:
         return float(-(-self._whole(row).size // 4))
 
     def _entry(self, row: int, most: int) -> Entry:
-        return entry_of(self._state, row, most=most, day=self._days, mark=self._marks.get(row, ""))
+        return entry_of(self._state, row, most=most, day=self._days, marks=self._marks.get(row, ()))
 
     def _whole(self, row: int) -> Entry:
         return self._entry(row, _WHOLE * self._unit)

@@ -18,8 +18,8 @@ _MOST = 2
 """Memories that a mark names: more of them leave no room for the memory itself."""
 
 
-def marks_among(pool: Candidates, pack: Pack, population: Population) -> dict[int, str]:
-    """Return the marks of the candidates that have any, by row.
+def marks_among(pool: Candidates, pack: Pack, population: Population) -> dict[int, tuple[str, ...]]:
+    """Return the marks of the candidates that have any, by row: the longest first.
 
     Parameters
     ----------

@@ -131,25 +131,27 @@ class Sheet:
         return _markdown([_whole(group).markdown for group in self._groups]) if self._groups else ""
 
 
-def entry_of(state: State, row: int, *, most: int, day: bool = False, mark: str = "") -> Entry:
-    """A memory with a ``mark`` behind its words, such as "(uncertain)", in at most ``most`` tokens."""
-    if not mark:
-        return _entry(state, row, most, day=day)
-    entry = _entry(state, row, max(most - -(-max(_bytes(mark), _bytes(escaped(mark))) // 4) - 1, LEAST), day=day)
-    return replace(entry, words=f"{entry.words} {mark}")
+def entry_of(state: State, row: int, *, most: int, day: bool = False, marks: Sequence[str] = ()) -> Entry:
+    """A memory in at most ``most`` tokens, with the first of ``marks`` behind its words that leaves it room."""
+    for mark in marks:
+        room = most - -(-max(_bytes(mark), _bytes(escaped(mark))) // 4) - 1
+        if room >= LEAST:
+            entry = _entry(state, row, room, day=day)
+            return replace(entry, words=f"{entry.words} {mark}")
+    return _entry(state, row, most, day=day)
 
 
-def marks_of(*, uncertain: bool, contradicts: Sequence[str]) -> str:
-    """Return what a context says behind a memory: that it is uncertain, and the beginning of what contradicts it.
+def marks_of(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...]:
+    """Return what a context says behind a memory, the longest first: it is uncertain, and what contradicts it.
 
     >>> marks_of(uncertain=True, contradicts=["The team indents with spaces"])
-    '(uncertain) (contradicts: The team indents with spaces)'
+    ('(uncertain) (contradicts: The team indents with spaces)', '(uncertain) (contradicted)')
     """
-    parts = ["(uncertain)"] if uncertain else []
-    if contradicts:
-        told = "; ".join(cut(quoted(text), _OF_A_CONTRADICTION) for text in contradicts)
-        parts.append(f"(contradicts: {told})")
-    return " ".join(parts)
+    plain = ["(uncertain)"] if uncertain else []
+    if not contradicts:
+        return tuple(plain)
+    told = "; ".join(cut(quoted(text), _OF_A_CONTRADICTION) for text in contradicts)
+    return " ".join([*plain, f"(contradicts: {told})"]), " ".join([*plain, "(contradicted)"])
 
 
 def _entry(state: State, row: int, most: int, *, day: bool) -> Entry:

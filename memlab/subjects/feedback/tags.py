@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.english import vocabulary, words_of
 from memlab.index import STOP_WORDS
 from memlab.policies import Pack
 from memlab.state import Change, State, values_of
-from memlab.english import vocabulary, words_of
 from memlab.subjects.remembering.inferred import tags_of
 
 __all__ = ["common_tag", "inferred_tag", "tagged"]

@@ -80,11 +80,11 @@ class Questions:
         filters = self._seen_by(filters)
         with store.reading() as state:
             store.refresh_index()
+            live = pack or store.versions.pack
             if again is None:
-                again = bool((pack or store.versions.pack).settings["recall-again"])
+                again = bool(live.settings["recall-again"])
             if not again and session is not None and use is None:
                 use = once = Once(limit)
-            live = pack or store.versions.pack
             asked, state = live.with_params(params) if params else live, seen(store.journal, state, filters.viewer)
             filters, off = filters_while_off(state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))

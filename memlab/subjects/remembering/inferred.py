@@ -104,7 +104,8 @@ def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()
     ['rust', 'auth']
     """
     found = [tag for path in files for tag in _of_a_path(path)]
-    found += [tag for name in entities if name is not None and (tag := _tag(name)) and tag not in _NOBODY]
+    names = [*entities, *proper_names(text)]
+    found += [tag for name in names if name is not None and (tag := _tag(name)) and tag not in _NOBODY]
     topics, told = _topics(), Counter(words_of(text[:_READ]))
     of_topics = [(-told[word], topics[word]) for word in told if word in topics]
     found += [topic for _, topic in sorted(of_topics, key=lambda pair: pair[0])]
