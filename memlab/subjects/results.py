@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import polars as pl
 
 from memlab.arguments import checked, item
 from memlab.clock import from_micros
 from memlab.display import clip, paragraph, table
+from memlab.errors import RedactionWarning
 from memlab.printable import printable
 from memlab.state import words_of
 from memlab.subjects.linking.linked import OUTCOME
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from memlab.state import State
     from memlab.subjects.linking.linked import Linked
 
-__all__ = ["Feedback", "Memory", "Remembered", "overview"]
+__all__ = ["Feedback", "Memory", "Remembered", "overview", "with_redacted"]
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
@@ -52,12 +54,16 @@ class Memory:
     predicate: str | None = None
     object: str | None = None
     value: str | None = None
+    redacted: tuple[str, ...] = ()
+    """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
+    dropped: tuple[str, ...] = ()
+    """Fields that a correction did not carry over, because its new words do not show what became of them."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
         """The memory in a row of a state."""
         by = float(state.numbers["superseded_by"].values[row])
-        words = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
+        words: dict[str, Any] = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",
@@ -92,6 +98,19 @@ class Memory:
 
         fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
         return write_call("memory", fields | {"created": self.created.isoformat()})
+
+
+def with_redacted(memory: Memory, findings: Sequence[Finding]) -> Memory:
+    """Return a stored memory with the kinds of what was taken out of its text, and warn where there is any."""
+    kinds = tuple(dict.fromkeys(found.type for found in findings))
+    if kinds:
+        warnings.warn(
+            f"Memory {memory.id} was stored without what looks like a secret: {', '.join(kinds)}. Its text has a mark "
+            "in that place. If it is none, put it in other words with lab.edit.",
+            RedactionWarning,
+            stacklevel=5,
+        )
+    return replace(memory, redacted=kinds) if kinds else memory
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,156 @@
+"""Compare what labs of every pack hold and answer with the golden record, or write the record.
+
+    python experiments/golden.py                                 # compare; 1 and the changed lines if any differs
+    python experiments/golden.py --only demo/companion           # the lines whose names begin so, while working
+    python experiments/golden.py --write --reason "..."          # write what differs, with the reason, into the record
+    python experiments/golden.py --dump FOLDER                   # also write every thing as text, to diff two versions
+    MEMLAB_DATA=FOLDER python experiments/golden.py              # also the data part; --data FOLDER says the same
+
+The public part runs every pack of ``memlab.packs()`` on six labs that need nothing but this repository: the demo's
+conversation, a random life, two imports, and two generated labs. The data part runs the same on chats in
+``FOLDER/locomo`` and ``FOLDER/beam100k``; the environment variable MEMLAB_DATA names the folder. Only digests and
+weighted sums of floats are kept of them, never their text. Without the folder their lines are not compared, which is
+printed.
+
+Recorded are all slates, the frames of memories, edges and facts, an evaluation, a context, each export, the receipt of
+a purge, and the hashes of packs and policies. ``experiments/data`` has the record: ``golden.jsonl`` with one line a
+thing, ``golden-sums.parquet`` with the sums of its floats, ``golden-changes.md`` with the reason of each change. See
+``recording/things.py`` for what is compared exactly, and what to 1e-12.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+# Threads change the order in which floats are added.
+os.environ["POLARS_MAX_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).parent))
+
+from recording.chats import CHATS
+from recording.labs import LABS
+from recording.record import Change, Record, compare, describe_machine, is_rounded, line_of, read, unlogged, write
+from recording.shown import pack_thing, settled, things_of
+from recording.things import Thing, digest
+
+import memlab
+
+FOLDER = Path(__file__).parent / "data"
+VARIABLE = "MEMLAB_DATA"
+
+
+def jobs(data: Path | None, only: str) -> list[tuple[str, str, Path | None]]:
+    """Return every lab with every pack, as far as ``only`` allows; chats only where there is a data folder."""
+    labs = [*LABS, *(CHATS if data is not None else ())]
+    made = [(lab, pack, data) for lab in ("hashes", *labs) for pack in memlab.packs()]
+    return [job for job in made if _begins_alike(f"{job[0]}/{job[1]}/", only)]
+
+
+def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
+    """Build one lab under one pack, and return what is recorded of it."""
+    lab, pack, data = job
+    if lab == "hashes":
+        return [pack_thing(pack, keep=keep)]
+    with tempfile.TemporaryDirectory(prefix="memlab-golden-") as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = Path(name).resolve()
+        build = LABS[lab](pack, folder) if lab in LABS else CHATS[lab](pack, data)
+        with settled(), build as built:
+            return list(things_of(lab, pack, built, folder, keep=keep))
+
+
+def expected(record: Record, data: Path | None, only: str) -> list[str]:
+    """Return the names of the record that this run makes: a pack that is gone is a change."""
+    run = {"hashes", *LABS, *(CHATS if data is not None else ())}
+    return [name for name in record.lines if name.startswith(only) and (_lab(name) in run or _lab(name) not in CHATS)]
+
+
+def rewritten(record: Record, things: Iterable[Thing], changes: Iterable[Change], machine: str) -> Record:
+    """Return the record with the changed lines as they are now; the others stay as they were written."""
+    lines, by_name = dict(record.lines), {thing.name: thing for thing in things}
+    for change in changes:
+        if change.name in by_name:
+            lines[change.name] = line_of(by_name[change.name], machine)
+        else:
+            del lines[change.name]
+    used = {line.machine for line in lines.values()}
+    machines = {**record.machines, digest(machine.encode()): machine}
+    kept = {name: machine for name, machine in sorted(machines.items()) if name in used}
+    return replace(record, lines=dict(sorted(lines.items())), machines=kept)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write what differs into the record; needs --reason")
+    parser.add_argument("--reason", default="", help="why the lines changed")
+    parser.add_argument("--data", type=Path, help=f"folder of the chats; {VARIABLE} unless given")
+    parser.add_argument("--only", default="", help="the things whose names begin so, as in demo/companion")
+    parser.add_argument("--dump", type=Path, help="folder for every thing as text")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    if given.write and not given.reason.strip():
+        parser.error("--write needs --reason: a changed line is committed together with its reason.")
+    named = given.data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    if named is not None and not named.is_dir():
+        parser.error(f"{named} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/.")
+    began, machine, record = time.monotonic(), describe_machine(), read(FOLDER)
+    things = {}
+    for thing in _made(jobs(named, given.only), given.processes, keep=given.dump is not None):
+        if thing.name.startswith(given.only):
+            things[thing.name] = thing
+            if given.dump is not None:
+                target = given.dump / f"{thing.name}.txt"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(thing.content)
+    wanted = expected(record, named, given.only)
+    changes = compare(record, things, machine, wanted)
+    for change in changes:
+        print(change)
+    to_the_bit = sum(record.lines[name].machine == digest(machine.encode()) for name in things if name in record.lines)
+    rounded = sum(is_rounded(record.lines[name], thing) for name, thing in things.items() if name in record.lines)
+    print(f"{len(things)} things, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12")
+    print(f"{rounded} have floats that differ from the record in at least one bit")
+    print(f"{machine}\n{time.monotonic() - began:.0f} s")
+    if named is None:
+        left = sum(_lab(name) in CHATS for name in record.lines)
+        print(f"The data part did not run: {VARIABLE} names no folder. {left} lines of the record were not compared.")
+    if given.write:
+        if changes:
+            write(FOLDER, rewritten(record, things.values(), changes, machine), changes, given.reason.strip())
+        print(f"{len(changes)} lines written")
+        return 0
+    if said := unlogged(FOLDER):
+        print(said)
+    if changes:
+        print('If this is meant, run it again with --write --reason "..." and commit the record with the change.')
+    return 1 if changes or said else 0
+
+
+def _made(jobs: list[tuple[str, str, Path | None]], processes: int, *, keep: bool) -> Iterator[Thing]:
+    if processes == 1 or len(jobs) < 2:
+        return chain.from_iterable(make(job, keep) for job in jobs)
+    context = multiprocessing.get_context("spawn")  # a fork of threads of Polars hangs
+    with ProcessPoolExecutor(min(processes, len(jobs)), mp_context=context) as pool:
+        return chain.from_iterable(list(pool.map(make, jobs, [keep] * len(jobs))))
+
+
+def _lab(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _begins_alike(name: str, only: str) -> bool:
+    return name.startswith(only) or only.startswith(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""The record as files: one JSON line a thing, the sums of floats beside it, and the log of its changes."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recording.things import RUN, Thing, digest
+
+__all__ = [
+    "Change",
+    "Line",
+    "Record",
+    "compare",
+    "describe_machine",
+    "is_rounded",
+    "line_of",
+    "read",
+    "unlogged",
+    "write",
+]
+
+RECORD, SUMS, CHANGES = "golden.jsonl", "golden-sums.parquet", "golden-changes.md"
+
+_NUMERIC = ("numpy", "polars", "scipy", "scikit-learn")
+"""Packages that round: another version is another machine."""
+
+
+def describe_machine() -> str:
+    """Return what rounds floats here: processor, BLAS kernel, vector units, platform, versions of packages."""
+    from numpy._core import _multiarray_umath as built
+    from threadpoolctl import threadpool_info
+
+    kernels = sorted({f"{one['internal_api']} {one.get('architecture', '')}" for one in threadpool_info()})
+    units = [name for name, there in sorted(built.__cpu_features__.items()) if there]
+    processor = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists() and (model := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)):
+        processor = model[1]
+    packages = ", ".join(f"{name} {version(name)}" for name in _NUMERIC)
+    libc = " ".join(platform.libc_ver())
+    system = f"{platform.system()} {libc}".strip()
+    return f"{processor}; {', '.join(kernels)}; units {digest(' '.join(units).encode())}; {system}; {packages}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the record: ``parts`` has for each part its exact digest, and that of its floats to the bit."""
+
+    name: str
+    rows: int
+    parts: Mapping[str, tuple[str, str]]
+    machine: str
+    sums: Mapping[str, NDArray[np.float64]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Record:
+    """All lines by name, in their order, and the machines that wrote them by the digest of their description."""
+
+    lines: Mapping[str, Line]
+    machines: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line that differs: which parts, and how each differs."""
+
+    name: str
+    parts: Mapping[str, str]
+
+    def __str__(self) -> str:
+        shown = [f"    {part}: {how}" for part, how in islice(self.parts.items(), 12)]
+        more = [f"    and {len(self.parts) - 12} more parts"] if len(self.parts) > 12 else []
+        return "\n".join([self.name, *shown, *more])
+
+
+def line_of(thing: Thing, machine: str) -> Line:
+    """Return the line of a thing as computed on a machine."""
+    parts = {name: (part.exact, part.bits) for name, part in thing.parts.items()}
+    sums = {name: part.sums() for name, part in thing.parts.items() if len(part.floats)}
+    return Line(thing.name, thing.rows, parts, digest(machine.encode()), sums)
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+
+def compare(record: Record, things: Mapping[str, Thing], machine: str, expected: Iterable[str]) -> list[Change]:
+    """Return what differs between the record and things computed here.
+
+    ``expected`` are the names of the record that should have been computed; those that were not are changes.
+    """
+    here = digest(machine.encode())
+    changes = [
+        Change(name, {"(thing)": "is in the record and was not made"}) for name in expected if name not in things
+    ]
+    for name, thing in things.items():
+        if (line := record.lines.get(name)) is None:
+            changes.append(Change(name, {"(thing)": "was made and is not in the record"}))
+        elif parts := _changed_parts(line, thing, to_the_bit=line.machine == here):
+            changes.append(Change(name, parts))
+    return changes
+
+
+def is_rounded(line: Line, thing: Thing) -> bool:
+    """Whether any floats of a thing differ from its line, be it in the last bit."""
+    return any(line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in thing.parts.items())
+
+
+def _changed_parts(line: Line, thing: Thing, *, to_the_bit: bool) -> dict[str, str]:
+    changed = {}
+    if line.rows != thing.rows:
+        changed["(rows)"] = f"{line.rows} -> {thing.rows}"
+    changed |= {name: "gone" for name in line.parts if name not in thing.parts}
+    for name, part in thing.parts.items():
+        if name not in line.parts:
+            changed[name] = "new"
+            continue
+        exact, bits = line.parts[name]
+        if part.exact != exact:
+            changed[name] = "text, integers or order differ"
+            continue
+        if bits == part.bits:
+            continue
+        was, now, bound = line.sums.get(name, np.empty(0)), part.sums(), part.bounds()
+        if len(was) != len(now):
+            changed[name] = f"about {len(was) * RUN} floats -> {len(part.floats)}"
+            continue
+        beyond = ~(np.abs(now - was) <= bound)
+        if beyond.any():
+            first = int(np.argmax(beyond))
+            last = min((first + 1) * RUN, len(part.floats)) - 1
+            changed[name] = (
+                f"floats differ in {int(beyond.sum())} of {len(now)} runs, first in values {first * RUN} to {last} "
+                f"of {len(part.floats)}: weighted sum {was[first]:.15g} -> {now[first]:.15g}"
+            )
+        elif to_the_bit:
+            changed[name] = (
+                f"floats differ within 1e-12, on the machine that wrote the record ({len(part.floats)} floats)"
+            )
+    return changed
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def read(folder: Path) -> Record:
+    """Read the record of a folder; one that does not exist is empty."""
+    if not (folder / RECORD).exists():
+        return Record({}, {})
+    head, *rest = (json.loads(line) for line in (folder / RECORD).read_text().splitlines())
+    sums: defaultdict[str, dict[str, NDArray[np.float64]]] = defaultdict(dict)
+    for name, part, values in pl.read_parquet(folder / SUMS).iter_rows():
+        sums[name][part] = np.array(values)
+    lines = {}
+    for row in rest:
+        parts = {part: (exact, bits) for part, both in row["parts"].items() for exact, _, bits in [both.partition("/")]}
+        lines[row["name"]] = Line(row["name"], row["rows"], parts, row["machine"], sums[row["name"]])
+    return Record(lines, head["machines"])
+
+
+def write(folder: Path, record: Record, changes: Iterable[Change], reason: str) -> None:
+    """Write the record and its sums, and add the reason and the changed lines to the log."""
+    lines = [json.dumps({"machines": dict(record.machines)})]
+    rows: list[tuple[str, str, list[float]]] = []
+    for line in record.lines.values():
+        parts = {part: f"{exact}/{bits}" if bits else exact for part, (exact, bits) in line.parts.items()}
+        lines.append(json.dumps({"name": line.name, "rows": line.rows, "machine": line.machine, "parts": parts}))
+        rows += [(line.name, part, values.tolist()) for part, values in line.sums.items()]
+    (folder / RECORD).write_text("\n".join(lines) + "\n")
+    schema = {"name": pl.String, "part": pl.String, "sums": pl.List(pl.Float64)}
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(
+        folder / SUMS, compression="zstd", compression_level=19
+    )
+    log = folder / CHANGES
+    text = log.read_text() if log.exists() else _TITLE
+    log.write_text(f"{text}\n## {reason}\n{_summary(changes)}\nRecord {_content(folder)}\n")
+
+
+def unlogged(folder: Path) -> str:
+    """Return a sentence if the record is not the one that the last entry of the log describes, else nothing."""
+    log = folder / CHANGES
+    entries = re.findall(r"^Record ([0-9a-f]+)$", log.read_text(), re.MULTILINE) if log.exists() else []
+    if (folder / RECORD).exists() and (not entries or entries[-1] != _content(folder)):
+        return f"{RECORD} is not the record of the last entry of {CHANGES}: run --write --reason after every change."
+    return ""
+
+
+_TITLE = """# Changes of the golden record
+Written by `experiments/golden.py --write --reason`: why the record changed, and which lines.
+"""
+
+
+def _content(folder: Path) -> str:
+    return digest((folder / RECORD).read_bytes() + (folder / SUMS).read_bytes())
+
+
+def _summary(changes: Iterable[Change]) -> str:
+    """One line for each set of changed parts and kind of thing; the packs of a lab stand together."""
+    alike: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for change in changes:
+        lab, pack, kind = _split(change.name)
+        alike[lab, kind, _joined(change.parts)].append(pack)
+    return "".join(
+        f"- {'/'.join(one for one in (lab, _packs(packs), kind) if one)}: {parts}\n"
+        for (lab, kind, parts), packs in alike.items()
+    )
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    lab, _, rest = name.partition("/")
+    pack, _, kind = rest.partition("/")
+    return lab, pack, kind
+
+
+def _packs(packs: list[str]) -> str:
+    return packs[0] if len(packs) == 1 else f"{{{', '.join(packs)}}}"
+
+
+def _joined(parts: Mapping[str, Any]) -> str:
+    names = [*islice(parts, 12)]
+    return ", ".join(names) + (f" and {len(parts) - 12} more" if len(parts) > 12 else "")

@@ -1,0 +1,103 @@
+"""What is recorded of a lab, in this order: slates, frames, evaluation, a context, exports, and a purge at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+
+import memlab
+from memlab.policies import load_pack
+from memlab.state import tombstones
+from memlab.subjects.linking.linker import Linker
+from recording.labs import Built
+from recording.things import Thing, frame_thing, json_thing, text_thing
+
+__all__ = ["pack_thing", "settled", "things_of"]
+
+_EXPORTS = ("jsonl", "parquet", "md", "sexp")
+
+
+def pack_thing(pack: str, *, keep: bool) -> Thing:
+    """Return the hashes of a pack, of its policies and of its settings."""
+    loaded = load_pack(pack)
+    policies = {slot: policy.hash for slot, policy in sorted(loaded.policies.items())}
+    settings = dict(sorted(loaded.settings.items()))
+    return json_thing(f"hashes/{pack}/pack", {"pack": loaded.hash, **policies, "settings": settings}, keep=keep)
+
+
+def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -> Iterator[Thing]:
+    """Give everything that is recorded of a lab; it is purged at the end."""
+    lab = built.lab
+    lab.graph.link_waiting()
+
+    def called(kind: str) -> str:
+        return f"{name}/{pack}/{kind}"
+
+    def frame(kind: str, value: pl.DataFrame) -> Thing:
+        return frame_thing(called(kind), value, keep=keep)
+
+    yield json_thing(called("built"), {"pack": lab.pack.hash, **built.beside}, keep=keep)
+    slates = lab.slates()
+    for table in ("decisions", "candidates", "exposures", "feedback"):
+        yield frame(table, getattr(slates, table).collect())
+    yield frame("memories", lab.memories)
+    yield frame("edges", lab.edges)
+    yield frame("facts", lab.facts.frame())
+    yield json_thing(called("evaluation"), _evaluated(lab, pack), keep=keep)
+    context = lab.context(built.task, session=built.session, log=False)
+    yield frame("context", context.frame)
+    yield text_thing(called("context-text"), context.text, keep=keep)
+    exports = folder / "exports"
+    exports.mkdir()
+    for suffix in _EXPORTS:
+        path = lab.io.export(exports / f"all.{suffix}")
+        if suffix == "parquet":
+            tables = pl.read_parquet(path)
+            bodies = pl.col("event").struct.field("body").str.replace_all(str(folder), "FOLDER", literal=True)
+            yield frame("export-parquet", tables.with_columns(pl.col("event").struct.with_fields(body=bodies)))
+        else:
+            yield text_thing(called(f"export-{suffix}"), path.read_text().replace(str(folder), "FOLDER"), keep=keep)
+    yield json_thing(called("receipt"), _receipt(lab, built, folder), keep=keep)
+    yield frame("memories-after-purge", lab.memories)
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Link in the foreground alone, and fix the random key of tombstones, so that a run can be repeated."""
+    wake, chance = Linker.wake, tombstones.secrets
+    Linker.wake = lambda self: None
+    tombstones.secrets = SimpleNamespace(token_bytes=lambda size: (b"golden" * size)[:size])
+    try:
+        yield
+    finally:
+        Linker.wake, tombstones.secrets = wake, chance
+
+
+def _evaluated(lab: memlab.Lab, pack: str) -> dict[str, Any]:
+    """Return the evaluation of the pack and another on the lab's log, or the refusal."""
+    policies = [pack, "workbench" if pack == "memlab" else "memlab"]
+    try:
+        return memlab.evaluate(lab, policies, missing="zero").to_dict()
+    except memlab.MemlabError as error:
+        return {"refused": f"{type(error).__name__}: {error}"}
+
+
+def _receipt(lab: memlab.Lab, built: Built, folder: Path) -> dict[str, Any]:
+    """Purge, and return the receipt without the folder's name and sizes of files, which depend on it."""
+    done = lab.purge(list(built.purge), reason="asked for")
+    frame = done.frame.drop("bytes").with_columns(
+        pl.col("where", "how").str.replace_all(str(folder), "FOLDER", literal=True)
+    )
+    return {
+        "ids": done.ids,
+        "events": done.events,
+        "slates": done.slates,
+        "questions": done.questions,
+        "review": done.review.to_dicts(),
+        "frame": frame.to_dicts(),
+    }
