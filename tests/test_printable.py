@@ -56,6 +56,7 @@ CALLS = {
     "challenge": [LAB, "cascade", "--reason", EVIL],
     "verdict": [LAB],
     "plan": [LAB, "companion"],
+    "adapt": [LAB, "--missing", "zero"],
     "bench lab": [LAB, "wanted.jsonl", "--packs", "memlab"],
     "failures": [LAB, "--labels", "labels.csv"],
     "attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],

@@ -185,8 +185,9 @@ def _feedback_cells(row: PolicyValue) -> list[str]:
 _LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
 
 
-_OPTIONAL = ("bounds", "probes", "kind", "unsupported", "p", "interval")
-"""What a narrow terminal has no room for, in this order; of metrics the last first."""
+_OPTIONAL = ("untested gates", "bounds", "probes", "kind", "unsupported", "p", "interval")
+"""What a narrow terminal has no room for, in this order; of metrics the last first. Untested gates are named above and
+below the table too."""
 
 
 def as_text(ev: Findings, width: int | None = None) -> str:

@@ -1,0 +1,220 @@
+"""A policy that does worse is proposed back: asked and unasked, by slot and by pack, with consent alone."""
+
+import json
+
+import pytest
+
+import memlab
+from memlab.evaluation import CONFOUNDED
+from memlab.operations import adapt
+from memlab.subjects.policies import falls
+
+pytestmark = pytest.mark.long
+
+WORSE = "(lambda (activation recency) (+ (* -0.9 activation) (* 0.1 recency)))"
+
+
+@pytest.fixture
+def agent(clock):
+    """Four notes that answer and four that do not, under the pack's own settings, as the embedder ranks them."""
+    with memlab.open(pack="associative", clock=clock) as lab:
+        remember(lab)
+        yield lab
+
+
+def remember(lab):
+    for n in range(4):
+        lab.remember(f"rust build note {n}", linking="off")
+    for n in range(4):
+        lab.remember(f"cake note {n}", linking="off")
+
+
+def live(lab, clock, days):
+    """A judged recall a day; the notices that came."""
+    notices = []
+    for _ in range(days):
+        clock.advance(days=1)
+        hits = lab.recall("rust build", limit=3)
+        notices += [lab.feedback(hit, "success" if "rust" in hit.text else "fail").notice for hit in hits]
+    return [one for one in notices if one is not None]
+
+
+def test_what_got_worse_is_reverted(agent, clock):
+    good = agent.policies["recall-score"]
+    assert live(agent, clock, 60) == []
+    agent.policies.install("recall-score", WORSE)
+    live(agent, clock, 60)
+    rates = agent.policies.attribution("recall-score").frame["rate"].to_list()
+    assert rates == [1.0, 0.0]
+    agent.operations.run('(adapt-policy "zero")', consent=True)
+    assert agent.policies["recall-score"].source == good.source
+    assert agent.policies.history("recall-score")["action"][-1] == "rollback"
+    assert CONFOUNDED in agent.policies.history("recall-score")["reason"][-1]
+
+
+def test_a_fall_is_proposed_unasked_and_once(agent, clock):
+    live(agent, clock, 30)
+    good = agent.policies["recall-score"].hash
+    agent.policies.install("recall-score", WORSE)
+    before = agent.pack.hash
+    (notice,) = live(agent, clock, 20)
+    assert (notice.slot, notice.action, notice.after) == ("recall-score", "proposed", good)
+    assert notice.gain[1] > 0
+    assert CONFOUNDED in repr(notice)
+    assert agent.pack.hash == before
+    asked = agent.operations.check_fall()
+    assert (asked.action, asked.after) == ("proposed", good)
+    done = agent.operations.adapt_policy(missing="zero", consent=True)
+    assert (done.action, agent.policies["recall-score"].hash) == ("rolled back", good)
+    assert agent.operations.check_fall() is None
+
+
+def test_the_notice_comes_within_a_few_judged_recalls(agent, clock):
+    live(agent, clock, 30)
+    agent.policies.install("recall-score", WORSE)
+    days = next(day for day in range(1, 20) if live(agent, clock, 1))
+    assert days <= 6
+
+
+def test_judgements_of_another_process_count_and_the_notice_shows(disk, clock):
+    with disk(pack="associative") as lab:
+        remember(lab)
+        for _ in range(20):
+            clock.advance(days=1)
+            for hit in lab.recall("rust", limit=3):
+                lab.feedback(hit, "success")
+        lab.policies.install("recall-score", WORSE)
+        for _ in range(10):
+            clock.advance(days=1)
+            for hit in lab.recall("rust", limit=3):
+                lab.feedback(hit, "fail")
+    with disk() as lab:
+        clock.advance(days=1)
+        hits = lab.recall("rust", limit=3)
+        told = [lab.feedback(hit, "fail") for hit in hits]
+        assert told[0].notice is None  # a process that asks once does not read the log
+        assert [one.notice is not None for one in told].count(True) == 1
+        assert "on your consent, roll back" in repr(next(one for one in told if one.notice))
+        many = lab.feedback_many([{"memory": hit, "outcome": "fail"} for hit in hits])
+        assert all(one.notice is None for one in many)
+
+
+def test_feedback_many_tells_of_a_fall_once(agent, clock):
+    def judged(outcome, days):
+        notices = []
+        for _ in range(days):
+            clock.advance(days=1)
+            rows = [{"memory": hit, "outcome": outcome} for hit in agent.recall("rust build", limit=3)]
+            notices += [one.notice for one in agent.feedback_many(rows)]
+        return [one for one in notices if one is not None]
+
+    judged("success", 20)
+    agent.policies.install("recall-score", WORSE)
+    assert len(judged("fail", 10)) == 1
+
+
+def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypatch):
+    """Constant work: of the journal the new judgements alone, of the log nothing, while there is no fall."""
+    live(agent, clock, 5)
+    agent.policies.install("recall-score", WORSE)
+    live(agent, clock, 2)
+    asked, journal = [], agent.store.journal
+    reads = journal.events
+
+    def events(after=0, **more):
+        found = list(reads(after, **more))
+        asked.append(len(found))
+        return iter(found)
+
+    monkeypatch.setattr(journal, "events", events)
+    monkeypatch.setattr(falls, "propose_revert", lambda store: pytest.fail("the log was compared"))
+    for hit in agent.recall("rust build", limit=3):
+        asked.clear()
+        agent.feedback(hit, "success")
+        assert asked.count(1) == len(asked) > 0
+
+
+def test_while_one_pack_was_live_nothing_is_watched(agent, clock, monkeypatch):
+    monkeypatch.setattr(falls.FallWatch, "_count", lambda *_: pytest.fail("the log was read"))
+    live(agent, clock, 5)
+    assert agent.operations.check_fall() is None
+
+
+def test_a_fall_of_a_whole_pack_brings_the_pack_back(agent, clock):
+    live(agent, clock, 20)
+    before = agent.pack.hash
+    agent.use('(pack other "Another." :inherits associative) (setting probes 2) (defpolicy recall-score ' + WORSE + ")")
+    live(agent, clock, 12)
+    found = adapt(agent, missing="zero")
+    assert (found.slot, found.action, found.after) == ("pack", "proposed", before)
+    assert "the pack associative of event" in found.reason
+    done = adapt(agent, missing="zero", consent=True)
+    assert (done.action, agent.pack.hash, done.after) == ("rolled back", before, before)
+
+
+def test_a_pinned_slot_does_not_go_back(agent, clock):
+    live(agent, clock, 20)
+    agent.policies.install("recall-score", WORSE)
+    live(agent, clock, 10)
+    agent.policies.pin("recall-score")
+    found = adapt(agent, missing="zero", consent=True)
+    assert found.action == "kept"
+    assert found.evidence["why"].to_list() == ["recall-score is pinned."]
+    assert agent.operations.check_fall() is None
+
+
+def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
+    """Whatever becomes of the user: the numbers differ, and nothing that is shown does."""
+    live(agent, clock, 20)
+    policy = agent.policies["recall-score"].source.replace("(+ ", "(* 2 (+ ", 1)
+    agent.policies.install("recall-score", f"{policy})" if policy.count("(") > policy.count(")") else policy)
+    for _ in range(12):
+        clock.advance(days=1)
+        for hit in agent.recall("rust build", limit=3):
+            assert agent.feedback(hit, "fail").notice is None
+    found = adapt(agent, missing="zero", consent=True)
+    assert found.action != "rolled back"
+    assert (
+        "It would have shown the same memories in the recalls of the live version." in found.evidence["why"].to_list()
+    )
+
+
+def test_what_fell_later_than_the_version_changed_stays(agent, clock):
+    for day in range(60):
+        clock.advance(days=1)
+        if day == 20:
+            agent.policies.install("recall-score", WORSE)
+        for hit in agent.recall("rust build", limit=3):
+            assert agent.feedback(hit, "success" if day < 40 else "fail").notice is None
+    found = adapt(agent, missing="zero")
+    assert found.action == "kept"
+    assert any("a trend fits as well" in why for why in found.evidence["why"])
+
+
+def test_what_rose_stays(agent, clock):
+    agent.policies.install("recall-score", WORSE)
+    live(agent, clock, 30)
+    agent.policies.rollback("recall-score")
+    assert live(agent, clock, 30) == []
+    assert adapt(agent, missing="zero").action != "rolled back"
+
+
+def test_the_operation_takes_names_and_the_command_line_too(run, tmp_path, clock):
+    with memlab.open(tmp_path / "agent.memlab", pack="associative", clock=clock) as lab:
+        remember(lab)
+        live(lab, clock, 20)
+        good = lab.policies["recall-score"].hash
+        lab.policies.install("recall-score", WORSE)
+        live(lab, clock, 12)
+        step = lab.operations.run('(adapt-policy "zero" :cluster "day" :horizon "1d")')[0].value
+        assert (step.action, step.after) == ("proposed", good)
+        wide = lab.operations.run('(adapt-policy :missing "zero" :horizon "11d")')[0].value
+        assert wide.action == "kept"
+    shown = run("stats", "agent.memlab").stdout
+    assert "on your consent, roll back" in shown
+    said = json.loads(run("adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json").stdout)
+    assert (said["action"], said["after"]) == ("proposed", good)
+    assert {row["verdict"] for row in said["evidence"]} >= {"better"}
+    done = run("adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
+    assert "rolled back" in done.stdout
+    assert "on your consent" not in run("stats", "agent.memlab").stdout
