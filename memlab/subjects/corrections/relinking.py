@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memlab.journal import Event, Reading
+from memlab.journal import Event, Journal, JournalView
 from memlab.schema import RELATIONS
 from memlab.state import Change, State, edges_of
 from memlab.subjects.core import Core
@@ -22,7 +22,7 @@ _NOT_CARRIED = tuple(RELATIONS.index(name) for name in ("supersedes",))
 _DERIVED = RELATIONS.index("derived-from")
 
 
-def edges_after(state: State, journal: Reading, row: int, id: int) -> Change:
+def edges_after(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
     """Return the change of edges when the memory ``id`` takes the place of the one in ``row``.
 
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened by use hold for the
@@ -47,7 +47,7 @@ def edges_after(state: State, journal: Reading, row: int, id: int) -> Change:
     return Change(edges=edges, unlink=sorted(gone))
 
 
-def word_edges(state: State, journal: Reading, row: int) -> set[int]:
+def word_edges(state: State, journal: Journal | JournalView, row: int) -> set[int]:
     """Return the numbers of the edges that hold for the words of the memory in ``row`` alone."""
     met = state.edges.crossings(np.array([row]))
     memory = met.neighbour < len(state)
@@ -57,7 +57,7 @@ def word_edges(state: State, journal: Reading, row: int) -> set[int]:
     return gone | {int(edge) for edge in related if _was_compared(state, journal, int(edge))}
 
 
-def _was_compared(state: State, journal: Reading, edge: int) -> bool:
+def _was_compared(state: State, journal: Journal | JournalView, edge: int) -> bool:
     """Whether linking made this edge, and no person, verifier or import."""
     made = int(state.edges.created[edge])
     ends = int(state.edges.source[edge]) + 1, int(state.edges.target[edge]) + 1
@@ -70,7 +70,7 @@ def _was_compared(state: State, journal: Reading, edge: int) -> bool:
     return False
 
 
-def _made_at(journal: Reading, instant: int, head: int) -> Iterator[Event]:
+def _made_at(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
     after, upto = journal.last_at(instant - 1), min(journal.last_at(instant), head)
     yield from journal.events(after, upto=upto, kinds=("link",))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.journal import Event, Reading, Transaction
+from memlab.journal import Event, Journal, JournalView, Transaction
 from memlab.policies import Pack, VersionLog
 from memlab.schema import RECALLABLE
 from memlab.state import Change, State, edges_of, stamps, values_of
@@ -56,7 +56,7 @@ class _Finding:
 # -- finding ----------------------------------------------------------------------------------------------------------
 
 
-def stale_frame(state: State, pack: Pack, journal: Reading) -> pl.DataFrame:
+def stale_frame(state: State, pack: Pack, journal: Journal | JournalView) -> pl.DataFrame:
     """Return a row for each field of a memory that still tells what it told before a correction.
 
     Columns: ``memory_id``, ``field``, ``holds`` (the old words) and ``text`` (the memory as it is). ``field`` is a
@@ -80,7 +80,7 @@ def stale_frame(state: State, pack: Pack, journal: Reading) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_STALE, orient="row").unique(maintain_order=True)
 
 
-def _findings(state: State, pack: Pack, journal: Reading) -> Iterator[_Finding]:
+def _findings(state: State, pack: Pack, journal: Journal | JournalView) -> Iterator[_Finding]:
     chains = _chains(state)
     given = _given(journal.events(upto=state.seq, kinds=("remember", "edit"))) if chains else {}
     for row, former in chains:
