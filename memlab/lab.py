@@ -32,6 +32,7 @@ from memlab.subjects.agents.agents import LabAgents
 from memlab.subjects.agents.turns import Turns
 from memlab.subjects.attribution.attribution import Attributed, Attributions, LabCredits
 from memlab.subjects.backups.backups import back_up_if_due
+from memlab.subjects.backups.checking import Checked
 from memlab.subjects.clusters.clusters import LabClusters
 from memlab.subjects.consolidation.consolidation import LabConsolidation
 from memlab.subjects.context.context import Context, Contexts
@@ -838,6 +839,17 @@ class Lab:
     def store(self) -> Store:
         """The journal and the state that is folded from it: for tools that read events, within ``store.reading()``."""
         return self._core.store
+
+    @checked
+    def check(self, *, repair: bool = True) -> Checked:
+        """Check the lab's files, and find what corrections of earlier versions left in old words.
+
+        See ``lab.io.check``; ``lab.review.stale`` lists what is stale and ``lab.review.rebuild`` rebuilds it.
+
+        >>> lab.check().sound                                                              # doctest: +SKIP
+        True
+        """
+        return self.io.check(repair=repair)
 
     @checked
     def close(self) -> None:

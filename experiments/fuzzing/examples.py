@@ -408,6 +408,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Clusters.save": lambda d: (Clusters.load(d.clusters).save, {"path": d.folder / "again.npz"}),
     "Clusters.load": lambda d: (Clusters.load, {"path": d.clusters}),
     # -- moving -------------------------------------------------------------------------------------------------------
+    "Lab.check": lambda d: (d.lab.check, {}),
     "LabIO.check": lambda d: (d.lab.io.check, {}),
     "LabReview.quarantine": lambda d: (d.lab.review.quarantine, {"session": "s1"}),
     "LabReview.release": lambda d: (d.lab.review.release, {"quarantine": d.quarantined}),

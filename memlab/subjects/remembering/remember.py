@@ -132,6 +132,9 @@ class Remembering:
                     changed = list(linked.texts)
                     said = [with_speaker(texts[row], speakers[row]) for row in changed]
                     vectors[changed] = store.embedder.encode(said)
+                    if "summary" in columns:  # what was given sums up one of the two texts
+                        kept_of = columns["summary"]
+                        columns["summary"] = [None if row in linked.texts else kept_of[row] for row in range(count)]
                 if not (kept := linked.added).all():
                     columns = only(kept, columns)
                     texts, vectors, count = chosen(texts, kept), vectors[kept], int(kept.sum())
