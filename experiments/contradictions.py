@@ -22,8 +22,8 @@ import numpy as np
 import memlab
 from memlab.clock import ManualClock
 from memlab.embedding import Embedder, load_embedder
+from memlab.english import sentences
 from memlab.subjects.linking.conflicts import claim, conflicts, updates
-from memlab.subjects.phrases import sentences
 
 PAIRS = Path(__file__).with_name("contradictions.jsonl")
 PACKS = ("cascade", "companion", "workbench", "factgraph")

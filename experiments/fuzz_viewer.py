@@ -481,6 +481,8 @@ READERS: dict[str, Asked] = {
     "consolidation.frame": lambda lab, names: lab.consolidation.frame(),
     "credits.frame": lambda lab, names: lab.credits.frame,
     "credits.calibration": lambda lab, names: lab.credits.calibration,
+    "review.stale": lambda lab, names: lab.review.stale(),
+    "review.supersessions": lambda lab, names: lab.review.supersessions(),
     "review.gaps": lambda lab, names: lab.review.gaps(),
     "agents.relationships": lambda lab, names: lab.agents.relationships(),
     "modules.projects": lambda lab, names: lab.modules.projects(),
@@ -515,6 +517,7 @@ READERS: dict[str, Asked] = {
     "slates": lambda lab, names: {
         table: getattr(lab.slates(), table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
     },
+    "review.provenance": lambda lab, names: [lab.review.provenance(id) for id in names.some(6)],
     "graph.tags": lambda lab, names: lab.graph.tags(),
     "extract": lambda lab, names: lab.extract("I live in Oslo. Ada says the goat prefers hay to the barn.").frame,
     "graph.waiting": lambda lab, names: lab.graph.waiting(),
@@ -537,8 +540,10 @@ NOT_READ = {
     "writes, and is refused": (
         *("remember", "remember_many", "observe", "feedback", "verify", "edit", "forget", "delete", "restore", "purge"),
         *("use", "facts.add", "facts.retract", "entities.declare", "entities.merge", "entities.split", "graph.link"),
+        *("graph.tag", "graph.describe_tag"),
         *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
         *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
+        "review.rebuild",
         *("feedback_many", "attribute", "credits.calibrate", "credits.transcript", "modules.scan"),
         *("modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
         *("operations.run", "load", "io.backup", "io.check", "challenge"),

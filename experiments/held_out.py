@@ -28,7 +28,9 @@ BEAM_READ = tuple(number for number in BEAM if number not in BEAM_HELD_OUT)
 def main(folder: Path) -> None:
     from memlab.ingest import read_beam, read_locomo
 
-    chats = {chat.conversation.name: len(chat.conversation.turns) for chat in read_locomo(folder / "locomo/locomo-dev5.json")}
+    chats = {
+        chat.conversation.name: len(chat.conversation.turns) for chat in read_locomo(folder / "locomo/locomo-dev5.json")
+    }
     print("LoCoMo set aside:", {name: chats[name] for name in LOCOMO_HELD_OUT}, "read:", LOCOMO_READ)
     beam = {number: len(read_beam(folder / "beam100k" / str(number))[0].conversation.turns) for number in BEAM_HELD_OUT}
     print("BEAM set aside:", beam, "read:", BEAM_READ)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memlab.errors import LabError as LabError
     from memlab.errors import MemlabError as MemlabError
     from memlab.errors import PolicyError as PolicyError
+    from memlab.errors import RedactionWarning as RedactionWarning
     from memlab.evaluation import evaluate as evaluate
     from memlab.evaluation import failures as failures
     from memlab.evaluation import plan as plan
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "DamageWarning": "errors",
+    "RedactionWarning": "errors",
     "FEATURES": "policies",
     "FIELDS": "schema",
     "KINDS": "schema",

@@ -5,6 +5,7 @@
 ;; Hy, and runs when it is imported.
 ;;
 ;; (pack name "what it is" :inherits other)   __pack__, __settings__; defn is the dialect's from here on
+;; (from-pack memlab spread cut)              the slots and settings of another pack, as it has them
 ;; (setting damping 0.7)                      __settings__["damping"]
 ;; (defpolicy recall-score [a b] "doc" body)  recall_score, a policy of that slot
 ;; (defn helper [a b] "doc" body)             what the policies below may call; Hy's own defn without a pack
@@ -13,6 +14,9 @@
 (import memlab.policies [expand-form])
 
 (defmacro pack [_hy-compiler #* _]
+  (expand-form _hy-compiler))
+
+(defmacro from-pack [_hy-compiler #* _]
   (expand-form _hy-compiler))
 
 (defmacro setting [_hy-compiler #* _]
@@ -31,4 +35,4 @@
   (expand-form _hy-compiler))
 
 (export
-  :macros [pack setting defpolicy lambda λ])
+  :macros [pack from-pack setting defpolicy lambda λ])

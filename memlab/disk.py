@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from pathlib import Path
 
 from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
 
-__all__ = ["checksum_of", "read_sealed", "refusal", "sync", "sync_open", "write_sealed", "writing"]
+__all__ = ["checksum_of", "is_url", "read_sealed", "refusal", "sync", "sync_open", "write_sealed", "writing"]
 
 _CHUNK = 1 << 22
 _SEAL = 9
 """Eight digits of a checksum and a line break, in front of what they cover."""
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
 
 
 def sync(path: Path) -> None:
@@ -86,3 +89,14 @@ def refusal(what: str, error: Exception) -> LabError:
     if code in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnlyLab(f"{what} cannot be written: {os.strerror(code)}.")
     return LabError(f"{what} cannot be written: {(error.strerror if isinstance(error, OSError) else None) or error}.")
+
+
+def is_url(path: str | Path) -> bool:
+    """Return whether a path is meant as a URL: a scheme of two letters or more, ``:`` and ``/``.
+
+    ``Path`` keeps one slash of two. A drive of Windows has one letter, and is no scheme.
+
+    >>> is_url("postgresql://host/base"), is_url(Path("s3://bucket/key")), is_url("C:/labs/a")
+    (True, True, False)
+    """
+    return _URL.match(str(path)) is not None

@@ -26,7 +26,8 @@
     │   └── OverBudget            more calls or tokens than its caller allowed
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-One warning beside them: DamageWarning, for damage that memlab goes on with, as it can be reported or mended.
+Two warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with, and
+RedactionWarning, for a secret that was taken out of a text before the text was stored.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -66,6 +67,7 @@ __all__ = [
     "PolicyTypeError",
     "PrivacyError",
     "ReadOnlyLab",
+    "RedactionWarning",
     "UnknownName",
     "did_you_mean",
 ]
@@ -225,6 +227,10 @@ class DamagedLab(LabError):
 
 class DamageWarning(UserWarning):
     """A file of a lab is not believed and is rebuilt from the journal, or events are missing from the journal."""
+
+
+class RedactionWarning(UserWarning):
+    """A secret or a personal identifier was taken out of a text before the text was stored."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 
 import polars as pl
 
@@ -19,7 +20,7 @@ from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError
 from memlab.models import LanguageModel
-from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, load_pack
+from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.slates import Slates
@@ -51,6 +52,7 @@ from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
 from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.operations import LabOperations
+from memlab.subjects.policies.falls import FallWatch
 from memlab.subjects.policies.policies import LabPolicies
 from memlab.subjects.policies.watch import Watches
 from memlab.subjects.projections import PROJECTIONS
@@ -86,7 +88,7 @@ class Lab:
         self,
         path: str | Path | None = None,
         *,
-        pack: str | Path | Pack | None = None,
+        pack: PackLike | None = None,
         embedder: EmbedderSpec = None,
         clock: Clock = system_clock,
         seed: Seed = 0,
@@ -130,6 +132,7 @@ class Lab:
         for worker in (self._watches, self._scheduler, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
+        self._falls = FallWatch(core.store)
         self._attributions, self._contexts = Attributions(core), Contexts(core, self._questions)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
         self._extraction = Extraction(core, self._remembering)
@@ -276,14 +279,21 @@ class Lab:
         linking: str | None = None,
         policies: bool = False,
         strict: bool = False,
+        extract: bool = False,
         progress: bool = True,
     ) -> Loaded:
         """Add what a file, a folder, another lab, a frame or a list of messages holds; see ``memlab.load``.
 
+        ``extract=True`` also stores the facts and observations that ``lab.extract`` finds in what is added.
+
         >>> lab.load("chat.csv", columns={"text": "body"}).guessed                             # doctest: +SKIP
         """
-        given = Given(columns or {}, format, project, session, linking, policies=policies, strict=strict)
-        return load(x, given, self._core, self._remembering, self._linker, self.policies, progress=progress)
+        given = Given(
+            columns or {}, format, project, session, linking, policies=policies, strict=strict, extract=extract
+        )
+        return load(
+            x, given, self._core, self._remembering, self._linker, self.policies, self._extraction, progress=progress
+        )
 
     @checked
     def observe(
@@ -294,9 +304,13 @@ class Lab:
         at: When | None = None,
         chain: bool = False,
         linking: str | None = None,
+        before: str | None = None,
         **fields: Any,
     ) -> Observation:
         """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
+
+        ``before`` is the message just before, of somebody else; unless given it is the last of the ``session``. An
+        answer is read with its question: after "What do you do?", "A nurse." is remembered as "I am a nurse.".
 
         What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
         from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is
@@ -305,7 +319,9 @@ class Lab:
         >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._remembering.observe(text, role=role, at=at, chain=chain, linking=linking, fields=fields)
+        return self._remembering.observe(
+            text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
+        )
 
     @checked
     def extract(
@@ -343,8 +359,9 @@ class Lab:
         viewer: str | None = None,
         where: pl.Expr | None = None,
         at: When | None = None,
-        pack: str | Path | Pack | None = None,
+        pack: PackLike | None = None,
         log: bool = True,
+        again: bool | None = True,
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
@@ -359,6 +376,9 @@ class Lab:
         ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
         aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
 
+        ``again=False`` leaves out what the ``viewer`` was given before in the ``session``, by contexts and by recalls
+        of this kind; None follows the pack's setting ``recall-again``. ``hits.repeated`` lists what was left out.
+
         >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status="superseded")  # doctest: +SKIP
         """
         words = {"branch": branch, "scope": scope, "visibility": visibility, "status": status, "season": season}
@@ -372,6 +392,7 @@ class Lab:
             at=at,
             pack=None if pack is None else load_pack(pack),
             log=log,
+            again=again,
         )
 
     @checked
@@ -442,12 +463,17 @@ class Lab:
         strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
         trusted (``lab.agents.relationships``).
 
+        Where the live policy is found to earn less than an earlier one did, the result's ``notice`` proposes, once, to
+        bring that one back: ``lab.operations.adapt_policy(consent=True)`` does.
+
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
         (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
         """
-        return self._judgements.feedback(
+        logged = self._judgements.feedback(
             hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
         )
+        notice = self._falls.after_feedback()
+        return logged if notice is None else replace(logged, notice=notice)
 
     @checked
     def feedback_many(
@@ -462,7 +488,9 @@ class Lab:
 
         >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
         """
-        return self._judgements.feedback_many(rows)
+        logged = self._judgements.feedback_many(rows)
+        notice = self._falls.after_feedback() if logged else None
+        return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
     @checked
     def attribute(
@@ -519,9 +547,18 @@ class Lab:
 
     # -- correcting -------------------------------------------------------------------------------------------
 
+    @overload
+    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory: ...
+    @overload
+    def edit(self, memory: pl.DataFrame) -> tuple[Memory, ...]: ...
     @checked
-    def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Memory:
-        """Correct a memory, and return the one that replaces it.
+    def edit(
+        self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
+    ) -> Memory | tuple[Memory, ...]:
+        """Correct a memory, and return the one that replaces it; or write a frame of ``lab.memories`` back.
+
+        Of a frame with the column ``id``, the values that differ from the lab's are written, all or none; what it
+        returns are the memories that changed.
 
         ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
         are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
@@ -533,6 +570,10 @@ class Lab:
 
         >>> lab.edit(hit, text="Deploys go out on Wednesdays")                             # doctest: +SKIP
         """
+        if isinstance(memory, pl.DataFrame):
+            if text is not None or fields:
+                raise InputError("A frame of edits says itself what changes: give no text or fields beside it.")
+            return self._corrections.edit_frame(memory)
         return self._corrections.edit(memory, text=text, fields=fields)
 
     @checked
@@ -710,14 +751,14 @@ class Lab:
             return self._core.pack
 
     @checked
-    def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
+    def use(self, pack: PackLike, *, reason: str = "") -> Pack:
         """Let another pack decide from the next recall on: logged, hashed, reversible."""
         return self.policies.use(pack, reason=reason)
 
     @checked
     def challenge(
         self,
-        pack: str | Path | Pack,
+        pack: PackLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,

@@ -10,7 +10,7 @@ from memlab.arguments import AsGiven, Seed, checked
 from memlab.clock import Clock, system_clock
 from memlab.embedding import EmbedderSpec
 from memlab.lab import Lab
-from memlab.policies import Pack
+from memlab.policies import PackLike
 
 __all__ = ["load_lab", "open_lab"]
 
@@ -19,7 +19,7 @@ __all__ = ["load_lab", "open_lab"]
 def open_lab(
     path: str | Path | None = None,
     *,
-    pack: str | Path | Pack | None = None,
+    pack: PackLike | None = None,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
     seed: Seed = 0,
@@ -72,6 +72,7 @@ def load_lab(
     linking: str | None = None,
     policies: bool = True,
     strict: bool = False,
+    extract: bool = False,
     progress: bool = True,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
@@ -94,7 +95,9 @@ def load_lab(
     of a memory is taken, or ``role`` or ``at``; None: from none. ``project`` is given to all memories, ``session`` to
     those that name none. What is said is stored as turns (kind "turn") in its session's order; a speaker without a name
     is called by the role. ``linking`` is that of ``remember_many``, but every row has a memory of its own: "now" links
-    them before it returns. ``policies`` also uses the pack of an export.
+    them before it returns. ``policies`` also uses the pack of an export. ``extract=True`` also stores the facts and
+    observations that ``lab.extract`` finds in what is added: "I" is the speaker by name where several people talk, and
+    the user where one person talks with an assistant. What an assistant says of the user is staged.
 
     The same again adds nothing, and a load that was killed goes on where it was: batches are transactions, and a memory
     is known by its project, session, speaker, text and time. Texts pass the privacy gate, and nothing is run.
@@ -117,6 +120,7 @@ def load_lab(
         linking=linking,
         policies=policies,
         strict=strict,
+        extract=extract,
         progress=progress,
     )
     return lab

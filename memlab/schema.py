@@ -7,6 +7,7 @@ may give to ``lab.remember``; the engine keeps the others.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +33,7 @@ __all__ = [
     "is_open_word",
     "role_of",
     "single_valued",
+    "spelled",
 ]
 
 Storage = Literal["num", "bool", "time", "word", "name", "text", "note", "list"]
@@ -242,6 +244,16 @@ def is_open_word(word: object) -> bool:
     (True, False)
     """
     return isinstance(word, str) and _OPEN_WORD.fullmatch(word) is not None
+
+
+def spelled(word: str, words: Collection[str]) -> str:
+    """Return ``word`` as ``words`` spell it where an underscore stands for a hyphen, else ``word`` itself.
+
+    >>> spelled("error_pattern", KINDS), spelled("my_kind", KINDS)
+    ('error-pattern', 'my_kind')
+    """
+    hyphened = word.replace("_", "-")
+    return hyphened if word not in words and hyphened in words else word
 
 
 def single_valued(predicate: str, declared: str) -> bool:

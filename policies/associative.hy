@@ -56,9 +56,14 @@
 
 ; A full activation of 1 passes on weight * damping, and nothing below the threshold of 0.01 arrives: over an edge weaker
 ; than 0.01 / 0.7 it never does.
-(defpolicy consolidate [kind pinned age-days older-than retention]
-  "Old memories of any kind, once a quarter of their energy is left; a summary of summaries would say too little."
-  (and (not pinned) (!= kind "summary") (>= age-days older-than) (<= retention 0.25)))
+(defpolicy consolidate [kind pinned importance age-days older-than retention]
+  "Old memories of any kind that are not important, once a quarter of their energy is left; a summary of summaries would
+   say too little."
+  (and (not pinned)
+       (!= kind "summary")
+       (< importance (param :important 0.8 :low 0 :high 2))
+       (>= age-days older-than)
+       (<= retention 0.25)))
 
 (defpolicy prune [weight reinforcements age-days]
   "What is too weak to carry a full activation, was never strengthened and is older than the base half-life."

@@ -18,21 +18,24 @@
 (setting initial-strength 1)  ; it counts consolidations, and the first telling is one
 (setting edge-gain 0.1)
 (setting tag-share 0.5)  ; most of them
-(setting infer-tags "paths")
+(setting infer-tags "all")
+(setting infer-common-tag true)
+(setting ignored-files true)
+(setting flag-contradictions true)
 (setting topic-closeness 0.3)
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; members of a cluster of real turns: quartiles .44 .52 .63; one outsider in twenty is above .35
 (setting context-days false)
 
 (defpolicy eligible [nearness hops kind triggered]
-  "Near enough to be a seed, or reached over edges, or a warning that is called for."
+  "Near enough to be a seed, reached over edges, or a warning or procedure whose trigger occurs."
   (or (> hops 0)
       (>= nearness (param :near 0.4 :low -1 :high 1))
-      (and (= kind "negative") triggered)))
+      (and (in kind ["negative" "procedure"]) triggered)))
 
 (defpolicy seed-score [nearness kind triggered]
-  "Seeds keep their nearness as score; a warning that is called for comes first."
-  (if (and (= kind "negative") triggered) 1 nearness))
+  "Seeds keep their nearness as score; a warning or procedure whose trigger occurs comes first."
+  (if (and (in kind ["negative" "procedure"]) triggered) 1 nearness))
 
 (defpolicy spread [relation weight depth]
   "The edge's weight, discounted by its distance from the seeds."
@@ -84,6 +87,10 @@
             (+ 1 (* 0.1 (log (+ access 1))))
             (trust-in trust provenance))
          0 1))
+
+(defpolicy uncertain [retention]
+  "Confidence as it stands is below one in ten."
+  (< retention (param :unsure 0.1 :low 0 :high 1)))
 
 (defpolicy reinforce [outcome strength confidence]
   "Helpful: strength + 1, confidence + 0.05; not helpful: - 0.1; a verifier moves it by 0.02."

@@ -59,7 +59,7 @@
 (defpolicy recall-score [late similarity coverage around-lexical around-similarity session-lexical session-seed
                          before-coverage names-date names-other names-speaker speaker-role asks-you asks answers words
                          first-person names-things says-when asks-when says-number asks-how-many asks-now takes-over
-                         says-others says-change kind outdated asks-over-time]
+                         says-others says-change corrects kind outdated asks-over-time]
   "Evidence in the memory, then around it, then when it was said, who said it and how. Of statements on one subject that
    one speaker made at different times, the later one rises to the older."
   (+ (* 0.134 (min-max late))               ; each word of the question has a word like it
@@ -88,9 +88,12 @@
      (if (and asks-how-many says-number) 0.063 0)
      (if asks-over-time 0                   ; what it says of that was put right later
        (* -0.5 outdated))
-     (if (= kind "correction") takes-over   ; it was made to lead what it corrects
-       (if (and asks-now (not (or asks says-others names-speaker names-other)))
-         (* (if says-change 0.3 0.1)        ; what holds now was said later, above all if it says what changed
+     (if (= kind "correction") corrects     ; it was made to lead what it corrects
+       (if (and asks-now (not (or asks says-others names-other)))
+         (* (cond                           ; what holds now was said later, above all if it says what changed
+              (not names-speaker) (if says-change 0.3 0.1)
+              (and says-change first-person) 0.15  ; of who is named, what they say of themselves
+              else 0)
             (** (* 0.5 (+ (min-max late) (min-max similarity))) 2)
             takes-over)
          0))))
@@ -121,6 +124,7 @@
 (setting collapse-above 1)
 (setting linking "off")
 (setting link-candidates 5)
+(setting destroy-certainty 0.9)
 (setting conflict-closeness 1)
 (setting edges-per-node 0)
 (setting merge-gain 1)

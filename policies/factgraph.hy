@@ -3,16 +3,22 @@
 (pack factgraph
   "Entities and facts with a life cycle: staged, confirmed, superseded, retracted.")
 
-; Three entities and the three nearest facts begin. Two hops between entities are three edges from the first entity to
-; the facts of its neighbours: entity, fact, entity, fact.
+; Three entities begin: those that the query names, then the nearest. Two hops between entities are three edges from the
+; first entity to the facts of its neighbours: entity, fact, entity, fact. The original gives no nearness from which an
+; entity is near; 0.4 is that of a seed of cascade. Where no entity is so near, the three nearest facts begin, from the same
+; nearness.
 (setting seeds 3)
 (setting entity-seeds 3)
+(setting entity-floor 0.4)
+(setting anchors "entities-first")
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
+(setting maintain-after-session true)  ; promotion, decay and conflicts are settled after each conversation
 (setting linking "now")
 (setting spread-steps 3)
 (setting spread-mode "cascade")
 (setting fact-status "staged")
+(setting infer-entities "names")
 ; The original names lives-in, status and prefers:theme; the others are of their kind. Not: uses, knows.
 (setting single-valued "lives-in works-at status name age birthday prefers:* role timezone employer email phone")
 (setting merge-access 1)  ; a fact that is told again was met again
@@ -46,21 +52,28 @@
      (clamp (time-factor days) 0.5 1)
      (clamp (usage-factor access) 1 2)))
 
-(defpolicy seed-score [closeness]
-  "Nearness alone."
-  closeness)
+(defpolicy eligible [nearness hops]
+  "Near enough to begin where no entity does, or reached from what began."
+  (or (> hops 0) (>= nearness (param :near 0.4 :low -1 :high 1))))
 
-(defpolicy spread [activation weight]
-  "The subgraph of two hops around what begins."
-  (* activation weight))
+(defpolicy seed-score [nearness]
+  "Nearness alone."
+  nearness)
+
+(defpolicy spread [activation weight depth]
+  "The subgraph of two hops around what begins. What arrives is divided by its distance, so that the facts of an anchor
+   stand before those of its neighbours."
+  (/ (* activation weight) depth))
 
 (defpolicy cut [seed received]
   "What a candidate has of its own and what arrived over edges."
   (+ seed received))
 
-(defpolicy recall-score [confidence source idle-days access status]
-  "Relevance; what is staged counts half, what was superseded or retracted nothing."
-  (* (clamped-relevance confidence source idle-days access)
+(defpolicy recall-score [activation confidence source idle-days access status]
+  "Relevance, weighted by what arrived from the anchor; what is staged counts half, what was superseded or retracted
+   nothing."
+  (* activation
+     (clamped-relevance confidence source idle-days access)
      (case status
        "staged" 0.5
        ["active" "confirmed"] 1

@@ -159,8 +159,10 @@ def test_several_challengers_share_the_error(asked):
     found = asked.verdict()
     assert [one.challenger for one in found] == ["words", "companion"]
     assert found["companion"].recalls == 5
+    assert [one.number for one in found] == [1, 2]
+    assert found["words"].level < found["companion"].level
     alone = asked.verdict("words")["words"].difference
-    assert found["words"].difference.high - found["words"].difference.low > alone.high - alone.low
+    assert (alone.low, alone.high) == (found["words"].difference.low, found["words"].difference.high)
     with pytest.raises(UnknownName, match="There is no challenger "):
         asked.verdict("companyon")
 

@@ -254,7 +254,7 @@ def test_edges_and_contributions_are_told(lab):
 
 
 def test_it_is_shown_in_a_notebook(facts):
-    facts.recall("theme")
+    facts.recall(facts[2].text)
     done = facts.review.quarantine(session="web", reason="<b>a page</b>")
     assert "1 memories go out of recall, 1 come back, shown 1 times in 1 recalls" in repr(done)
     assert "&lt;b&gt;a page" in done._repr_html_()

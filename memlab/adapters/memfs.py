@@ -27,11 +27,10 @@ from memlab.errors import DatasetError, InputError
 from memlab.lab import Lab
 from memlab.moving import file_name
 from memlab.printable import printable
-from memlab.recall import Hit
 from memlab.schema import RECALLABLE
 from memlab.state import MAX_TEXT_BYTES
 from memlab.storage import copies
-from memlab.subjects.core import Memories, MemoryLike
+from memlab.subjects.core import Memories, MemoryLike, listed_memories
 from memlab.subjects.results import Memory
 
 __all__ = ["Synced", "read_memfs", "write_memfs"]
@@ -115,7 +114,7 @@ def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", memories: 
     root = Path(folder).expanduser()
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is no folder.")
-    given = [memories] if isinstance(memories, Memory | Hit | int) else list(memories)
+    given = listed_memories(memories)
     return copies.written(lab.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages))
 
 

@@ -17,13 +17,14 @@ expressions an InputError. Whatever else a call raises goes through as it is: it
 
 from memlab.arguments._calls import checked
 from memlab.arguments._given import Called, item, shown
-from memlab.arguments._rules import AnyNumber, AsGiven, Count, Seconds, Seed, Share, Taken, Within
+from memlab.arguments._rules import AnyNumber, AsGiven, Count, Misfit, Seconds, Seed, Share, Taken, Within
 
 __all__ = [
     "AnyNumber",
     "AsGiven",
     "Called",
     "Count",
+    "Misfit",
     "Seconds",
     "Seed",
     "Share",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from memlab.arguments._given import Called, shown
+from memlab.disk import is_url
 
 __all__ = ["AnyNumber", "AsGiven", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
 
@@ -188,6 +189,8 @@ def _path(value: Any) -> Any:
         return Misfit("a path", text.given)
     if "\0" in text or not text:
         return Misfit("a path", "an empty text" if not text else "one with a NUL character")
+    if is_url(text):
+        return Misfit("a path of this machine", f"the URL {shown(text)}; memlab reads and writes local files only")
     try:
         Path(text.partition("/")[0]).expanduser()
     except RuntimeError:

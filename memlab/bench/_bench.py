@@ -19,12 +19,13 @@ from time import perf_counter
 from typing import Annotated, TypeAlias
 
 import numpy as np
+import polars as pl
 
-from memlab.arguments import Taken, Within, checked
-from memlab.bench._own import OwnQuestion, own_plan
+from memlab.arguments import AsGiven, Taken, Within, checked
+from memlab.bench._own import OwnQuestion, own_plan, own_questions
 from memlab.bench._plan import Asked, Held, Labelled, Plan, plan_of
 from memlab.bench._result import BenchResult, SystemResult
-from memlab.clock import ManualClock
+from memlab.clock import ManualClock, When
 from memlab.embedding import EmbedderSpec
 from memlab.errors import NotALab
 from memlab.evaluation import BASELINES, cluster_interval, judge, measure
@@ -40,7 +41,7 @@ __all__ = ["bench_conversations", "bench_lab"]
 _CUTS = (5, 10, 20)
 _METRICS = (*(f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in _CUTS), "mrr@10", "ndcg@10")
 _Packs: TypeAlias = "Iterable[str | Path | Pack] | None"
-_Opened: TypeAlias = Callable[[Pack, Path], "tuple[Lab, float | None]"]
+_Opened: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
 """A lab in a folder under a pack, and how many turns a second it took in, where it was filled."""
 
 
@@ -99,8 +100,8 @@ def bench_conversations(
 
 @checked
 def bench_lab(
-    lab: str | Path,
-    questions: Annotated[Sequence[OwnQuestion], Taken("what memlab.ingest.read_questions(path) returns")],
+    lab: str | Path | Lab,
+    questions: Annotated[Sequence[OwnQuestion] | pl.DataFrame, AsGiven],
     *,
     packs: Iterable[str | Path | Pack] | None = None,
     baselines: bool = True,
@@ -110,8 +111,10 @@ def bench_lab(
 ) -> BenchResult:
     """Rank packs by what they recall from a lab of one's own, for questions that say which memories they want.
 
-    The lab is read; each pack is used in a copy of it. Intervals are by project where questions name at least two, else
-    by question.
+    ``lab`` is a folder, of which each pack gets a copy, or a lab that is open, which is asked under each pack and
+    neither logged nor changed. ``questions`` are what ``memlab.ingest.read_questions`` returns, or a frame with the
+    columns ``question`` and ``wanted`` (ids, refs or texts; one or a list) and, if need be, ``project``, ``at`` and
+    ``category``. Intervals are by project where questions name at least two, else by question.
 
     Raises ``DatasetError`` for a wanted memory that the lab does not have; ``NotALab``, ``UnknownName``,
     ``PolicyError``.
@@ -120,13 +123,18 @@ def bench_lab(
     >>> from memlab.ingest import read_questions
     >>> bench_lab("mine.memlab", read_questions("wanted.jsonl")).frame                 # doctest: +SKIP
     """
+    asked = own_questions(questions)
+    chosen = _chosen(packs, baselines=baselines)
+    if isinstance(lab, Lab):
+        opened, plan = lab, own_plan(lab.memories, asked)
+        systems = _ranked(plan, chosen, lambda pack, _: (_UnderPack(opened, pack), None), limit, progress=progress)
+        return _of_own("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
     if not path.is_dir():
         raise NotALab(f"There is no lab at {path}.")
-    chosen = _chosen(packs, baselines=baselines)
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         with open_lab(path, read_only=True, embedder=embedder) as source:
-            plan = own_plan(source.memories, questions)
+            plan = own_plan(source.memories, asked)
             journal = source.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             copied(journal, copy := Path(folder) / "lab")
@@ -136,8 +144,28 @@ def bench_lab(
             return open_lab(place / "lab", pack=pack, embedder=embedder), None
 
         systems = _ranked(plan, chosen, second, limit, progress=progress)
+    return _of_own(path.name, plan, systems, limit)
+
+
+class _UnderPack:
+    """An open lab that is asked under another pack, without a log."""
+
+    def __init__(self, lab: Lab, pack: Pack) -> None:
+        self._lab, self._pack = lab, pack
+
+    def __enter__(self) -> _UnderPack:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the lab open: it is the caller's."""
+
+    def recall(self, query: str, *, limit: int, project: str | None, at: When | None, log: bool) -> Hits:
+        return self._lab.recall(query, limit=limit, project=project, at=at, pack=self._pack, log=False)
+
+
+def _of_own(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
     return BenchResult(
-        path.name,
+        name,
         0,
         plan.main,
         plan.unjudged,
@@ -184,7 +212,7 @@ def _filled(lab: Lab, conversations: Sequence[Held]) -> float:
     return sum(len(batch) for batch in batches) / (perf_counter() - start)
 
 
-def _recall(lab: Lab, question: Asked, limit: int, step: Step, *, log: bool) -> Hits:
+def _recall(lab: Lab | _UnderPack, question: Asked, limit: int, step: Step, *, log: bool) -> Hits:
     hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at, log=log)
     step(1)
     return hits
@@ -195,7 +223,7 @@ def _refs(hits: Hits, rate: float | None) -> list[str]:
     return [str(hit.id) if rate is None else hit.ref or "" for hit in hits]
 
 
-def _timed(lab: Lab, question: Asked, limit: int, step: Step) -> float:
+def _timed(lab: Lab | _UnderPack, question: Asked, limit: int, step: Step) -> float:
     start = perf_counter()
     _recall(lab, question, limit, step, log=True)
     return perf_counter() - start

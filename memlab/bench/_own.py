@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 import polars as pl
 
 from memlab.bench._plan import Asked, Plan
-from memlab.errors import DatasetError
+from memlab.errors import DatasetError, InputError, did_you_mean
 
-__all__ = ["OwnQuestion", "own_plan"]
+__all__ = ["OwnQuestion", "own_plan", "own_questions"]
 
 
 class OwnQuestion(Protocol):
@@ -27,6 +28,56 @@ class OwnQuestion(Protocol):
     def at(self) -> datetime | None: ...
     @property
     def category(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A row of a frame of questions."""
+
+    text: str
+    wanted: tuple[str, ...]
+    project: str | None
+    at: datetime | None
+    category: str
+
+
+_COLUMNS = ("question", "wanted", "project", "at", "category")
+
+
+def own_questions(given: object) -> Sequence[OwnQuestion]:
+    """Return questions that were read from a file as they are, and the rows of a frame as questions.
+
+    Raises
+    ------
+    InputError
+        If ``given`` is neither, or a frame has a column that questions do not have or lacks one that they need.
+    """
+    if not isinstance(given, pl.DataFrame):
+        if not isinstance(given, Sequence) or isinstance(given, str):
+            raise InputError(
+                "questions is a frame with the columns question and wanted, or what memlab.ingest.read_questions(path) "
+                f"returns; not {type(given).__name__}."
+            )
+        return given
+    for name in given.columns:
+        if name not in _COLUMNS:
+            raise InputError(f'A frame of questions has no column "{name}". {did_you_mean(name, _COLUMNS)}')
+    for name in _COLUMNS[:2]:
+        if name not in given.columns:
+            raise InputError(f"A frame of questions needs the column {name}.")
+    questions = []
+    for number, row in enumerate(given.iter_rows(named=True)):
+        text, wanted, at = row["question"], row["wanted"], row.get("at")
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"Row {number} of the questions has no question.")
+        several = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
+        if not all(isinstance(one, str | int) for one in several):
+            raise InputError(f"Row {number} of the questions wants {several!r:.60}; ids, refs or texts are wanted.")
+        if at is not None and not isinstance(at, datetime):
+            raise InputError(f"Row {number} of the questions: at is a time, not {at!r:.40}.")
+        names = tuple(str(one) for one in several)
+        questions.append(_Question(text, names, row.get("project"), at, row.get("category") or ""))
+    return questions
 
 
 def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:

@@ -13,10 +13,25 @@ import click
 
 import memlab
 from memlab.cli._help import SECTIONS
+from memlab.cli._input import InputFile, LocalPath
 from memlab.errors import MemlabError
 from memlab.printable import json_safe, printable
+from memlab.schema import spelled
 
-__all__ = ["FILE", "LAB", "F", "as_json_option", "existing", "keeping", "main", "say", "tell", "terminal_width"]
+__all__ = [
+    "FILE",
+    "LAB",
+    "F",
+    "Word",
+    "as_json_option",
+    "existing",
+    "keeping",
+    "main",
+    "say",
+    "taken_out",
+    "tell",
+    "terminal_width",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +60,14 @@ def as_json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-LAB = click.argument("lab", type=click.Path(path_type=Path))
+class Word(click.Choice[str]):
+    """A choice of words in which an underscore stands for a hyphen."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(spelled(str(value), self.choices), param, ctx)
+
+
+LAB = click.argument("lab", type=LocalPath())
 
 
 def tell(value: Any, *, as_json: bool, text: Callable[[], str] | None = None) -> None:
@@ -61,6 +83,11 @@ def say(text: str, *, err: bool = False, painted: bool = False) -> None:
     A ``painted`` text has its own colours, and whoever painted it has made the rest ``printable``.
     """
     click.echo(text if painted else printable(text), err=err, color=painted or None)
+
+
+def taken_out(memory: memlab.Memory) -> list[str]:
+    """Return a line that says what was taken out of a memory before it was stored; none if nothing was."""
+    return [f"taken out before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
 
 
 def terminal_width() -> int | None:
@@ -91,4 +118,4 @@ def main() -> None:
     """
 
 
-FILE = click.argument("file")
+FILE = click.argument("file", type=InputFile(".hy", as_text=True))

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memlab.cli._base import LAB, F, as_json_option, main, tell
+from memlab.cli._input import LocalPath
 
 if TYPE_CHECKING:
     from memlab.bench import BenchResult, DynamicsResult
     from memlab.ingest import LabelledConversation
 
-_PATH = click.Path(path_type=Path)
+_PATH = LocalPath()
 
 
 def _options(command: F) -> F:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 import memlab
-from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._base import LAB, as_json_option, existing, main, taken_out, tell
+from memlab.cli._input import LocalPath, Text
 from memlab.subjects.corrections.corrections import Corrected
 
 MEMORIES = click.argument("memories", type=int, nargs=-1)
@@ -18,7 +20,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
 @main.command()
 @LAB
 @click.argument("memory", type=int)
-@click.option("--text", help="What it should say: makes a new memory that supersedes it.")
+@click.option("--text", type=Text(), help="Its new words (- for standard input): a new memory supersedes it.")
 @click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has.")
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Any field; VALUE as JSON, or a word.")
 @as_json_option
@@ -33,17 +35,18 @@ def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: 
         if not sign:
             raise click.UsageError(f"--set takes FIELD=VALUE, not {given!r}.")
         fields[name] = _value(value)
-    with existing(lab) as opened:
+    with existing(lab) as opened, warnings.catch_warnings():
+        warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         edited = opened.edit(memory, text=text, **fields)
     report = {"id": edited.id, "text": edited.text, "supersedes": memory if edited.id != memory else None}
     made = f" supersedes #{memory}" if edited.id != memory else " is changed"
-    tell(report, as_json=as_json, text=lambda: f"#{edited.id}{made}: {edited.text}")
+    tell(report, as_json=as_json, text=lambda: "\n".join([f"#{edited.id}{made}: {edited.text}", *taken_out(edited)]))
 
 
 @main.command()
 @LAB
 @click.argument("memory", type=int)
-@click.argument("reason")
+@click.argument("reason", type=Text())
 @as_json_option
 def deprecate(lab: Path, memory: int, reason: str, as_json: bool) -> None:
     """Flag MEMORY as wrong for REASON: it leaves recall; what it supersedes or was superseded by is listed."""
@@ -124,7 +127,7 @@ def purge(
 
 @main.command()
 @LAB
-@click.option("--folder", type=click.Path(path_type=Path), help="Where to, instead of LAB/backups.")
+@click.option("--folder", type=LocalPath(), help="Where to, instead of LAB/backups.")
 @click.option("--keep", type=int, default=3, show_default=True, help="How many to keep there.")
 @as_json_option
 def backup(lab: Path, folder: Path | None, keep: int, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import click
 
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._input import InputFile, LocalPath
 from memlab.reading import Options, read_file
 
 _KEY = "MEMLAB_MODEL_KEY"
@@ -17,7 +18,7 @@ _KEY = "MEMLAB_MODEL_KEY"
 
 @main.command()
 @LAB
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=InputFile())
 @click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
 @click.option("--agent", help="Whose memories they become.")
 @click.option("--project")
@@ -28,7 +29,7 @@ _KEY = "MEMLAB_MODEL_KEY"
 @click.option("--model-name", help="What its server calls it.")
 @click.option("--model-calls", type=click.IntRange(1), help="Most requests. Default: any number.")
 @click.option("--model-tokens", type=click.IntRange(1), default=1_000_000, show_default=True, help="Most tokens.")
-@click.option("--model-cache", type=click.Path(path_type=Path), help="Keep answers in this folder.")
+@click.option("--model-cache", type=LocalPath(), help="Keep answers in this folder.")
 @click.option(
     "--otherwise",
     type=click.Choice(["raise", "rules", "skip"]),
@@ -52,7 +53,10 @@ def extract(
     as_json: bool,
     **where: Any,
 ) -> None:
-    """Propose facts and memories of the messages in FILE, as operations; nothing is stored in LAB without --commit."""
+    """Propose facts and memories of the messages in FILE (- for standard input), as operations.
+
+    Nothing is stored in LAB without --commit.
+    """
     if (url is None) is not (model_name is None):
         raise click.UsageError("--model and --model-name belong together.")
     model = None

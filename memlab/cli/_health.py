@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.cli._base import LAB, as_json_option, main, tell
+from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._input import LocalPath
 
 __all__: list[str] = []
 
@@ -33,7 +34,21 @@ def check(ctx: click.Context, lab: Path, no_repair: bool, as_json: bool) -> None
 
 @main.command()
 @LAB
-@click.argument("backup", required=False, type=click.Path(path_type=Path))
+@as_json_option
+def rebuild(lab: Path, as_json: bool) -> None:
+    """Make again what corrections of earlier versions left in old words in LAB: summaries, values of facts.
+
+    `memlab check` lists it. What superseded what in the past stays as it is.
+    """
+    with existing(lab) as opened:
+        rows = opened.review.rebuild().to_dicts()
+    lines = [f"memory {row['memory_id']}: {row['field']}" for row in rows]
+    tell({"rebuilt": rows}, as_json=as_json, text=lambda: "\n".join([*lines, f"{len(rows):,} fields rebuilt"]))
+
+
+@main.command()
+@LAB
+@click.argument("backup", required=False, type=LocalPath())
 @as_json_option
 def restore(lab: Path, backup: Path | None, as_json: bool) -> None:
     """Put BACKUP in the place of LAB's journal, or what holds the most of it: its own journal, or a backup.

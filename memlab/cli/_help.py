@@ -13,6 +13,8 @@ SECTIONS = {
         "list": "the newest memories",
         "show": "one memory with all its fields",
         "similar": "the memories nearest to one",
+        "link": "join two memories by an edge",
+        "tag": "give tags to memories, say what a tag is for, list them",
         "trace": "how a memory is joined to others",
         "stats": "what a lab holds",
         "view": "look at a lab in a browser, with every widget",
@@ -44,6 +46,7 @@ SECTIONS = {
         "challenge": "compare a pack with the live one from the next recall on",
         "verdict": "which of the two is better; valid at every look",
         "plan": "how many recalls a verdict on other packs would need",
+        "adapt": "go back to a policy that did better, or try other numbers",
     },
     "Evaluate": {
         "evaluate": "what each policy would have been worth on a log",
@@ -54,6 +57,7 @@ SECTIONS = {
         "audit": "find what is double, outdated, secret in any store",
     },
     "Keep": {
+        "rebuild": "make again what corrections left in old words",
         "maintain": "record what time has done: statuses, labels, edges",
         "consolidate": "let one summary stand for many old memories",
         "unconsolidate": "undo one consolidation",

@@ -10,6 +10,7 @@ import click
 
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell, terminal_width
+from memlab.cli._input import LocalPath
 from memlab.policies import CHALLENGE_DESIGNS
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @main.command()
-@click.option("--output", type=click.Path(path_type=Path), default=Path("memlab-demo.html"), show_default=True)
+@click.option("--output", type=LocalPath(), default=Path("memlab-demo.html"), show_default=True)
 @click.option("--full", is_flag=True, help="Then live a simulated quarter and judge every pack from its log: a minute.")
 @as_json_option
 def demo(output: Path, full: bool, as_json: bool) -> None:
@@ -38,9 +39,9 @@ _RANGE = click.option("--reward-range", type=float, nargs=2, metavar="LOW HIGH",
 
 
 @main.command()
-@click.argument("log", type=click.Path(path_type=Path))
+@click.argument("log", type=LocalPath())
 @click.option("--policies", "-p", multiple=True, help="A pack's name, a .hy file, or a column of scores; repeat it.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write one self-contained HTML page.")
+@click.option("--report", type=LocalPath(), help="Write one self-contained HTML page.")
 @_HORIZON
 @_SILENCE
 @click.option("--estimator", type=click.Choice(["snips", "ht"]), default="snips", show_default=True)
@@ -48,7 +49,7 @@ _RANGE = click.option("--reward-range", type=float, nargs=2, metavar="LOW HIGH",
 @_LEVEL
 @_RANGE
 @click.option("--position", is_flag=True, help="Weigh rewards by how often the place of an item is looked at.")
-@click.option("--labels", type=click.Path(path_type=Path), help="Judge by a file of decision, memory_id, relevance.")
+@click.option("--labels", type=LocalPath(), help="Judge by a file of decision, memory_id, relevance.")
 @click.option("--decision", default="decision", show_default=True, help="A file's column of recalls.")
 @click.option("--item", default="memory_id", show_default=True, help="A file's column of memories.")
 @click.option("--shown", default="rank", show_default=True, help="A file's column of ranks; 0 or empty: not shown.")
@@ -120,7 +121,7 @@ def evaluate(
 
 @main.command()
 @LAB
-@click.option("--labels", type=click.Path(path_type=Path), help="What was wanted: a .csv, .jsonl or .parquet file.")
+@click.option("--labels", type=LocalPath(), help="What was wanted: a .csv, .jsonl or .parquet file.")
 @click.option("--examples", type=click.IntRange(0, 1000), default=3, show_default=True, help="So many of each place.")
 @click.option("--cluster", help="What is independent: session, day, decision.")
 @as_json_option
@@ -211,7 +212,7 @@ def challenge(lab: Path, pack: str, reason: str, end: bool, as_json: bool, **ask
 @click.option("--cluster", help="What belongs together and enters as one block: session, day, a column.")
 @_LEVEL
 @_RANGE
-@click.option("--report", type=click.Path(path_type=Path), help="Write one self-contained HTML page.")
+@click.option("--report", type=LocalPath(), help="Write one self-contained HTML page.")
 @as_json_option
 def verdict(lab: Path, challenger: str | None, report: Path | None, as_json: bool, **asked: Any) -> None:
     """Which is better, the live pack of LAB or CHALLENGER (default: each of them); valid at every look."""
@@ -220,6 +221,27 @@ def verdict(lab: Path, challenger: str | None, report: Path | None, as_json: boo
         written = None if report is None else str(found.report(report))
         text = repr(found) + (f"\n\nOpen {written}" if written else "")
         tell(found.to_dict() | {"report": written}, as_json=as_json, text=lambda: text)
+
+
+@main.command()
+@LAB
+@_HORIZON
+@_SILENCE
+@click.option("--cluster", help="What belongs together and counts once: day, session, decision, a column.")
+@click.option("--estimator", type=click.Choice(["snips", "ht"]), default="snips", show_default=True)
+@_LEVEL
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the search for other numbers.")
+@click.option("--yes", is_flag=True, help="Consent: carry out what is proposed.")
+@as_json_option
+def adapt(lab: Path, yes: bool, as_json: bool, **asked: Any) -> None:
+    """Propose to bring back an earlier policy of LAB, or to use other numbers, where the log shows that it does better.
+
+    Nothing is changed without --yes.
+    """
+    with existing(lab, read_only=not yes) as opened:
+        found = opened.operations.adapt_policy(**asked, consent=yes)
+    report = found.frame.to_dicts()[0] | {"evidence": found.evidence.to_dicts()}
+    tell(report, as_json=as_json, text=lambda: repr(found))
 
 
 @main.command()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 import memlab
-from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, tell
+from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, taken_out, tell
+from memlab.cli._input import LocalPath, Text
+from memlab.schema import KINDS, spelled
 
 
 @main.command()
 @LAB
-@click.argument("text")
+@click.argument("text", type=Text())
 @click.option("--kind", default="fact", show_default=True)
 @click.option("--project")
 @click.option("--session")
@@ -23,16 +26,18 @@ from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, 
 @click.option("--at", help="When it was said, as an ISO time. Default: now.")
 @as_json_option
 def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **fields: Any) -> None:
-    """Remember TEXT in LAB, which is made if it is new."""
+    """Remember TEXT (- for standard input) in LAB, which is made if it is new."""
     given = {name: value for name, value in fields.items() if value is not None}
-    with memlab.open(lab) as opened:
+    with memlab.open(lab) as opened, warnings.catch_warnings():
+        warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         memory = opened.remember(text, tags=list(tags) or None, **given)
-    tell({"id": memory.id, "text": memory.text}, as_json=as_json, text=lambda: f"#{memory.id} {memory.text}")
+    report = {"id": memory.id, "text": memory.text, "redacted": list(memory.redacted)}
+    tell(report, as_json=as_json, text=lambda: "\n".join([f"#{memory.id} {memory.text}", *taken_out(memory)]))
 
 
 @main.command()
 @LAB
-@click.argument("query")
+@click.argument("query", type=Text())
 @click.option("--limit", type=int)
 @click.option("--project")
 @click.option("--session")
@@ -41,7 +46,7 @@ def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **field
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
 @as_json_option
 def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool, **question: Any) -> None:
-    """The memories of LAB that its live pack puts first for QUERY."""
+    """The memories of LAB that its live pack puts first for QUERY (- for standard input)."""
     with existing(lab) if pack is None else _under(lab, pack) as opened:
         hits = opened.recall(query, log=pack is None, **question)
         explanations = [hit.explain() for hit in hits] if explain else []
@@ -58,7 +63,7 @@ def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool
 
 @main.command()
 @LAB
-@click.argument("task")
+@click.argument("task", type=Text())
 @click.option("--budget", type=click.IntRange(1), default=1800, show_default=True, help="Most tokens.")
 @click.option("--session", help="In a session nothing is given twice.")
 @click.option("--project")
@@ -74,7 +79,7 @@ def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool
 )
 @as_json_option
 def context(lab: Path, task: str, form: str, as_json: bool, files: tuple[str, ...], **asked: Any) -> None:
-    """What an agent is to know for TASK, from LAB, as text for a prompt."""
+    """What an agent is to know for TASK (- for standard input), from LAB, as text for a prompt."""
     with keeping(lab) as opened:
         found = opened.context(task, files=files, **asked)
     if as_json or form == "json":
@@ -100,7 +105,7 @@ def context(lab: Path, task: str, form: str, as_json: bool, files: tuple[str, ..
 @main.command()
 @LAB
 @click.option("--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write a page to this file as well.")
+@click.option("--report", type=LocalPath(), help="Write a page to this file as well.")
 @as_json_option
 def metrics(lab: Path, since: str | None, report: Path | None, as_json: bool) -> None:
     """What the contexts given from LAB were worth: tokens injected, referenced, saved."""
@@ -164,17 +169,20 @@ def attribute(lab: Path, decision: int, answer: Any, reply: Any, as_json: bool) 
 @LAB
 @click.option("--kind")
 @click.option("--project")
+@click.option("--tag", "tags", multiple=True, help="Only those with this tag; repeat it for those with all of them.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
 @as_json_option
-def list_(lab: Path, kind: str | None, project: str | None, limit: int, as_json: bool) -> None:
+def list_(lab: Path, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int, as_json: bool) -> None:
     """The newest memories of LAB."""
     import polars as pl
 
     with existing(lab, read_only=True) as opened:
         frame = opened.memories
-    for column, wanted in (("kind", kind), ("project", project)):
+    for column, wanted in (("kind", None if kind is None else spelled(kind, KINDS)), ("project", project)):
         if wanted is not None:
             frame = frame.filter(pl.col(column) == wanted)
+    for tag in tags:
+        frame = frame.filter(pl.col("tags").list.contains(tag.removeprefix("#")))
     frame = frame.tail(limit)
     tell(
         frame.to_dicts(),
@@ -193,7 +201,12 @@ def show(lab: Path, memory: int, as_json: bool) -> None:
     """One memory of LAB with all its fields."""
     with existing(lab, read_only=True) as opened:
         row = opened.memories.row(opened[memory].id - 1, named=True)
-    tell(row, as_json=as_json, text=lambda: "\n".join(f"{name:<17} {value}" for name, value in row.items()))
+        told = opened.review.provenance(memory).to_dicts()
+    lines = [f"{name:<17} {value}" for name, value in row.items()]
+    for one in told[1:] and told:
+        words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
+        lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
+    tell(row | {"provenance_chain": told}, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @main.command()
@@ -211,7 +224,7 @@ def forget(lab: Path, memory: int, as_json: bool) -> None:
 @LAB
 @as_json_option
 def stats(lab: Path, as_json: bool) -> None:
-    """What LAB holds."""
+    """What LAB holds, and a notice if the live policy earns less than an earlier one did."""
     with existing(lab, read_only=True) as opened:
         report = {
             "memories": len(opened),
@@ -222,6 +235,9 @@ def stats(lab: Path, as_json: bool) -> None:
             "hash": opened.pack.hash,
             "embedder": opened.embedder.name,
         }
+        fall = opened.operations.check_fall()
+        if fall is not None:
+            report["notice"] = repr(fall)
     tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
 
 

@@ -8,13 +8,14 @@ import click
 
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._input import LocalPath, Text
 from memlab.display import clip
 from memlab.subjects.modules.module_map import ModuleMap
 
 
 @main.command()
 @LAB
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=LocalPath())
 @click.option("--project", help="What the project is called in LAB; the folder's name unless given.")
 @as_json_option
 def scan(lab: Path, folder: Path, project: str | None, as_json: bool) -> None:
@@ -29,7 +30,7 @@ def scan(lab: Path, folder: Path, project: str | None, as_json: bool) -> None:
 
 @main.command()
 @LAB
-@click.argument("task", required=False)
+@click.argument("task", required=False, type=Text())
 @click.option("--project", help="Which project, where LAB has maps of several.")
 @click.option("--limit", type=click.IntRange(1), default=3, show_default=True, help="Modules of a TASK at most.")
 @as_json_option

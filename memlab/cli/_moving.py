@@ -10,6 +10,7 @@ import click
 
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, tell
+from memlab.cli._input import InputFile, LocalPath
 from memlab.printable import printable
 
 _EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
@@ -17,7 +18,7 @@ _EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
 
 @main.command()
 @LAB
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=LocalPath())
 @click.option("--format", "format_", type=_EXPORTS, help="Else the suffix of PATH says it.")
 @click.option("--project", help="Only the memories of this project.")
 @click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
@@ -41,7 +42,7 @@ def _columns(given: tuple[str, ...]) -> dict[str, str | None]:
 
 @main.command()
 @LAB
-@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("files", type=InputFile(), nargs=-1, required=True)
 @click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
 @click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
 @click.option("--project", help="Give this project to all of them.")
@@ -49,6 +50,7 @@ def _columns(given: tuple[str, ...]) -> dict[str, str | None]:
 @click.option("--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it.")
 @click.option("--policies", is_flag=True, help="Use the pack of an export as well.")
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be read.")
+@click.option("--extract", is_flag=True, help="Also store the facts and observations found in the messages.")
 @as_json_option
 def load(
     lab: Path,
@@ -60,9 +62,13 @@ def load(
     linking: str | None,
     policies: bool,
     strict: bool,
+    extract: bool,
     as_json: bool,
 ) -> None:
-    """Add to LAB, which is made if it is new, what FILES hold: chats, transcripts, tables, exports, folders of them."""
+    """Add to LAB, which is made if it is new, what FILES (- for standard input) hold.
+
+    They are chats, transcripts, tables, exports, or folders of them.
+    """
     with memlab.open(lab) as opened:
         for file in files:
             loaded = opened.load(
@@ -74,11 +80,13 @@ def load(
                 linking=linking,
                 policies=policies,
                 strict=strict,
+                extract=extract,
             )
             report = {
                 "source": loaded.source,
                 **{what: loaded.count(what) for what in ("added", "known", "purged", "skipped")},
                 "edges": loaded.edges,
+                "extracted": loaded.extracted,
                 "redacted": len(loaded.redacted),
                 "registers": list(loaded.registers),
                 "left_out": dict(loaded.left_out),
@@ -89,12 +97,12 @@ def load(
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=InputFile())
 @click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
 @click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
 @click.option("--pack", default="cascade", show_default=True, help="Decides which pairs conflict.")
 @click.option("--stale-days", type=click.FloatRange(0, 1_000_000), default=365.0, show_default=True)
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page to this path.")
+@click.option("--html", type=LocalPath(), help="Write a page to this path.")
 @as_json_option
 def audit(
     file: Path,
@@ -114,11 +122,11 @@ def audit(
 
 @main.command()
 @LAB
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=InputFile())
 @click.option("--yes", is_flag=True, help="Consent to operations that change something.")
 @as_json_option
 def run(lab: Path, file: Path, yes: bool, as_json: bool) -> None:
-    """Run the operations in FILE, such as (remember "tabs" "preference" 0.8 "30d"), on LAB.
+    """Run the operations in FILE (- for standard input), such as (remember "tabs" "preference" 0.8 "30d"), on LAB.
 
     All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
     """
@@ -142,7 +150,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> None:
 
 @main.command()
 @LAB
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=LocalPath())
 @click.option("--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart.")
 @as_json_option
 def mirror(lab: Path, folder: Path, every: float | None, as_json: bool) -> None:

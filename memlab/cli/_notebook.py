@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from memlab.cli._base import as_json_option, main, tell
+from memlab.cli._input import LocalPath
 
 
 @main.command()
 @click.argument("name", required=False)
-@click.option("--to", type=click.Path(path_type=Path), default=Path(), help="The folder of the copies. Default: here.")
+@click.option("--to", type=LocalPath(), default=Path(), help="The folder of the copies. Default: here.")
 @click.option("--no-open", is_flag=True, help="Copy, and start nothing.")
 @as_json_option
 def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from memlab.cli._base import FILE, as_json_option, main, say, tell
+from memlab.cli._input import InputFile, LocalPath
 from memlab.cli._policy_file import PolicyFile, errors_of, given_values, opened, read_frame
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.language import Explanation, Policy, canonical, diff_packs, diff_policies, highlight
@@ -136,8 +137,8 @@ def hash_(file: str, slot: str | None, as_json: bool) -> None:
 
 
 @policy.command()
-@click.argument("before")
-@click.argument("after")
+@click.argument("before", type=InputFile(".hy", as_text=True))
+@click.argument("after", type=InputFile(".hy", as_text=True))
 @_SLOT
 @_COLOR
 @as_json_option
@@ -182,7 +183,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 @_SLOT
 @click.option("--field", help="The field of a record to explain; all of them without it.")
 @click.option("--values", multiple=True, help="A JSON object, or name=value; may be repeated.")
-@click.option("--frame", type=click.Path(path_type=Path), help="The slate, as .parquet, .csv or .jsonl.")
+@click.option("--frame", type=LocalPath(), help="The slate, as .parquet, .csv or .jsonl.")
 @click.option("--row", type=int, default=0, show_default=True, help="The row of the frame, from 0.")
 @click.option("--by", help="The frame's column of slates, when it holds many.")
 @click.option("--order", default="memory_id", show_default=True, help="The frame's column of memory ids.")

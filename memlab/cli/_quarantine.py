@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._base import LAB, Word, as_json_option, existing, main, tell
 from memlab.schema import SOURCES
 
 _SHOWN = 20
@@ -15,7 +15,7 @@ _SHOWN = 20
 
 @main.command()
 @LAB
-@click.option("--source", type=click.Choice(SOURCES), help="What it was learned from.")
+@click.option("--source", type=Word(SOURCES), help="What it was learned from.")
 @click.option("--session", help="The session or conversation that it came from.")
 @click.option("--creator", help="Who wrote it: agent:coder, ...")
 @click.option("--since", help="Written at this time or later, such as 2026-11-01.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._input import LocalPath
 
 __all__: list[str] = []
 
@@ -16,7 +17,7 @@ __all__: list[str] = []
 @click.option("--write", is_flag=True, help="Let the page write to LAB: log recalls, give feedback, install policies.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of this machine. Default: any that is free.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.")
-@click.option("--bundle", type=click.Path(path_type=Path), help="Write a folder that needs no Python, and end.")
+@click.option("--bundle", type=LocalPath(), help="Write a folder that needs no Python, and end.")
 @as_json_option
 def view(lab: Path, write: bool, port: int, open_browser: bool, bundle: Path | None, as_json: bool) -> None:
     """Look at LAB in a browser, with every widget, and live while an agent writes to it; until Ctrl-C.

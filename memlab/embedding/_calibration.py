@@ -56,3 +56,39 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
 @cache
 def _axes(knots: Knots) -> NDArray[np.float64]:
     return np.array(knots).T
+
+
+_PAIR_LEVELS = (-1.0, -0.06, 0.02, 0.19, 0.40, 0.57, 0.66, 1.0)
+PAIR_KNOTS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (55.0, _PAIR_LEVELS[1:-1]),
+    (70.0, (0.082, 0.223, 0.403, 0.562, 0.682, 0.739)),
+    (101.0, (0.178, 0.347, 0.543, 0.691, 0.771, 0.799)),
+    (137.0, (0.290, 0.463, 0.621, 0.729, 0.785, 0.808)),
+    (186.0, (0.427, 0.584, 0.720, 0.799, 0.837, 0.856)),
+    (262.0, (0.609, 0.730, 0.807, 0.854, 0.882, 0.894)),
+    (540.0, (0.324, 0.595, 0.798, 0.870, 0.908, 0.921)),
+    (858.0, (0.526, 0.689, 0.797, 0.858, 0.888, 0.901)),
+    (1120.0, (0.605, 0.741, 0.822, 0.879, 0.906, 0.914)),
+    (2394.0, (0.654, 0.791, 0.896, 0.947, 0.971, 0.978)),
+)
+"""Characters of a pair (geometric mean of both), and the closeness that as many unrelated pairs of that length exceed as
+pairs of short statements exceed each of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
+
+
+def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Map the closeness of pairs to that of short statements which as many unrelated pairs exceed.
+
+    Long texts are near one another whatever they say: the median closeness of two messages that have nothing to do with
+    each other is .02 at 40 to 60 characters and .75 above 1,000. ``length`` is the geometric mean of the characters of
+    both texts. Up to 55 characters nothing changes; -1 and 1 stay as they are.
+    """
+    lengths = np.log([knot for knot, _ in PAIR_KNOTS])
+    table = np.array([(-1.0, *levels, 1.0) for _, levels in PAIR_KNOTS])
+    at = np.log(np.maximum(length, 1.0))
+    knots = np.stack([np.interp(at, lengths, column) for column in table.T], axis=-1)
+    levels = np.array(_PAIR_LEVELS)
+    place = np.clip((closeness[:, None] >= knots).sum(axis=1) - 1, 0, len(levels) - 2)
+    rows = np.arange(len(closeness))
+    low, high = knots[rows, place], knots[rows, place + 1]
+    share = np.clip((closeness - low) / np.maximum(high - low, 1e-9), 0.0, 1.0)
+    return np.asarray(levels[place] + share * (levels[place + 1] - levels[place]))

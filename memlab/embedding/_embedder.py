@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.arguments import AsGiven, Called, checked
-from memlab.embedding._calibration import SHIPPED_KNOTS, Knots, calibrated
+from memlab.embedding._calibration import SHIPPED_KNOTS, Knots, calibrated, even_length
 from memlab.embedding._model import Model
 from memlab.errors import InputError
 
@@ -76,6 +76,15 @@ class Embedder:
         Equal quantiles for the shipped model; any other embedder's cosines as they are.
         """
         return calibrated(cosine, self._knots)
+
+    def pair_closeness(self, cosine: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the closeness of pairs of texts on the scale of short statements, whatever their length.
+
+        ``length`` is the geometric mean of the characters of both. Only the shipped model was measured: for another the
+        closeness is returned as it is.
+        """
+        found = self.closeness(cosine)
+        return even_length(found, length) if self.calibrated else found
 
     @property
     def calibrated(self) -> bool:

@@ -11,9 +11,11 @@ from memlab.evaluation._disagreements import Disagreement, Disagreements
 from memlab.evaluation._evaluate import evaluate
 from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._failures import PLACES, Failures, failures
+from memlab.evaluation._falls import Earnings
 from memlab.evaluation._findings import PolicyValue
 from memlab.evaluation._gates import GATES, Gate
 from memlab.evaluation._metrics import METRICS, Judged, judge, measure
+from memlab.evaluation._periods import CONFOUNDED, Period, Periods, compare_periods
 from memlab.evaluation._plan import Plan, plan
 from memlab.evaluation._rankers import PolicySpec
 from memlab.evaluation._targets import RecallsAgain, Refused
@@ -22,16 +24,20 @@ from memlab.evaluation._verdict import Verdict, Verdicts, verdict
 
 __all__ = [
     "BASELINES",
+    "CONFOUNDED",
     "GATES",
     "METRICS",
     "PLACES",
     "Disagreement",
     "Disagreements",
+    "Earnings",
     "Estimate",
     "Evaluation",
     "Failures",
     "Gate",
     "Judged",
+    "Period",
+    "Periods",
     "Plan",
     "PolicySpec",
     "PolicyValue",
@@ -41,6 +47,7 @@ __all__ = [
     "Verdict",
     "Verdicts",
     "cluster_interval",
+    "compare_periods",
     "evaluate",
     "failures",
     "judge",

@@ -66,7 +66,7 @@ class Measured:
     unsupported: float
     unknown: float
     probes: int
-    effective: float
+    effective: float | None
     gates: tuple[Gate, ...]
     weights: Floats = field(repr=False)
     """1/p of each of its items that was shown and answered, heaviest first."""
@@ -75,16 +75,19 @@ class Measured:
 class Tests:
     """p-values of what every estimate on a log takes for granted, each found when it is asked for.
 
-    ``features`` is f64[n, k] over the candidates, the score first.
+    NaN where the log does not hold what the test needs, None where the estimate does not rest on it. ``features`` is
+    f64[n, k] over the candidates, the score first.
     """
 
     def __init__(self, log: Log, settings: Settings, features: Floats) -> None:
         self._log, self._settings, self._features = log, settings, features
 
     @cached_property
-    def independence(self) -> float:
+    def independence(self) -> float | None:
         log = self._log
-        if log.clusters < len(log) or "at" not in log.decisions.columns or log.decisions["at"].null_count():
+        if log.clusters < len(log):
+            return None
+        if "at" not in log.decisions.columns or log.decisions["at"].null_count():
             return math.nan
         residual = np.where(log.answered, np.nan_to_num(log.reward), 0.0)
         residual = residual - np.where(log.answered, residual.sum() / max(1, log.answered.sum()), 0.0)
@@ -92,17 +95,19 @@ class Tests:
         return independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
 
     @cached_property
-    def silence(self) -> float:
+    def silence(self) -> float | None:
         log, shown = self._log, self._log.shown
-        if self._settings.missing != "censor":
-            return math.nan
+        if self._settings.missing != "censor" or log.answered[shown].all():
+            return None
         seen = np.column_stack([_standard(self._features[shown]), np.log(np.maximum(log.position[shown], 1))])
         return silence_p(seen, log.answered[shown], log.recall[shown])
 
     @cached_property
-    def position(self) -> float:
+    def position(self) -> float | None:
         log = self._log
-        if self._settings.position or not self._scored.any():
+        if self._settings.position or self._alone:
+            return None
+        if not self._scored.any():
             return math.nan
         places = random_places(log, self._rank)
         if places is not None:
@@ -114,18 +119,25 @@ class Tests:
         return position_p(score, log.position[self._scored], reward, recall)
 
     @cached_property
-    def redundancy(self) -> float:
+    def redundancy(self) -> float | None:
+        if self._alone:
+            return None
         return redundancy_p(*self._given) if self._scored.any() else math.nan
 
-    def balance(self, head: Head) -> float:
+    def balance(self, head: Head) -> float | None:
         """Of the logged propensities, the membership of a head among what they are held against."""
         if self._contradicted:
             return 0.0
         if not len(self._chance):
-            return math.nan
+            return None
         member = np.zeros(len(self._log.propensity))
         member[head.rows] = 1.0
         return self._balance.p(member[self._chance, None])
+
+    @cached_property
+    def _alone(self) -> bool:
+        """Whether no recall showed two items: there is one position, and nothing else that was shown."""
+        return bool(np.bincount(self._log.recall[self._log.shown], minlength=1).max() < 2)
 
     @cached_property
     def _scored(self) -> Flags:
@@ -227,13 +239,13 @@ def measure(evidence: Evidence, found: Compared, tests: Tests) -> Measured:
         statistic = difference(evidence.estimator, *evidence.reward_range)
     probed = apart[evidence.probe[apart]]
     answered = probed[log.answered[probed]]
-    effective = effective_count(evidence.influence(totals, statistic)) if len(answered) else math.nan
+    effective = effective_count(evidence.influence(totals, statistic)) if len(answered) else None
     unsupported, unknown, shown = held(log, head)
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,
         recalls=len(log),
-        probes=float(len(answered)) if len(probed) else math.nan,
+        probes=float(len(answered)) if len(probed) else None,
         effective=effective,
         independence=tests.independence,
         balance=tests.balance(head),

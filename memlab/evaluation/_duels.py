@@ -22,7 +22,7 @@ from memlab.evaluation._log import Log
 from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._prepared import Settings
 
-__all__ = ["Course", "Duel", "Seen", "answer_rate", "by_items", "by_recalls", "duels_of"]
+__all__ = ["Course", "Duel", "Seen", "answer_rate", "by_items", "by_recalls", "comparisons_begun", "duels_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -92,13 +92,14 @@ class Duel:
     """Whose head was shown: 1 the challenger's, -1 the live one's, 0 another's."""
     same: NDArray[np.bool_]
     """Where the two heads are the same."""
+    number: int
+    """How many comparisons the log had begun with this one."""
     notes: tuple[str, ...]
 
 
 def duels_of(log: Log, wanted: str | None) -> list[Duel]:
     """Of each challenger, or the one that is wanted: its recalls under its last version and design."""
-    logged = challenges_of(log)
-    hashes = log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
+    logged, hashes = challenges_of(log), _live_hashes(log)
     last = {name: at for at, one in enumerate(logged) if one is not None for name in one.heads}
     if not last:
         raise InputError(
@@ -107,12 +108,13 @@ def duels_of(log: Log, wanted: str | None) -> list[Duel]:
         )
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)
+    numbers = _numbers(logged, hashes)
     duels = []
     for name, end in last.items():
         if wanted not in (None, name):
             continue
         with_it = {at: one for at, one in enumerate(logged) if one is not None and name in one.heads}
-        version = {at: (one.heads[name].hash, hashes[at], bool(one.shares)) for at, one in with_it.items()}
+        version = {at: _version(name, one, hashes[at]) for at, one in with_it.items()}
         chosen = {at: one for at, one in with_it.items() if version[at] == version[end]}
         part, drawn = log.only(np.array(list(chosen), dtype=np.int64)), list(chosen.values())
         live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
@@ -127,10 +129,41 @@ def duels_of(log: Log, wanted: str | None) -> list[Duel]:
                 np.array([[one.shares[name], one.shares[""]] for one in drawn]) if version[end][-1] else None,
                 np.array([{name: 1, "": -1}.get(one.whose, 0) for one in drawn]),
                 np.array([one.heads[name].ids == one.live for one in drawn]),
+                numbers[version[end]],
                 _notes(name, live, len(with_it) - len(chosen), drawn),
             )
         )
     return duels
+
+
+_Version = tuple[str, str, str | None, bool]
+"""Of a comparison: the challenger's name and hash, the live pack's hash, and whether whole heads are shown."""
+
+
+def _version(name: str, one: Challenged, live: str | None) -> _Version:
+    return name, one.heads[name].hash, live, bool(one.shares)
+
+
+def _numbers(logged: Sequence[Challenged | None], hashes: Sequence[str | None]) -> dict[_Version, int]:
+    """Number every comparison from 1, in the order in which the log began them.
+
+    A number depends on the recalls before alone, so it is known when the comparison begins and never changes.
+    """
+    begun: dict[_Version, int] = {}
+    for at, one in enumerate(logged):
+        if one is not None:
+            for name in one.heads:
+                begun.setdefault(_version(name, one, hashes[at]), len(begun) + 1)
+    return begun
+
+
+def comparisons_begun(log: Log) -> int:
+    """Return how many comparisons of a challenger with a live pack the log has begun."""
+    return len(_numbers(challenges_of(log), _live_hashes(log)))
+
+
+def _live_hashes(log: Log) -> list[str | None]:
+    return log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
 
 
 def _notes(name: str, live: str, others: int, drawn: Sequence[Challenged]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from memlab.evaluation._credited import credited_note
 from memlab.evaluation._evaluation import Evaluation
 from memlab.evaluation._feedback import Horizon, Missing
 from memlab.evaluation._findings import Between, PolicyValue, separated
+from memlab.evaluation._gates import ONE_CLUSTER, Gate
 from memlab.evaluation._inclusion import Estimator
 from memlab.evaluation._labels import measure_labels
 from memlab.evaluation._log import Log
@@ -76,8 +77,8 @@ def evaluate(
 
     What a policy would show and the log could not enters its interval, at both ends of ``reward_range``. A policy whose
     features the log does not hold is refused by name (``.refusals``); one whose figure would mislead has no value, and
-    its gates say why. Raises ``InputError`` with table and row for a log that contradicts itself, ``UnknownName``,
-    ``PolicyError``.
+    its gates say why. A gate that the log cannot test is named as untested with every value. Raises
+    ``InputError`` with table and row for a log that contradicts itself, ``UnknownName``, ``PolicyError``.
 
     >>> memlab.evaluate(lab, ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
     """
@@ -153,7 +154,7 @@ def _by_feedback(
         other = base if base is not None and head is not base else None
         estimates[target.name] = compare(evidence, head, other)
         measured[target.name] = measure(evidence, estimates[target.name], tests)
-    passed = {name for name, found in measured.items() if all(gate.open for gate in found.gates)}
+    passed = {name for name, found in measured.items() if not any(gate.closed for gate in found.gates)}
     family = [name for name in estimates if name in passed and baseline in passed and name != baseline]
     adjusted = dict(zip(family, holm([estimates[name].difference.p for name in family]), strict=True))  # type: ignore[union-attr]
     rows = []
@@ -179,10 +180,10 @@ def _by_feedback(
         )
     ordered = _ranked(rows)
 
-    def between(first: str, second: str) -> tuple[Estimate, bool]:
+    def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
         found = compare(evidence, heads[first], heads[second])
         assert found.difference is not None
-        return found.difference, all(gate.open for gate in measure(evidence, found, tests).gates)
+        return found.difference, measure(evidence, found, tests).gates
 
     return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _estimated(evidence)
 
@@ -285,7 +286,7 @@ def _by_labels(
         needed,
         sample.method,
         settings.by(found.metric),
-        lambda first, second: (minus(first, second), enough),
+        lambda first, second: (minus(first, second), () if enough else (ONE_CLUSTER,)),
         found.notes,
     )
 

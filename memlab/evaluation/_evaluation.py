@@ -50,7 +50,7 @@ class Evaluation(Findings):
         return write_page(page(self), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """All that the text says, as JSON values: each refusal and each closed gate, with its reason."""
+        """All that the text says, as JSON values: each refusal, closed gate and untested gate, with its reason."""
         return {
             "headline": headline(self),
             "method": caption(self),
@@ -74,6 +74,17 @@ class Evaluation(Findings):
                 }
                 for row in self.rows
                 for gate in row.closed
+            ],
+            "untested": [
+                {
+                    "policy": row.policy,
+                    "gate": gate.name,
+                    "threshold": gate.threshold,
+                    "reason": gate.finding,
+                    "advice": gate.advice,
+                }
+                for row in self.rows
+                for gate in row.untested
             ],
             "needed": self.needed and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
             "next": next_step(self) or None,

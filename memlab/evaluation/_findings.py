@@ -25,8 +25,8 @@ from memlab.evaluation._targets import Refused, Target
 
 __all__ = ["Between", "Findings", "PolicyValue", "separated"]
 
-Between = Callable[[str, str], tuple[Estimate, bool]]
-"""The difference of two policies by their names, and whether the gates of their comparison are open."""
+Between = Callable[[str, str], tuple[Estimate, tuple[Gate, ...]]]
+"""The difference of two policies by their names, and the gates of their comparison."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,12 @@ class PolicyValue:
         """The gates that are closed, which withhold the value."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
-        return tuple(gate for gate in self.measured.gates if not gate.open)
+        return tuple(gate for gate in self.measured.gates if gate.closed)
+
+    @property
+    def untested(self) -> tuple[Gate, ...]:
+        """The gates that the log cannot test; they withhold nothing, and have not passed."""
+        return () if self.measured is None else tuple(gate for gate in self.measured.gates if gate.untested)
 
     @property
     def needed(self) -> int | None:
@@ -121,7 +126,8 @@ class Findings:
 
         ``policy``, ``value``, ``low``, ``high``, ``difference``, ``difference_low``, ``difference_high``, ``p`` (Holm),
         ``lower``, ``upper`` (bounds), ``probes`` (answered, by which it is told from the baseline), ``unsupported``,
-        ``kind``, ``estimator``, ``verdict``; with labels, every metric in place of what concerns feedback.
+        ``untested`` (names of the untested gates, "" for none), ``kind``, ``estimator``, ``verdict``; with labels,
+        every metric in place of what concerns feedback.
         """
         labels = self.settings.measure == "labels"
         rows: list[dict[str, object]] = []
@@ -141,6 +147,7 @@ class Findings:
                     "upper": _known(row.upper),
                     "probes": row.measured.probes,
                     "unsupported": _known(row.measured.unsupported),
+                    "untested": ", ".join(gate.name for gate in row.untested),
                 }
             estimator = self.settings.metric if labels else self.settings.estimator
             rows.append(record | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
@@ -155,33 +162,43 @@ class Findings:
 
         ``policy``, ``other``, ``difference`` (of the one less the other), ``low``, ``high``, ``p`` (adjusted over all
         pairs), ``verdict`` ("better", "worse", "not separated"; "withheld" where a gate of that pair is closed, and
-        then no numbers). ``adjust``: "holm" keeps the probability of any wrong finding, "bh" (Benjamini & Hochberg
-        1995) the share of wrong ones among the findings.
+        then no numbers), ``untested`` (names of the untested gates of that pair). ``adjust``: "holm" keeps
+        the probability of any wrong finding, "bh" (Benjamini & Hochberg 1995) the share of wrong ones among the
+        findings.
 
         >>> ev.pairs(adjust="bh")                                                          # doctest: +SKIP
         """
         names = [row.policy for row in self.rows if row.value is not None]
         found = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
-        known = [gap.p if told else nan for _, _, gap, told in found]
+        passed = [not any(gate.closed for gate in gates) for *_, gates in found]
+        known = [gap.p if told else nan for (_, _, gap, _), told in zip(found, passed, strict=True)]
         adjusted = holm(known) if adjust == "holm" else benjamini_hochberg(known)
         rows: list[tuple[object, ...]] = []
-        for (a, b, gap, told), p in zip(found, adjusted, strict=True):
+        for (a, b, gap, gates), told, p in zip(found, passed, adjusted, strict=True):
             parts = [_known(part) if told else None for part in (gap.value, gap.low, gap.high)]
-            rows.append((a, b, *parts, _known(p), separated(gap, p, self.settings.level) if told else "withheld"))
+            verdict = separated(gap, p, self.settings.level) if told else "withheld"
+            rows.append((a, b, *parts, _known(p), verdict, ", ".join(gate.name for gate in gates if gate.untested)))
         texts, numbers = ("policy", "other"), ("difference", "low", "high", "p")
-        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
+        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64)
+        schema |= dict.fromkeys(("verdict", "untested"), pl.String)
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     @cached_property
     def diagnostics(self) -> pl.DataFrame:
-        """One row a policy and gate: ``figure``, ``threshold``, ``open``, ``advice``; and the raw ``estimate``."""
+        """One row a policy and gate, and the raw ``estimate`` of the policy.
+
+        ``figure``, ``threshold``, ``state`` ("open", "closed", "untested", "not needed"), ``open`` (true or false; null
+        where nothing was tested), ``finding`` and ``advice`` (of a closed or untested gate).
+        """
         rows = [
             {
                 "policy": row.policy,
                 "gate": gate.name,
                 "figure": float(gate.figure),
                 "threshold": gate.threshold,
-                "open": gate.open,
+                "state": gate.state,
+                "open": gate.open if gate.open or gate.closed else None,
+                "finding": "" if gate.open else gate.finding,
                 "advice": "" if gate.open else gate.advice,
                 "estimate": row.estimate,
                 "largest_weight": float(row.measured.weights[0]) if len(row.measured.weights) else None,
@@ -195,7 +212,9 @@ class Findings:
             "gate": pl.String,
             "figure": pl.Float64,
             "threshold": pl.String,
+            "state": pl.String,
             "open": pl.Boolean,
+            "finding": pl.String,
             "advice": pl.String,
             "estimate": pl.Float64,
             "largest_weight": pl.Float64,

@@ -1,15 +1,34 @@
-"""When a figure must not be used to rank policies: each gate has a figure, a threshold, and what would help."""
+"""When a figure must not be used to rank policies: each gate has a figure, a threshold, and what would help.
+
+A gate is *open*, *closed*, *untested* or *not needed*. An untested gate withholds nothing, but it has not passed
+either: wherever a value is shown, its untested gates are named.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GATES", "ONE_CLUSTER", "Facts", "Gate", "effective_count", "gates", "recalls_to_open", "rounded", "share"]
+__all__ = [
+    "GATES",
+    "ONE_CLUSTER",
+    "Facts",
+    "Gate",
+    "GateState",
+    "effective_count",
+    "gates",
+    "recalls_to_open",
+    "rounded",
+    "share",
+    "untested_sentence",
+]
+
+GateState = Literal["open", "closed", "untested", "not needed"]
 
 GATES: dict[str, str] = {
     "propensities": "every item that counts was shown with a known probability",
@@ -32,24 +51,41 @@ _TESTS = ("independence", "balance", "silence", "position", "redundancy")
 class Gate:
     """One check of one policy.
 
-    ``figure`` is held against ``threshold``; ``finding`` says what is wrong where it is closed, ``advice`` what
-    would open it; ``more`` is how many more recalls like these would: 0 where it is open, None where more recalls alone
+    ``figure`` is compared with ``threshold``, and ``state`` is the result: "open", "closed", "untested" (the log does
+    not hold what the test needs) or "not needed" (the estimate does not rest on it). ``finding`` says what is wrong
+    where the gate is closed, and why it was not tested where it is untested; ``advice`` says what would open it.
+    ``more`` is how many more recalls like these would open it: 0 unless it is closed, None where more recalls alone
     would not.
     """
 
     name: str
     figure: float
     threshold: str
-    open: bool
+    state: GateState
     finding: str
     advice: str
     more: int | None = None
 
     @property
+    def open(self) -> bool:
+        """Whether the check was made and passed. False for an untested gate."""
+        return self.state == "open"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the check was made and failed, which withholds the value."""
+        return self.state == "closed"
+
+    @property
+    def untested(self) -> bool:
+        """Whether the log does not hold what the check needs."""
+        return self.state == "untested"
+
+    @property
     def shown(self) -> str:
-        """The figure as people read it."""
+        """The figure as people read it; the state where there is none."""
         if math.isnan(self.figure):
-            return "-"
+            return "-" if self.closed or self.open else self.state
         if self.name in _TESTS:
             return f"p {self.figure:.3f}" if self.figure >= _ODDS else "p < .001"
         return share(self.figure) if self.name == "propensities" else f"{self.figure:,.0f}"
@@ -58,29 +94,30 @@ class Gate:
         return f"{self.finding} {self.advice}".rstrip()
 
 
-ONE_CLUSTER = Gate("clusters", 1, "at least 2", False, "Labels of one cluster say nothing about the next.", "")
+ONE_CLUSTER = Gate("clusters", 1, "at least 2", "closed", "Labels of one cluster say nothing about the next.", "")
 """The gate of policies that are judged by labels."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the gates of one policy ask about. p-values are NaN where there was nothing to test, or no need.
+    """What the gates of one policy ask about. Figures are NaN where the log does not hold what the test needs, and None
+    where no test is needed.
 
     ``unknown`` is the share of its items that were shown with an unknown probability; ``probes`` counts the answered
-    probes in the symmetric difference, NaN where that holds nothing left to chance; ``effective`` is how many recalls
+    probes in the symmetric difference, None where that holds nothing left to chance; ``effective`` is how many recalls
     carry the difference.
     """
 
     unknown: float
     clusters: int
     recalls: int
-    balance: float
-    silence: float
-    probes: float = math.nan
-    effective: float = math.nan
-    independence: float = math.nan
-    position: float = math.nan
-    redundancy: float = math.nan
+    balance: float | None
+    silence: float | None
+    probes: float | None = None
+    effective: float | None = None
+    independence: float | None = None
+    position: float | None = None
+    redundancy: float | None = None
 
 
 def gates(facts: Facts) -> tuple[Gate, ...]:
@@ -90,7 +127,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             "propensities",
             facts.unknown,
             "none",
-            facts.unknown == 0,
+            _state(facts.unknown == 0),
             f"{share(facts.unknown)} of what this policy would show was shown with an unknown probability; the limit "
             "is 0%.",
             "Log the probability with which each item was shown; a lab does. Without it no estimate is possible.",
@@ -99,7 +136,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             "clusters",
             facts.clusters,
             "at least 2",
-            facts.clusters >= 2,
+            _state(facts.clusters >= 2),
             f"{facts.clusters} cluster{'' if facts.clusters == 1 else 's'}; at least 2 are needed.",
             'Name what is independent: cluster="session" or "day", or a column cluster of the decisions.',
         ),
@@ -116,15 +153,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             "They are not those with which items were drawn: no weight can be trusted. Mend the logging.",
         ),
         _probes(facts),
-        Gate(
-            "influence",
-            facts.effective,
-            f"at least {_EFFECTIVE:g}",
-            not facts.effective < _EFFECTIVE,
-            f"{facts.effective:.1f} recalls carry the difference; at least {_EFFECTIVE:g} are needed.",
-            "A few rare probes decide. More recalls help, and probes where the policies differ: lab.challenge.",
-            math.ceil(facts.recalls * (_EFFECTIVE / facts.effective - 1)) if facts.effective > 0 else None,
-        ),
+        _influence(facts),
         _tested(
             "silence",
             facts.silence,
@@ -146,17 +175,82 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             'Sums over items mislead: compare whole slates, lab.challenge(pack, design="ab").',
         ),
     ]
-    return tuple(replace(gate, more=0) if gate.open else gate for gate in found)
+    return tuple(gate if gate.closed else replace(gate, more=0) for gate in found)
 
 
-def _tested(name: str, p: float, finding: str, advice: str) -> Gate:
-    least = _ALIKE if name == "independence" else _ODDS
-    figure = "" if math.isnan(p) else f" (p {p:.1g}; at least {least:g} is needed)"
-    return Gate(name, p, f"p at least {least:g}", not p < least, f"{finding}{figure}.", advice)
+def _state(passed: bool) -> GateState:
+    return "open" if passed else "closed"
+
+
+_NOT_TESTED = {
+    "independence": (
+        "Whether recalls that are near in time earn alike was not tested: each counts as a cluster of its own, and the "
+        "log has no times (column at), or fewer than 30 recalls.",
+        "Give the decisions a column at, or name what recalls share in the column cluster.",
+    ),
+    "balance": (
+        "Whether what was shown agrees with the logged propensities was not tested: fewer than 30 recalls, or too few "
+        "of them, left something to chance.",
+        "Log more recalls with probes.",
+    ),
+    "influence": (
+        "Whether a few recalls decide was not tested: all of them say the same.",
+        "",
+    ),
+    "silence": (
+        "Whether an item was answered follows its features was not tested: fewer than 30 items were shown, or too few "
+        "were answered.",
+        "",
+    ),
+    "position": (
+        "Whether rewards follow the position in which an item was shown was not tested: the log has no score by which "
+        "it ranked, no positions, or fewer than 30 rewards.",
+        "Name the column of scores that ranked the log (score=), and log the position of each item.",
+    ),
+    "redundancy": (
+        "Whether the reward of an item depends on what else was shown was not tested: the log has no score by which it "
+        "ranked, or fewer than 30 recalls with two rewards.",
+        "Name the column of scores that ranked the log (score=).",
+    ),
+}
+"""Of each gate that can be untested: why, and what would test it."""
+
+
+def _unasked(name: str, figure: float | None, threshold: str) -> Gate:
+    """A gate without a figure: not needed if it is None, untested if it is NaN."""
+    if figure is None:
+        return Gate(name, math.nan, threshold, "not needed", "", "")
+    return Gate(name, math.nan, threshold, "untested", *_NOT_TESTED[name])
+
+
+def _tested(name: str, p: float | None, finding: str, advice: str) -> Gate:
+    minimum = _ALIKE if name == "independence" else _ODDS
+    threshold = f"p at least {minimum:g}"
+    if p is None or math.isnan(p):
+        return _unasked(name, p, threshold)
+    figure = f" (p {p:.1g}; at least {minimum:g} is needed)"
+    return Gate(name, p, threshold, _state(p >= minimum), f"{finding}{figure}.", advice)
+
+
+def _influence(facts: Facts) -> Gate:
+    count, threshold = facts.effective, f"at least {_EFFECTIVE:g}"
+    if count is None or math.isnan(count):
+        return _unasked("influence", count, threshold)
+    return Gate(
+        "influence",
+        count,
+        threshold,
+        _state(count >= _EFFECTIVE),
+        f"{count:.1f} recalls carry the difference; at least {_EFFECTIVE:g} are needed.",
+        "A few rare probes decide. More recalls help, and probes where the policies differ: lab.challenge.",
+        math.ceil(facts.recalls * (_EFFECTIVE / count - 1)) if count > 0 else None,
+    )
 
 
 def _probes(facts: Facts) -> Gate:
-    count = facts.probes
+    count, threshold = facts.probes, f"at least {ENOUGH}"
+    if count is None:
+        return _unasked("answered probes", count, threshold)
     more = math.ceil(facts.recalls * (ENOUGH / count - 1)) if count > 0 else None
     advice = "Nothing of it that was left to chance was shown and answered: lab.challenge shows it."
     if more is not None:
@@ -164,12 +258,25 @@ def _probes(facts: Facts) -> Gate:
     return Gate(
         "answered probes",
         count,
-        f"at least {ENOUGH}",
-        not count < ENOUGH,
+        threshold,
+        _state(count >= ENOUGH),
         f"{count:.0f} answered probes tell the two policies apart; at least {ENOUGH} are needed.",
         advice,
         more,
     )
+
+
+def untested_sentence(gates: Sequence[Gate]) -> str:
+    """Name the untested gates in a sentence; "" where every gate that is needed was tested.
+
+    >>> untested_sentence([Gate("position", math.nan, "p at least .001", "untested", "", "")])
+    'Untested: position.'
+    """
+    names = list(dict.fromkeys(gate.name for gate in gates if gate.untested))
+    if not names:
+        return ""
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"Untested: {listed}."
 
 
 def effective_count(influence: NDArray[np.float64]) -> float:

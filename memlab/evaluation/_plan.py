@@ -22,6 +22,7 @@ from memlab.display import table, text_table
 from memlab.errors import InputError
 from memlab.evaluation._compare import gather, known_features
 from memlab.evaluation._distributions import normal_quantile
+from memlab.evaluation._duels import comparisons_begun
 from memlab.evaluation._feedback import Horizon, Missing
 from memlab.evaluation._gates import rounded
 from memlab.evaluation._log import Log
@@ -29,7 +30,7 @@ from memlab.evaluation._measure import Evidence, Head
 from memlab.evaluation._model import predicted_rewards
 from memlab.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.evaluation._rankers import PolicySpec, logged
-from memlab.evaluation._sequence import recalls_of_sequence
+from memlab.evaluation._sequence import level_of, recalls_of_sequence
 from memlab.evaluation._targets import RecallsAgain, aim
 from memlab.printable import printable
 from memlab.slates import Slates
@@ -128,7 +129,8 @@ def plan(
 
     Arguments as for ``memlab.evaluate``. The log needs rewards, some tens of them; whatever logged it will do. Designs:
     the probes of the log as they are, one probe in every recall from the 90 ranks below the head, a challenge with as
-    many extra items as each of ``extra`` says (1 to 20), a challenge by lot, and an A/B test by recall.
+    many extra items as each of ``extra`` says (1 to 20), a challenge by lot, and an A/B test by recall. A look at every
+    recall has the share of the error that the next comparison of this log would have; see ``memlab.verdict``.
 
     Raises InputError where the log has too few rewards for a model, and as ``evaluate`` does.
 
@@ -166,10 +168,11 @@ def plan(
     low, high = settings.reward_range
     binary = bool(np.isin(log.reward[log.answered], (low, high)).all())
     noise = (expected - low) * (high - expected) if binary else np.full(len(expected), float(residual.var()))
+    every = level_of(comparisons_begun(log) + 1, level)
     rows: list[dict[str, Any]] = []
     for name, head in heads.items():
         if name != base:
-            rows += _designs(name, head, heads[base], evidence, expected, noise, level, extra)
+            rows += _designs(name, head, heads[base], evidence, expected, noise, level, every, extra)
     notes = [f"{one.policy}: {one.reason}" for one in refused]
     numbers = {"one_look": pl.Int64, "every_look": pl.Int64}
     return Plan(pl.DataFrame(rows, schema_overrides=numbers), base, len(log), settings, tuple(notes))
@@ -183,6 +186,7 @@ def _designs(
     expected: Floats,
     noise: Floats,
     level: float,
+    every_level: float,
     draws: Sequence[int],
 ) -> list[dict[str, Any]]:
     log = evidence.log
@@ -202,7 +206,7 @@ def _designs(
         spread = math.sqrt(float(variance.mean()) + between)
         mean = float(gap.mean())
         one = math.ceil((_z(level) * spread / mean) ** 2) if mean else None
-        every = recalls_of_sequence(abs(mean), spread, scale, unit=unit, level=level)
+        every = recalls_of_sequence(abs(mean), spread, scale, unit=unit, level=every_level)
         lost = unsupported > 0.02  # what is never shown leaves an interval that does not shrink
         half = _half(level) * spread / math.sqrt(_LOOK) + unsupported * items / len(log) * unit / 2
         found.append(

@@ -6,20 +6,28 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import polars as pl
 
+from memlab.arguments import Misfit, Taken, shown
 from memlab.errors import InputError, UnknownName
 from memlab.evaluation._log import RESERVED
-from memlab.language import Input, InputType, Policy, Signature, compile_policy
+from memlab.language import Input, InputType, Policy, Signature, compile_policy, policy_form_text, policy_parts
 from memlab.policies import Pack, load_pack, pack_names, slot_named
 
 __all__ = ["SLOT", "PolicySpec", "Ranker", "logged", "rankers_of"]
 
 SLOT = "recall-score"
 
-PolicySpec = str | Path | Pack | Policy | pl.Expr
+
+def _form_as_text(given: object) -> Any:
+    """Return a Hy form as text, and a ``Misfit`` for anything else."""
+    text = policy_form_text(given)
+    return Misfit("a Hy form", shown(given)) if text is None else text
+
+
+PolicySpec: TypeAlias = str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
 """The name, path, text or object of a pack; the text or object of a recall-score; an expression over candidates; the
 name of a column of scores."""
 
@@ -73,9 +81,9 @@ def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
         return _of_policy(spec, spec.source, schema)
     if not isinstance(spec, str):
         raise InputError(
-            f"A policy is a pack, a path, a text, a Polars expression or the name of a column, not {spec!r}."
+            f"A policy is a pack, a path, a text, a Hy form, a Polars expression or the name of a column, not {spec!r}."
         )
-    text = spec.strip()
+    text = policy_parts(spec.strip())[0]
     if text.startswith(("(", ";")):
         return _of_pack(load_pack(text), schema) if _is_pack(text) else _of_text(text, schema)
     if text.endswith(".hy"):

@@ -9,7 +9,7 @@ import numpy as np
 from memlab.display import Markup, paragraph, table, text_table, wrap
 from memlab.evaluation._clusters import Estimate
 from memlab.evaluation._findings import Findings, PolicyValue
-from memlab.evaluation._gates import rounded, share
+from memlab.evaluation._gates import rounded, share, untested_sentence
 from memlab.printable import printable
 
 __all__ = [
@@ -55,7 +55,12 @@ def caption(ev: Findings) -> str:
 
 
 def headline(ev: Findings) -> str:
-    """The finding in one sentence."""
+    """The finding in one sentence, and the gates that are untested for what has a value."""
+    untested = untested_sentence([gate for row in ev.rows if row.value is not None for gate in row.untested])
+    return f"{_finding(ev)} {untested}".rstrip()
+
+
+def _finding(ev: Findings) -> str:
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
         return "No ranking: this log cannot tell these policies apart, and says why below."
@@ -77,9 +82,15 @@ def headline(ev: Findings) -> str:
 
 
 def reasons(ev: Findings) -> list[tuple[str, str]]:
-    """Policies and the reason that they share, for everything that has no value; ``next_step`` says what to do."""
+    """Policies and the reason that they share, for everything that has no value and for every untested gate.
+
+    ``next_step`` says what to do.
+    """
     pairs = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
     pairs += [(row.policy, f"withheld. {gate.finding}") for row in ev.rows for gate in row.closed]
+    pairs += [
+        (row.policy, f"untested. {gate.finding} {gate.advice}".rstrip()) for row in ev.rows for gate in row.untested
+    ]
     shared: dict[str, list[str]] = {}
     for policy, reason in pairs:
         shared.setdefault(reason, []).append(policy)
@@ -140,7 +151,7 @@ def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
     labels = ev.settings.measure == "labels"
     metrics = list(ev.rows[0].metrics) if labels and ev.rows else []
     head = ["policy", "value", "interval", f"to {ev.baseline}", "interval", "p", ""]
-    head += metrics if labels else ["bounds", "probes", "unsupported"]
+    head += metrics if labels else ["bounds", "probes", "unsupported", "untested gates"]
     rows = []
     for row in ev.rows:
         gap = row.difference
@@ -167,6 +178,7 @@ def _feedback_cells(row: PolicyValue) -> list[str]:
         f"{number(row.lower, 2)}..{number(row.upper, 2)}" if row.upper - row.lower >= 0.005 else "",
         f"{row.measured.probes:,}",
         share(row.measured.unsupported),
+        ", ".join(gate.name for gate in row.untested),
     ]
 
 

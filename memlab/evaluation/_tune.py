@@ -13,7 +13,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.evaluation._clusters import Estimate, Sample, Statistic, mean
 from memlab.evaluation._compare import Tests, compare, gather, known_features, measure
 from memlab.evaluation._feedback import Horizon, Missing
-from memlab.evaluation._gates import Gate
+from memlab.evaluation._gates import Gate, untested_sentence
 from memlab.evaluation._inclusion import ARM, Estimator
 from memlab.evaluation._inclusion import value as value_of
 from memlab.evaluation._labels import read_gold
@@ -72,6 +72,8 @@ class Tuning:
     seed: int = 0
     closed: tuple[Gate, ...] = ()
     """The gates that are closed, on feedback: the figures would mislead."""
+    untested: tuple[Gate, ...] = ()
+    """The gates that the log cannot test, on feedback."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -100,7 +102,11 @@ class Tuning:
 
     @property
     def verdict(self) -> str:
-        """Whether fitting paid, in a sentence."""
+        """Whether fitting paid, in a sentence, and the gates that are untested."""
+        return self._finding if self.closed else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+
+    @property
+    def _finding(self) -> str:
         gain = self.gain
         if self.closed:
             return f"The log does not tell whether fitting paid. {self.closed[0]}"
@@ -141,6 +147,7 @@ def tune(
     cluster: str | None = None,
     reward_range: tuple[float, float] | None = None,
     level: Annotated[float, Within(0, 1)] = 0.95,
+    goal: Literal["value", "order"] = "value",
     folds: Annotated[int, Within(2)] = 5,
     budget: Annotated[int, Within(20, 1_000_000)] = 200,
     seed: Seed = 0,
@@ -151,7 +158,9 @@ def tune(
     ``slates`` and ``policy`` are as for ``evaluate``; the parameters searched are those of the recall-score whose
     bounds are finite, or that ``bounds`` names (within what the policy declares). With ``labels`` the metric is recall
     at the size of the smallest head; on feedback it is the value where whatever the log could not have shown earns the
-    least of ``reward_range``, so that the search does not walk to where nothing is known. Each of the ``folds + 1``
+    least of ``reward_range``, so that the search does not walk to where nothing is known. With ``goal="order"`` it is
+    how often, of two memories that one recall showed and of which one earned more, the policy puts that one first. That
+    needs nothing that was left to chance, no drift moves it, and it speaks for what was shown alone. Each of the ``folds + 1``
     searches tries about ``budget`` points.
 
     Raises ``InputError`` for a policy without parameters, or that the log cannot score again; ``UnknownName``.
@@ -177,8 +186,12 @@ def tune(
     if log.clusters < 2:
         raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
     features = known_features(log, prepared.features, schema)
-    evidence = None if labels is not None else gather(log, prepared.settings, features)
-    metric = _of_feedback(evidence) if evidence is not None else _of_labels(log, labels)
+    by_value = labels is None and goal == "value"
+    evidence = gather(log, prepared.settings, features) if by_value else None
+    if evidence is not None:
+        metric = _of_feedback(evidence)
+    else:
+        metric = _of_order(log) if labels is None else _of_labels(log, labels)
     objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, metric)
     if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
         raise InputError(
@@ -195,7 +208,12 @@ def tune(
         if isinstance(target := objective.target(point), Target)
     )
     compared = compare(evidence, best, None if (best.rows == default.rows).all() else default)
-    return replace(found, closed=tuple(gate for gate in measure(evidence, compared, tests).gates if not gate.open))
+    gates = measure(evidence, compared, tests).gates
+    return replace(
+        found,
+        closed=tuple(gate for gate in gates if gate.closed),
+        untested=tuple(gate for gate in gates if gate.untested),
+    )
 
 
 def _space(ranker: Ranker, bounds: Space) -> Space:
@@ -283,6 +301,31 @@ def _of_labels(log: Log, labels: pl.DataFrame | None) -> Metric:
     assert labels is not None
     gold = read_gold(labels, log)
     return Metric(gold.metric, 2, lambda target: np.column_stack(gold.totals(target)), mean)
+
+
+def _of_order(log: Log) -> Metric:
+    better, worse = _unequal_pairs(log)
+    if not len(better):
+        raise InputError("No recall of the log showed two memories of which one earned more: there is no order.")
+    recall = log.recall[better]
+    counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
+
+    def totals(target: Target) -> Floats:
+        assert target.scores is not None
+        scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
+        won = np.where(scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0))
+        return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
+
+    return Metric("pairs in order", 2, totals, lambda totals: totals[..., 1] / totals[..., 0])
+
+
+def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of what earned more, and of what earned less in the same recall: all such pairs of what was answered."""
+    rows = np.flatnonzero(log.answered)
+    frame = pl.DataFrame({"recall": log.recall[rows], "row": rows, "reward": log.reward[rows]})
+    pairs = frame.join(frame, on="recall", suffix="_less").filter(pl.col("reward") > pl.col("reward_less"))
+    pairs = pairs.sort("row", "row_less")
+    return pairs["row"].to_numpy(), pairs["row_less"].to_numpy()
 
 
 def _search(objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool) -> Tuning:

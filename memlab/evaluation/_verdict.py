@@ -8,6 +8,10 @@ assumed of places, or of how items depend on one another. A recall enters once, 
 The interval is a confidence sequence: one may look every day, and stop at any. It is for the mean, over the recalls so
 far, of what each was worth given those before it; each counts alike, however large its head. Beside it stands the
 interval for a single look that was planned.
+
+The error of all verdicts of a log together is at most 1 - ``level``. Each comparison (a challenger's version against a
+live version, by whole heads or by items) has a share of it that is fixed when the comparison begins: the k-th that the
+log began has 6 / (pi k)^2 of it, and these shares sum to 1. So no later challenge changes an earlier verdict.
 """
 
 from __future__ import annotations
@@ -32,10 +36,10 @@ from memlab.evaluation._compare import Tests, compare, gather, held, known_featu
 from memlab.evaluation._credited import Credited, credited_note, recalibrate
 from memlab.evaluation._duels import Course, Duel, Seen, answer_rate, by_items, by_recalls, duels_of
 from memlab.evaluation._feedback import Horizon, Missing, horizon_micros
-from memlab.evaluation._gates import Facts, Gate, gates, rounded
+from memlab.evaluation._gates import Facts, Gate, gates, rounded, untested_sentence
 from memlab.evaluation._log import read_log
 from memlab.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
-from memlab.evaluation._sequence import recalls_to_end, sequence
+from memlab.evaluation._sequence import level_of, recalls_to_end, sequence
 from memlab.evaluation._tests import arms_p
 from memlab.printable import printable
 from memlab.slates import Slates
@@ -55,8 +59,11 @@ class Verdict:
 
     ``difference``: the challenger's reward a recall less the live pack's, with the interval that holds at every look;
     ``planned`` the same for one look. ``better`` is the name of the better pack, None while they are not told apart;
-    ``since`` the time of the recall by which it was. ``needed`` is how many recalls from the beginning would tell them
-    apart four times out of five if the difference is what it seems; None where no number would.
+    ``since`` the time of the recall by which it was. ``closed`` are the gates that withhold a verdict, ``untested``
+    those that this log cannot test. ``number`` counts the comparisons that the log had begun with this one, and
+    ``level`` is the confidence with which the interval holds at every look, fixed by that number. ``needed`` is how
+    many recalls from the beginning would tell them apart four times out of five if the difference is what it seems;
+    None where no number would.
     """
 
     challenger: str
@@ -72,10 +79,17 @@ class Verdict:
     faster: str
     track: pl.DataFrame = field(repr=False)
     """A row a recall (or block): ``at``, ``recalls``, ``difference``, ``low``, ``high``."""
+    untested: tuple[Gate, ...] = ()
+    number: int = 1
+    level: float = math.nan
 
     @property
     def sentence(self) -> str:
-        """What a person can act on."""
+        """What a person can act on, and the untested gates that it rests on."""
+        return self._finding if self.closed else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+
+    @property
+    def _finding(self) -> str:
         gap = self.difference
         span = f"[{gap.low:+.2f}, {gap.high:+.2f}]"
         if self.closed:
@@ -122,7 +136,8 @@ class Verdicts:
         """A row a challenger.
 
         ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and ``planned_high`` (one look),
-        ``recalls``, ``needed``, ``unsupported``, ``better``, ``sentence``.
+        ``level`` (of the interval at every look), ``recalls``, ``needed``, ``unsupported``, ``untested`` (names of the
+        untested gates), ``better``, ``sentence``.
         """
         return pl.DataFrame(
             [
@@ -134,9 +149,11 @@ class Verdicts:
                     "high": one.difference.high,
                     "planned_low": None if one.planned is None else one.planned.low,
                     "planned_high": None if one.planned is None else one.planned.high,
+                    "level": one.level,
                     "recalls": one.recalls,
                     "needed": one.needed,
                     "unsupported": one.unsupported,
+                    "untested": ", ".join(gate.name for gate in one.untested),
                     "better": one.better,
                     "sentence": one.sentence,
                 }
@@ -159,33 +176,43 @@ class Verdicts:
                     f"{one.recalls:,}",
                     "-" if one.needed is None else rounded(one.needed),
                     f"{one.unsupported:.0%}",
+                    ", ".join(gate.name for gate in one.untested),
                     one.better or "",
                 ]
             )
         live = self.verdicts[0].live
         head = ["challenger", f"to {live}", "at every look", "one planned look", "recalls", "needed", "unsupported"]
-        return [*head, "better"], rows
+        return [*head, "untested gates", "better"], rows
 
     def __repr__(self) -> str:
         head, rows = self._cells()
         lines = [one.sentence for one in self.verdicts]
-        return printable("\n".join([*lines, "", *text_table(head, rows, left=(0, 7)), *self.notes]))
+        return printable("\n".join([*lines, "", *text_table(head, rows, left=(0, 7, 8)), *self.notes]))
 
     def _repr_html_(self) -> str:
         head, rows = self._cells()
         return table(" ".join(one.sentence for one in self.verdicts), head, rows, notes=self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The frame and the notes, as JSON values; each closed gate with its reason."""
+        """The frame and the notes, as JSON values; each closed and each untested gate with its reason."""
         rows = self.frame.to_dicts()
         for row, one in zip(rows, self.verdicts, strict=True):
-            row |= {"withheld": [str(gate) for gate in one.closed], "faster": one.faster}
+            row |= {
+                "withheld": [str(gate) for gate in one.closed],
+                "untested": [{"gate": gate.name, "reason": str(gate)} for gate in one.untested],
+                "faster": one.faster,
+            }
         return {"verdicts": rows, "notes": list(self.notes)}
 
     @property
     def withheld(self) -> tuple[tuple[str, Gate], ...]:
         """Each closed gate with the name of its challenger."""
         return tuple((one.challenger, gate) for one in self for gate in one.closed)
+
+    @property
+    def untested(self) -> tuple[tuple[str, Gate], ...]:
+        """Each untested gate with the name of its challenger."""
+        return tuple((one.challenger, gate) for one in self for gate in one.untested)
 
     @checked
     def report(self, path: str | Path) -> Path:
@@ -238,8 +265,12 @@ def verdict(
 
     ``slates`` of a lab in which ``lab.challenge`` was called, or the lab. ``horizon`` and ``missing`` are those of
     ``memlab.evaluate``; a recall whose horizon is open is not counted yet. ``cluster`` ("session", "day", a column of
-    the decisions): recalls that belong together enter as one block; each by itself unless given. With several
-    challengers, each has its share of the error, so that all verdicts hold together at ``level``.
+    the decisions): recalls that belong together enter as one block; each by itself unless given.
+
+    All verdicts of a log hold together at ``level``. The k-th comparison that the log began has 6 / (pi k)^2 of the
+    error 1 - ``level``: .61 of it for the first, .15 for the second, .07 for the third. The share is fixed when the
+    comparison begins, so another challenge, started or ended later, never changes a verdict. A challenger begins
+    another comparison when it or the live pack changes, and goes on with the old one when both are as they were.
 
     A verdict is about one step: what these recalls would have earned. What becomes of a memory that lives under another
     pack, ``memlab.trial`` tells. Raises InputError where nothing was challenged, UnknownName for a challenger.
@@ -265,8 +296,7 @@ def verdict(
     if missing is None:
         check_silence(log)
     schema, names = slates.candidates.collect_schema(), feature_names(slates)
-    share = 1 - (1 - level) / len(duels)
-    found, more = zip(*(_judged(duel, settings, names, schema, share) for duel in duels), strict=True)
+    found, more = zip(*(_judged(duel, settings, names, schema) for duel in duels), strict=True)
     notes = [*log.notes, *dict.fromkeys(note for notes in more for note in notes)]
     if log.open:
         notes.append(f"{log.open:,} recalls whose horizon had not closed are left out.")
@@ -286,10 +316,9 @@ class _Weighed:
     credited: Credited | None
 
 
-def _judged(
-    duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema, level: float
-) -> tuple[Verdict, list[str]]:
+def _judged(duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema) -> tuple[Verdict, list[str]]:
     """The verdict, and what is to be said of rewards that were read from answers."""
+    level = level_of(duel.number, settings.level)
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
@@ -298,7 +327,8 @@ def _judged(
     columns, sizes = [course.sums(values) for values in weighed.seen], course.sizes.astype(np.float64)
     found = sequence(columns[0], columns[1], floor=columns[2], ceiling=columns[3], sizes=sizes, unit=unit, level=level)
     at = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
-    closed = tuple(gate for gate in weighed.gates if not gate.open and gate.name not in _NOT_RESTED_ON)
+    rested_on = [gate for gate in weighed.gates if gate.name not in _NOT_RESTED_ON]
+    closed = tuple(gate for gate in rested_on if gate.closed)
     better, since = None, None
     if not closed and (found.low[-1] > 0 or found.high[-1] < 0):
         better = duel.challenger if found.low[-1] > 0 else duel.live
@@ -331,6 +361,9 @@ def _judged(
         since=since,
         faster="" if better else _faster(pace, weighed.unsupported, duel, course),
         track=track,
+        untested=tuple(gate for gate in rested_on if gate.untested),
+        number=duel.number,
+        level=level,
     )
     return found_so_far, more
 

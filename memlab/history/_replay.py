@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 
 from memlab.arguments import Count, Seed, Within, checked
 from memlab.clock import DAY, ManualClock, Micros
 from memlab.display import paragraph
-from memlab.errors import InputError
+from memlab.errors import InputError, UnknownName
 from memlab.journal import Event
 from memlab.lab import Lab
 from memlab.opening import open_lab
@@ -136,6 +137,7 @@ class _Player:
             "conversation": self._conversation,
             "link": self._link,
             "switch": self._switch,
+            "describe-tag": self._describe_tag,
             **dict.fromkeys(_BY_HAND, self._by_hand),
         }
 
@@ -272,7 +274,9 @@ class _Player:
         return None
 
     def _link(self, event: Event) -> str | None:
-        edges, why = event.body["edges"], None
+        edges, why = event.body.get("edges"), self._weighed(event.body.get("strengthen"))
+        if edges is None:
+            return why
         count = len(edges["source"])
         relations, weights = each(edges["relation"], count), each(edges["weight"], count)
         for source, target, relation, weight in zip(edges["source"], edges["target"], relations, weights, strict=True):
@@ -282,6 +286,30 @@ class _Player:
             else:
                 self._new.graph.link(one, other, relation, weight=weight)
         return why
+
+    def _weighed(self, strengthened: dict[str, Any] | None) -> str | None:
+        """Give edges that the new lab has too the weights that a person gave them."""
+        if strengthened is None:
+            return None
+        known, why = self._old.store.state.edges, None
+        numbers = np.asarray(strengthened["edges"], dtype=np.int64)
+        ends = [nodes.tolist() for nodes in known.ends(numbers)]
+        words = known.words_of(known.relation[numbers]).tolist()
+        for source, target, relation, weight in zip(*ends, words, strengthened["weight"], strict=True):
+            one, other = self._ids.get(source + 1), self._ids.get(target + 1)
+            if one is None or other is None or one == other:
+                why = "an end is not there"
+                continue
+            row = {"source": [one], "target": [other], "relation": [relation], "weight": [weight]}
+            self._new.graph.link(pl.DataFrame(row))
+        return why
+
+    def _describe_tag(self, event: Event) -> str | None:
+        try:
+            self._new.graph.describe_tag(event.body["tag"], event.body["description"])
+        except UnknownName:
+            return "no memory bears the tag"
+        return None
 
     def _by_hand(self, event: Event) -> str | None:
         parts = []

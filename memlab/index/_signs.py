@@ -17,6 +17,7 @@ SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others"
 _TABLES = (
     *("numbers", "months", "days", "never", "denials", "self", "turns", "links", "light", "done", "of-others"),
     "only-ask",
+    "unspecific",
 )
 
 

@@ -22,6 +22,7 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from memlab.english import word_pattern
 from memlab.index._signs import signs_of
 from memlab.index._stop_words import STOP_WORDS
 from memlab.index._tokens import Tokens
@@ -47,10 +48,7 @@ _SUBJECT = 1 / 3
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"\n]{1,600}\"|\u201c[^\u201d\n]{1,600}\u201d|`[^`\n]{1,600}`")
 _CODE = re.compile(r"^.*(?:[{};]|\w\(.*\)|</?\w+>|=>)[ \t]*$", re.MULTILINE)
-_TOKEN = re.compile(
-    r"\d+(?:[.,:/]\d+)*(?:[a-z%]{1,3}(?![^\W_]))?|[^\W\d_]+(?:'[^\W_]+)?|[.!?;\n]+(?=\s|$)|[%$\u20ac\u00a3,()]|[^\W_]+",
-    re.IGNORECASE,
-)
+_TOKEN = word_pattern("value")
 _ENDS = frozenset(".!?;\n")
 _MONEY = frozenset("$\u20ac\u00a3")
 _SIGNS = _MONEY | {"%"}

@@ -24,11 +24,15 @@ from memlab.language._edit import (
     with_param,
 )
 from memlab.language._explain import Branch, Explanation, Term
+from memlab.language._given import policy_form_text, policy_parts
 from memlab.language._highlight import highlight
+from memlab.language._inline import inlined
 from memlab.language._pack import (
+    Import,
     PackSource,
     Setting,
     read_header,
+    read_import,
     read_pack,
     read_policy_form,
     read_setting,
@@ -57,6 +61,7 @@ __all__ = [
     "FeatureGap",
     "Form",
     "FormDiff",
+    "Import",
     "Input",
     "InputType",
     "NumericLiteral",
@@ -87,13 +92,17 @@ __all__ = [
     "diff_packs",
     "diff_policies",
     "highlight",
+    "inlined",
     "literals",
     "mutate",
     "parametrize",
+    "policy_form_text",
+    "policy_parts",
     "possible_results",
     "read_data",
     "read_forms",
     "read_header",
+    "read_import",
     "read_pack",
     "read_policy_form",
     "read_setting",

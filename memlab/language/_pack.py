@@ -2,6 +2,7 @@
 
 (require memlab.dialect *)   ; may be left out: with it, the file is also a module of Hy
 (pack associative "Spreading activation." :inherits memlab)
+(from-pack companion retention forget :as is-forgotten)
 (setting damping (param :damping 0.7 :low 0 :high 1))
 (defn ratio [a b] (/ a (+ a b 1)))
 (defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))
@@ -26,7 +27,7 @@ from memlab.language._reader import Form, Text, read_forms
 from memlab.language._words import LITERALS
 from memlab.language._writer import write_data
 
-__all__ = ["PackSource", "Setting", "read_header", "read_pack", "read_policy_form", "read_setting", "with_setting"]
+__all__ = ["Import", "PackSource", "Setting", "read_header", "read_import", "read_pack", "read_policy_form", "read_setting", "with_setting"]
 
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
@@ -45,9 +46,24 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Import:
+    """What ``(from-pack pack name other :as alias)`` imports from another pack.
+
+    ``names`` are slots and settings to have as that pack has them; ``aliases`` maps the names under which policies of
+    this pack read the value of a slot of that pack to those slots.
+    """
+
+    pack: str
+    names: tuple[str, ...]
+    aliases: Mapping[str, str]
+    form: Form
+    text: Text
+
+
+@dataclass(frozen=True)
 class PackSource:
-    """A pack as written. ``hash`` covers settings, policies, helpers, the pack inherited and the dialect, not the
-    prose.
+    """A pack as written. ``hash`` covers settings, policies, helpers, imports, the pack inherited and the dialect, not
+    the prose.
     """
 
     name: str
@@ -58,6 +74,7 @@ class PackSource:
     helpers: tuple[str, ...]
     hash: str
     file: str | None = None
+    imports: tuple[Import, ...] = ()
 
 
 def read_pack(text: str, *, file: str | None = None) -> PackSource:
@@ -83,6 +100,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     settings: dict[str, Setting] = {}
     policies: dict[str, PolicyForm] = {}
     helpers = []
+    imports: list[Import] = []
     for form in forms[1:]:
         if form.head == "setting":
             key, setting = read_setting(form, source)
@@ -96,8 +114,13 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
             policies[policy.slot] = policy
         elif form.head == "defn":
             helpers.append(helper(form, source))
+        elif form.head == "from-pack":
+            imports.append(read_import(form, source))
         else:
-            raise source.error(PolicySyntaxError, "A pack holds pack, setting, defpolicy and defn.", form)
+            raise source.error(PolicySyntaxError, "A pack holds pack, from-pack, setting, defpolicy and defn.", form)
+    twice = _imported_twice(imports)
+    if twice:
+        raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
     by_name = named(helpers)
     parts: list[str | float] = [DIALECT, name, inherits or ""]
     for key, setting in sorted(settings.items()):
@@ -106,6 +129,9 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         parts += ["policy", slot, policy.hash]
     for key, item in sorted(by_name.items()):
         parts += ["helper", key, item.hash]
+    for each in imports:
+        parts += ["import", each.pack, *each.names]
+        parts += [part for alias, slot in sorted(each.aliases.items()) for part in ("as", slot, alias)]
     return PackSource(
         name,
         doc,
@@ -115,6 +141,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         tuple(text[h.form.start : h.form.stop] for h in helpers),
         digest(*parts),
         file,
+        tuple(imports),
     )
 
 
@@ -141,6 +168,41 @@ def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
     if len(rest) == 2 and rest[0].kind == "keyword" and rest[0].text == "inherits" and rest[1].kind == "symbol":
         return name, doc, rest[1].text
     raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", rest[0])
+
+
+def read_import(form: Form, source: Text) -> Import:
+    """Read ``(from-pack pack name other :as alias)``."""
+    shape = "(from-pack pack slot-or-setting ...), or slot :as name to read its value in a policy"
+    items = list(form.items[1:])
+    if len(items) < 2 or items[0].kind != "symbol":
+        raise source.error(PolicySyntaxError, f"An import names a pack, then slots and settings: {shape}.", form)
+    names: list[str] = []
+    aliases: dict[str, str] = {}
+    rest = items[1:]
+    while rest:
+        name, rest = rest[0], rest[1:]
+        if name.kind != "symbol":
+            raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", name)
+        if rest and rest[0].kind == "keyword" and rest[0].text == "as":
+            if len(rest) < 2 or rest[1].kind != "symbol":
+                raise source.error(PolicySyntaxError, f"A name follows :as, {shape}.", rest[0])
+            if rest[1].text in aliases:
+                raise source.error(PolicyNameError, f"{rest[1].text} is imported twice.", rest[1])
+            aliases[rest[1].text], rest = name.text, rest[2:]
+        else:
+            names.append(name.text)
+    return Import(items[0].text, tuple(names), MappingProxyType(aliases), form, source)
+
+
+def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
+    """Return the first import of a name that was imported before, and the name."""
+    seen: set[str] = set()
+    for each in imports:
+        for name in (*each.names, *each.aliases):
+            if name in seen:
+                return each, name
+            seen.add(name)
+    return None
 
 
 def read_setting(form: Form, source: Text) -> tuple[str, Setting]:

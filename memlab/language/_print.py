@@ -10,7 +10,7 @@ from memlab.language._reader import Form, Text, flat_pairs
 from memlab.language._source import literal, number
 from memlab.language._words import ALIASES, RESPELLED
 
-__all__ = ["print_definition", "print_form"]
+__all__ = ["lay_out", "print_definition", "print_form"]
 
 WIDTH = 88
 
@@ -33,6 +33,11 @@ def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
 def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
     """A form that begins ``indent`` characters from the left, broken where a line would be longer than ``width``."""
     return _laid_out(_plain(form), indent, width)
+
+
+def lay_out(form: Form, *, width: int = WIDTH) -> str:
+    """Return a form as text, each word as it is spelled, broken where a line would be longer than ``width``."""
+    return _laid_out(form, 0, width)
 
 
 def _plain(form: Form) -> Form:

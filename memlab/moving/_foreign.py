@@ -19,7 +19,7 @@ from memlab.errors import DatasetError, InputError
 from memlab.moving._bundle import MEMORIES, Bundle, memory_frame
 from memlab.moving._records import time_of
 from memlab.moving._text import json_of, lines_of, text_of
-from memlab.schema import KINDS
+from memlab.schema import KINDS, spelled
 
 __all__ = ["FOREIGN", "entries_of", "foreign_shape", "read_foreign"]
 
@@ -74,8 +74,8 @@ class _Row:
         self.memory["tags"] = list(dict.fromkeys([*(self.memory["tags"] or ()), *given])) or None
 
     def kind(self, value: object) -> bool:
-        if isinstance(value, str) and value in KINDS:
-            self.memory["kind"] = value
+        if isinstance(value, str) and spelled(value, KINDS) in KINDS:
+            self.memory["kind"] = spelled(value, KINDS)
             return True
         return False
 

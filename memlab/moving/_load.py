@@ -15,6 +15,7 @@ from memlab.arguments import checked
 from memlab.display import paragraph
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
 from memlab.moving._bundle import ENGINE, Bundle, node_of
+from memlab.moving._frame import FRAME
 from memlab.operations import checked_operations
 from memlab.printable import printable
 from memlab.privacy import Finding, Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
@@ -65,6 +66,8 @@ class Loaded:
     """``source``, ``field`` (reader, text, role, speaker, at, session, project, ...), ``taken``: from which column."""
     places: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PLACES), repr=False)
     """``source``, ``place``, ``why``, of the first thousand of each file."""
+    extracted: int = 0
+    """Facts and memories that were extracted of the messages and stored beside them."""
 
     @checked
     def count(self, what: str) -> int:
@@ -83,6 +86,8 @@ class Loaded:
             parts.append(f"{known:,} were here already")
         if purged := self.count("purged"):
             parts.append(f"{purged:,} had been purged here and stay away")
+        if self.extracted:
+            parts.append(f"{self.extracted:,} facts and memories extracted of them")
         if self.registers:
             parts.append(f"with {', '.join(self.registers)}")
         if self.redacted:
@@ -302,7 +307,7 @@ def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list
     ):
         candidates = held.get(origin, [])
         lab, _, number = origin.rpartition(":")
-        if lab == own and number.isdecimal() and 1 <= int(number) <= len(state):
+        if lab in (own, FRAME) and number.isdecimal() and 1 <= int(number) <= len(state):
             candidates = [*candidates, int(number) - 1]
         same = next(
             (row for row in candidates if texts.at(row) == screening.text and at in (None, int(created[row]))), None

@@ -21,7 +21,7 @@ from memlab.clock import from_micros, to_micros
 from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.graph import NODE_KINDS
 from memlab.moving._bundle import EDGES, MEMORIES, SCHEMA, Bundle, memory_frame, node_of
-from memlab.schema import MEMORY, RELATIONS, is_open_word
+from memlab.schema import MEMORY, RELATIONS, is_open_word, spelled
 
 __all__ = ["Record", "bundle_from", "records_of", "time_of", "time_text"]
 
@@ -216,6 +216,7 @@ class _Reading:
         if fields.get("source") == fields.get("target"):
             raise self.error(record, "Nothing is joined to itself.", "target")
         relation = fields.get("relation")
+        relation = spelled(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
             raise self.error(record, f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation")
         weight = fields.get("weight", 1.0)

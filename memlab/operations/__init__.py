@@ -4,10 +4,11 @@ A text is read by the reader of policies, checked whole, and run by the verbs of
 such a text and propose it; nothing runs it but a person's consent.
 """
 
-from memlab.operations._adapt import Adapted, adapt
+from memlab.operations._adapt import Adapted, Estimator, Missing, adapt, of_fall
 from memlab.operations._lab import OperableLab
 from memlab.operations._program import Call, Program, checked_operations, read_program
 from memlab.operations._ran import Fuel, Proposal, Ran, Step
+from memlab.operations._revert import Fall, find_fall
 from memlab.operations._run import run_program
 from memlab.operations._table import OPERATIONS, Operation
 
@@ -15,7 +16,10 @@ __all__ = [
     "OPERATIONS",
     "Adapted",
     "Call",
+    "Estimator",
+    "Fall",
     "Fuel",
+    "Missing",
     "OperableLab",
     "Operation",
     "Program",
@@ -24,6 +28,8 @@ __all__ = [
     "Step",
     "adapt",
     "checked_operations",
+    "find_fall",
+    "of_fall",
     "read_program",
     "run_program",
 ]

@@ -1,11 +1,15 @@
 """Policies that change with what worked: one step of ``(adapt-policy)``.
 
-First back: each earlier version of a slot is evaluated on the recalls that the live pack answered, against what was
-shown there, and returns only if it would have earned more: with its whole interval, adjusted for how many were tried,
-and every gate open. The two meet the same questions, so a time of harder questions moves neither. Else forward: the
-numbers of the live recall-score become parameters and are searched on the log, and what is found is installed only if
-it does better on recalls that the search has not seen, with the whole interval above zero. Else nothing is changed,
-with the reason. Without consent nothing is changed at all: what would be is proposed, with the evidence.
+First back. Each earlier version of a slot is evaluated on the recalls that the live pack answered, compared with what
+was shown there. It returns if it would have earned more, with its whole interval, adjusted for how many were compared,
+and no gate closed. The two meet the same queries, so a time of harder queries moves neither. Where that tells nothing,
+as in a log without exploration, what each version earned while it was live is compared (``compare_periods``): the best
+earlier version returns if the live one fell below it when it was installed. That is confounded with time, and the
+reason says so.
+
+Else forward: the numbers of the live recall-score become parameters and are searched on the log. What the search finds
+is installed only if it does better on recalls that the search has not seen, with the whole interval above zero. Else
+nothing is changed, with the reason. Without consent nothing is changed at all: the step is proposed, with the evidence.
 """
 
 from __future__ import annotations
@@ -21,18 +25,22 @@ from memlab.display import paragraph
 from memlab.errors import InputError
 from memlab.language import NumericLiteral, Policy, literals, parametrize
 from memlab.operations._lab import OperableLab
-from memlab.policies import Version
+from memlab.operations._revert import Fall, find_fall, under
+from memlab.policies import Pack, Version
 from memlab.printable import printable
 from memlab.slates import Slates
 
 if TYPE_CHECKING:
-    from memlab.evaluation import PolicyValue
+    from memlab.evaluation import Period, PolicyValue, Tuning
 
-__all__ = ["MISSING", "Adapted", "adapt"]
+__all__ = ["ESTIMATORS", "MISSING", "Adapted", "adapt", "of_fall"]
 
 Missing = Literal["zero", "censor", "inverse", "bounds"]
 MISSING: tuple[Missing, ...] = get_args(Missing)
-"""What silence may mean; ``memlab.evaluate`` says what each of them is."""
+"""What missing feedback counts as; ``memlab.evaluate`` says what each of them is."""
+
+Estimator = Literal["snips", "ht"]
+ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 _SLOTS = ("recall-score", "seed-score", "half-life", "spread")
 """The slots that decide how candidates are scored, and so which head a logged pool would have had."""
@@ -46,6 +54,14 @@ _SPAN = 4.0
 """A number is searched from its quarter to four times itself."""
 
 _FOLDS, _BUDGET = 5, 60
+
+_STRICTER = 5
+"""The order of what was shown is asked where the value of what was not shown is unknown, so its error is a fifth."""
+
+_ORDER = (
+    "That is the share of pairs in order: of two memories that one recall showed and of which one earned more, how "
+    "often that one stands first. It speaks for what was shown alone."
+)
 
 _EVIDENCE: dict[str, Any] = {
     "policy": pl.String,
@@ -66,8 +82,9 @@ class Adapted:
 
     ``before`` and ``after`` are hashes of the slot's policy; of a proposal, ``after`` is what it would be. ``gain`` is
     the difference that decided, with its interval; None where nothing was compared. ``evidence`` has a row for each
-    policy that was held against the live one: ``policy``, ``value``, ``difference`` with ``low`` and ``high``, ``p``
-    (Holm), ``recalls``, ``verdict``, and ``why`` there is none.
+    policy that was compared with the live one: ``policy``, ``value``, ``difference`` with ``low`` and ``high``, ``p``
+    (Holm), ``recalls``, ``verdict``, and ``why`` there is none. A policy "..., while it was live" was compared by what
+    it earned then. ``slot`` is "pack" where a whole pack would return.
     """
 
     slot: str
@@ -106,20 +123,65 @@ class Adapted:
         return f"{paragraph(self)}{self.evidence._repr_html_() if self.evidence.height else ''}"
 
 
-def adapt(lab: OperableLab, *, missing: Missing | None = None, consent: bool = False, seed: int = 0) -> Adapted:
-    """Take back what does worse, else install what does better, else say why nothing is done. Logged and reversible.
+def adapt(
+    lab: OperableLab,
+    *,
+    missing: Missing | None = None,
+    horizon: str | None = None,
+    cluster: str | None = None,
+    estimator: Estimator = "snips",
+    level: float = 0.95,
+    consent: bool = False,
+    seed: int = 0,
+) -> Adapted:
+    """Revert what does worse, else install what does better, else say why nothing is done. Logged and reversible.
 
-    ``missing`` says what silence means, as in ``memlab.evaluate``; where the log needs to be told and is not, nothing
-    is changed. Without ``consent`` the step is proposed and not done.
+    Parameters
+    ----------
+    lab
+        The lab.
+    missing
+        What missing feedback counts as, as in ``memlab.evaluate``: "zero", "censor", "inverse" or "bounds". Where the
+        log needs it and it is not given, nothing is changed.
+    horizon
+        The time that each recall has to earn, such as "7d". Recalls that are younger are left out.
+    cluster
+        What belongs together and counts once: "day", "session", "decision" or a column of the decisions. Without it,
+        the cluster of the log, and days where recalls that are near in time earn alike.
+    estimator
+        "snips" or "ht", as in ``memlab.evaluate``.
+    level
+        The probability with which nothing is called better wrongly, for each way of comparing.
+    consent
+        Whether to carry out the step. Without it, the step is proposed.
+    seed
+        The seed of the search for other numbers.
+
+    Returns
+    -------
+    Adapted
+        What was done or proposed, and the evidence.
     """
-    return _Step(lab, missing, consent, seed).taken()
+    return _Step(lab, missing, horizon, cluster, estimator, level, consent, seed).taken()
 
 
 class _Step:
     """One step on one lab."""
 
-    def __init__(self, lab: OperableLab, missing: Missing | None, consent: bool, seed: int) -> None:
-        self._lab, self._missing, self._consent, self._seed = lab, missing, consent, seed
+    def __init__(
+        self,
+        lab: OperableLab,
+        missing: Missing | None,
+        horizon: str | None,
+        cluster: str | None,
+        estimator: Estimator,
+        level: float,
+        consent: bool,
+        seed: int,
+    ) -> None:
+        self._lab, self._consent, self._seed = lab, consent, seed
+        self._asked: dict[str, Any] = {"missing": missing, "horizon": horizon, "cluster": cluster, "level": level}
+        self._estimator = estimator
         self._slates: Slates = lab.slates()
         judged = self._slates.feedback.select(pl.col("decision").drop_nulls().n_unique())
         self._judged = int(judged.collect().item())
@@ -131,10 +193,16 @@ class _Step:
                 f"{self._judged} recalls were judged, and {_MIN_JUDGED} is the minimum from which anything can be "
                 "concluded"
             )
-        try:
-            return self._back() or self._forward()
-        except InputError as error:
-            return self._kept(f"the log does not tell: {error}")
+        refused: list[InputError] = []
+        for step in (self._back, self._fallen, self._forward):
+            try:
+                done = step()
+            except InputError as error:
+                refused.append(error)
+                continue
+            if done is not None and (done.action != "kept" or not refused):
+                return done
+        return self._kept(f"the log does not tell: {refused[0]}")
 
     def _kept(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
         hash = self._lab.policies[_SLOT].hash
@@ -146,11 +214,11 @@ class _Step:
 
         policies = self._lab.policies
         earlier = {f"{one.slot} version {one.number}": one for slot in _SLOTS for one in self._earlier(slot)}
-        period = _under(self._slates, policies.pack.hash)
+        period = under(self._slates, policies.pack.hash)
         if not earlier or not int(period.feedback.select(pl.len()).collect().item()):
             return None
         packs = {name: policies.pack.with_policy(one.slot, one.policy) for name, one in earlier.items()}
-        found = evaluate(period, packs, missing=self._missing)
+        found = evaluate(period, packs, estimator=self._estimator, **self._asked)
         rows = [row for row in found.rows if row.policy in earlier]
         refused = [
             (one.policy, None, None, None, None, None, found.recalls, "refused", one.reason) for one in found.refusals
@@ -176,6 +244,27 @@ class _Step:
             lambda: policies.rollback(version.slot, to=version.number, reason=f"adapt-policy: {reason}"),
         )
 
+    def _fallen(self) -> Adapted | None:
+        """The earlier version that earned more while it was live, if the live one fell below it."""
+        policies = self._lab.policies
+        with policies.seen() as versions:
+            fall, compared, refused = find_fall(self._slates, versions, self._asked)
+        if compared is None:
+            return None
+        why = {one.pack_hash: refused.get(one.pack_hash, _no_fall(one)) for one in compared.earlier}
+        self._record([_period_line(one, why[one.pack_hash]) for one in compared.earlier])
+        if fall is None:
+            return None
+        reason = f"adapt-policy: {fall.reason}"
+        return self._done(
+            fall.slot or "pack",
+            "rolled back",
+            fall.reason,
+            fall.after,
+            fall.gap,
+            lambda: policies.rollback(fall.slot, to=fall.to, reason=reason),
+        )
+
     def _earlier(self, slot: str) -> list[Version]:
         """The versions that a slot had before, each policy once; none of a pinned one."""
         with self._lab.policies.seen() as versions:
@@ -194,28 +283,72 @@ class _Step:
         tunable = _tunable(policy)
         if tunable is None:
             return self._kept("the policy has no number that could be another one")
-        from memlab.evaluation import tune
+        refused: InputError | None = None
+        try:
+            found = self._tuned(tunable)
+            if not found.closed:
+                return self._other_numbers(found, tunable, f"{_SLOT}, other numbers", found.verdict)
+        except InputError as error:
+            refused = error
+        # what the log cannot tell of other memories, it may tell of the order of those that it showed
+        order = self._by_order(tunable)
+        if order is not None and order.pays:
+            said = f"{order.verdict} {_ORDER}"
+            return self._other_numbers(order, tunable, f"{_SLOT}, other numbers, by the order of what was shown", said)
+        if refused is not None:
+            raise refused
+        return self._other_numbers(found, tunable, f"{_SLOT}, other numbers", found.verdict)
 
-        found = tune(self._slates, tunable, missing=self._missing, folds=_FOLDS, budget=_BUDGET, seed=self._seed)
+    def _other_numbers(self, found: Tuning, tunable: Policy, name: str, said: str) -> Adapted:
+        """The numbers that a search found, installed or proposed if they pay."""
+        policies = self._lab.policies
         gain = (found.gain.value, found.gain.low, found.gain.high)
         why = " ".join(str(gate) for gate in found.closed)
         recalls = int(self._slates.decisions.select(pl.len()).collect().item())
         verdict = "better" if found.pays else "withheld" if found.closed else "not separated"
-        row = (f"{_SLOT}, other numbers", found.held_out.value, *gain, found.gain.p, recalls, verdict, why)
+        row = (name, found.held_out.value, *gain, found.gain.p, recalls, verdict, why)
         self._record([tuple(None if isinstance(one, float) and math.isnan(one) else one for one in row)])
         if not found.pays:
-            return self._kept(found.verdict, gain)
+            return self._kept(said, gain)
         params = {name: float(f"{value:.6g}") for name, value in found.params.items()}
 
         def install() -> Version:
             version: Version = policies.install(
-                _SLOT, tunable.source, helpers=tunable.helpers, params=params, reason=f"adapt-policy: {found.verdict}"
+                _SLOT, tunable.source, helpers=tunable.helpers, params=params, reason=f"adapt-policy: {said}"
             )
             return version
 
         after = tunable.with_params(params).hash
-        done = self._done(_SLOT, "installed", found.verdict, after, gain, install)
+        done = self._done(_SLOT, "installed", said, after, gain, install)
         return replace(done, params=tuple(sorted(params.items())))
+
+    def _by_order(self, policy: Policy) -> Tuning | None:
+        """The search by the order of what was shown, held to a stricter level; None where there is none to learn."""
+        from memlab.evaluation import tune
+
+        strict = {"level": 1 - (1 - self._asked["level"]) / _STRICTER, "cluster": self._asked["cluster"] or "day"}
+        try:
+            return tune(
+                self._slates,
+                policy,
+                **(self._asked | strict),
+                goal="order",
+                folds=_FOLDS,
+                budget=_BUDGET,
+                seed=self._seed,
+            )
+        except InputError:
+            return None
+
+    def _tuned(self, policy: Policy) -> Tuning:
+        """The search by the clusters that were asked for, or by days where those of the log earn alike in turn."""
+        from memlab.evaluation import tune
+
+        asked = self._asked | {"estimator": self._estimator, "folds": _FOLDS, "budget": _BUDGET, "seed": self._seed}
+        found = tune(self._slates, policy, **asked)
+        if self._asked["cluster"] is None and any(gate.name == "independence" for gate in found.closed):
+            found = tune(self._slates, policy, **(asked | {"cluster": "day"}))
+        return found
 
     def _done(
         self,
@@ -224,10 +357,11 @@ class _Step:
         reason: str,
         after: str,
         gain: tuple[float, float, float],
-        act: Callable[[], Version],
+        act: Callable[[], Version | Pack],
     ) -> Adapted:
         """Carried out on consent, else proposed."""
-        before = self._lab.policies[slot].hash
+        pack = self._lab.policies.pack
+        before = pack.hash if slot == "pack" else pack.policies[slot].hash
         if self._consent:
             after = act().hash
             return Adapted(slot, action, reason, before, after, self._judged, gain, evidence=self._evidence)
@@ -247,21 +381,28 @@ def _line(row: PolicyValue, recalls: int) -> tuple[Any, ...]:
     return (row.policy, *known, recalls, row.verdict, " ".join(str(gate) for gate in row.closed))
 
 
-def _under(slates: Slates, pack: str) -> Slates:
-    """The recalls that the pack of this hash answered, and what belongs to them."""
-    decisions = slates.decisions.filter(pl.col("pack_hash") == pack)
-    kept = decisions.select("decision")
+def _period_line(period: Period, why: str) -> tuple[Any, ...]:
+    """The row of the evidence of an earlier version, by what it earned while it was live."""
+    gap = period.difference or (None, None, None)
+    verdict = "not separated" if why else "better"
+    name = f"pack {period.pack_hash[:12]}, while it was live"
+    return (name, period.earned, *gap, None, period.recalls, verdict, why)
 
-    def of_them(table: pl.LazyFrame) -> pl.LazyFrame:
-        return table.join(kept, on="decision", how="semi")
 
-    return replace(
-        slates,
-        decisions=decisions,
-        candidates=of_them(slates.candidates),
-        exposures=of_them(slates.exposures),
-        feedback=of_them(slates.feedback),
-    )
+def _no_fall(period: Period) -> str:
+    """Why an earlier version is not called better by what it earned while it was live; "" if it is."""
+    if period.fell:
+        return ""
+    if period.step is None:
+        evidence, needed = period.evidence or 0.0, period.needed or 0.0
+        return f"The evidence that the live version earns less is {evidence:.3g}; {needed:.0f} is needed."
+    return "The live version earns less, but not by a step where the version changed: a trend fits as well."
+
+
+def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
+    """The proposal to revert a fall."""
+    reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason}"
+    return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
 def _tunable(policy: Policy) -> Policy | None:

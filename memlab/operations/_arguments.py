@@ -9,7 +9,7 @@ from typing import Any
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import Form, Text
-from memlab.schema import KINDS, RELATIONS, is_open_word
+from memlab.schema import KINDS, RELATIONS, is_open_word, spelled
 
 __all__ = [
     "Reader",
@@ -22,6 +22,7 @@ __all__ = [
     "one_of",
     "relation",
     "slot",
+    "span",
     "text",
     "texts",
     "ttl",
@@ -31,6 +32,7 @@ Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
 
 _TTL = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdwmy])")
+_SPAN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[mhdw]")
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _NAMES = ("str", "symbol", "keyword")
 _SLOT_OF = {"decay": "half-life", "recall": "recall-score", "exploration": "explore", "exploration-policy": "explore"}
@@ -55,9 +57,10 @@ def one_of(words: tuple[str, ...]) -> Reader:
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
             raise _wrong(name, f"one of {', '.join(words[:8])}", form, source)
-        if form.text not in words:
+        word = spelled(form.text, words)
+        if word not in words:
             raise source.error(PolicyNameError, str(UnknownName(name, form.text[:60], words)), form)
-        return form.text
+        return word
 
     return read
 
@@ -67,7 +70,8 @@ def open_word(words: tuple[str, ...]) -> Reader:
     known = one_of(words)
 
     def read(name: str, form: Form, source: Text) -> str:
-        return form.text if form.kind in _NAMES and is_open_word(form.text) else str(known(name, form, source))
+        word = spelled(form.text, words)
+        return word if form.kind in _NAMES and is_open_word(word) else str(known(name, form, source))
 
     return read
 
@@ -102,6 +106,13 @@ def integer(low: int, high: int) -> Reader:
     return read
 
 
+def span(name: str, form: Form, source: Text) -> str:
+    """A span of time as ``memlab.evaluate`` takes it, such as "7d" or "12h"."""
+    if form.kind != "str" or not _SPAN.fullmatch(form.text):
+        raise _wrong(name, 'a span in quotes, such as "7d", "12h" or "30m"', form, source)
+    return form.text
+
+
 def memory_id(name: str, form: Form, source: Text) -> int:
     """The id of a memory; whether there is one is known when the program is run."""
     if form.kind != "int" or form.number < 1:
@@ -110,8 +121,12 @@ def memory_id(name: str, form: Form, source: Text) -> int:
 
 
 def ids(name: str, form: Form, source: Text) -> list[int]:
-    """One id or a list of them."""
-    items = form.items if form.kind == "list" else (form,)
+    """One id or a list of them: ``[1 2]``, ``(list 1 2)``, ``(1 2)`` or ``'(1 2)``."""
+    if form.kind == "call" and form.head == "quote" and len(form.items) == 2:
+        form = form.items[1]
+    items = form.items if form.kind in ("list", "call") else (form,)
+    if form.kind == "call" and form.head == "list":
+        items = items[1:]
     if not items:
         raise _wrong(name, "an id or a list such as [1 2]", form, source)
     return [memory_id(name, item, source) for item in items]

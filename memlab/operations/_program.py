@@ -44,13 +44,12 @@ class Call:
     line: int
     _form: Form = field(repr=False)
     _text: Text = field(repr=False)
+    _places: dict[str, Form] = field(default_factory=dict, repr=False)
+    """The form of each argument that was given."""
 
     def error(self, kind: type[PolicyError], message: str, parameter: str | None = None) -> PolicyError:
         """An error with its caret under this operation, or under one of its arguments."""
-        form = self._form
-        if parameter is not None:
-            place = list(self.operation.parameters).index(parameter) + 1
-            form = form.items[place] if place < len(form.items) else form
+        form = self._form if parameter is None else self._places.get(parameter, self._form)
         return self._text.error(kind, message, form)
 
 
@@ -131,16 +130,9 @@ def _call(form: Form, text: Text) -> Call:
     if operation is None:
         message = f'There is no operation "{name:.60}". {did_you_mean(name, OPERATIONS)}'
         raise text.error(PolicyNameError, message, form.items[0])
-    parameters = list(operation.parameters)
-    fewest, most = len(operation.required), len(parameters)
-    shape = f"({' '.join([name, *operation.required, *(f'[{one}]' for one in operation.optional)])})"
-    if len(given) > most:
-        count = "nothing" if not most else f"{most}" if most == fewest else f"{fewest} to {most}"
-        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", given[most])
-    if len(given) < fewest:
-        raise text.error(PolicyTypeError, f"{parameters[len(given)]} is missing: {shape}.", form)
-    arguments: dict[str, Any] = dict.fromkeys(parameters)
-    for parameter, item in zip(parameters, given, strict=False):
+    places = _placed(name, operation, given, form, text)
+    arguments: dict[str, Any] = dict.fromkeys(operation.parameters)
+    for parameter, item in places.items():
         if parameter in operation.optional and item.kind == "symbol" and item.text in _NOTHING:
             continue
         arguments[parameter] = operation.parameters[parameter](parameter, item, text)
@@ -148,7 +140,40 @@ def _call(form: Form, text: Text) -> Call:
         _check_policy(arguments, given[1], text)
     if name == "associate" and arguments["from"] == arguments["to"]:
         raise text.error(PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", given[1])
-    return Call(name, operation, arguments, text.source[form.start : form.stop], text.line(form.start), form, text)
+    return Call(
+        name, operation, arguments, text.source[form.start : form.stop], text.line(form.start), form, text, places
+    )
+
+
+def _placed(name: str, operation: Operation, given: Sequence[Form], form: Form, text: Text) -> dict[str, Form]:
+    """The form of each parameter: in order, then optional ones by name, as in ``:horizon "1d"``."""
+    parameters = list(operation.parameters)
+    fewest, most = len(operation.required), len(parameters)
+    optional = "".join(f" [{one}]" for one in operation.optional)
+    shape = f"({' '.join([name, *operation.required])}{optional})"
+    named = next((at for at, item in enumerate(given) if _is_name(item, operation)), len(given))
+    if named > most:
+        count = "nothing" if not most else f"{most}" if most == fewest else f"{fewest} to {most}"
+        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", given[most])
+    if named < fewest:
+        raise text.error(PolicyTypeError, f"{parameters[named]} is missing: {shape}.", form)
+    places = dict(zip(parameters, given[:named], strict=False))
+    rest = list(given[named:])
+    for key, value in zip(rest[::2], [*rest[1::2], None], strict=False):
+        if not _is_name(key, operation):
+            expected = f"After :{rest[0].text} come names and values, such as :{rest[0].text} VALUE: {shape}."
+            raise text.error(PolicyTypeError, expected, key)
+        if value is None:
+            raise text.error(PolicyTypeError, f":{key.text} has no value: {shape}.", key)
+        if key.text in places:
+            raise text.error(PolicyTypeError, f"{key.text} is given twice: {shape}.", key)
+        places[key.text] = value
+    return places
+
+
+def _is_name(item: Form, operation: Operation) -> bool:
+    """Whether a form names an optional parameter; other keywords are words, as in ``(feedback 1 :success)``."""
+    return item.kind == "keyword" and item.text in operation.optional
 
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:

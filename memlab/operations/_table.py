@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from memlab.language import with_setting
 from memlab.operations import _arguments as read
-from memlab.operations._adapt import MISSING, adapt
+from memlab.operations._adapt import ESTIMATORS, MISSING, adapt
 from memlab.operations._arguments import Reader
 from memlab.operations._lab import OperableLab
 from memlab.policies import Pack, pack_from_sources
@@ -38,8 +38,8 @@ class Operation:
 
     ``does`` says what a person consents to: reads, adds to the memory, or changes how it decides. ``verb`` carries it
     out. ``required`` and ``optional`` are its arguments in order, each with what reads it; optional ones may be left
-    out at the end, or be nil. ``needs`` is the least, or where it can be known the most, that it touches: asked before
-    it is run.
+    out at the end, be nil, or be given by name after the others, as in ``:horizon "1d"``.
+    ``needs`` is the least, or where it can be known the most, that it touches: asked before it is run.
     """
 
     doc: str
@@ -128,7 +128,8 @@ def _set_policy(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _adapt(lab: OperableLab, a: Arguments) -> Outcome:
-    adapted = adapt(lab, missing=a["missing"], consent=a["consent"])
+    asked = {name: a[name] for name in ADAPT_OPTIONS if a[name] is not None}
+    adapted = adapt(lab, consent=a["consent"], **asked)
     return Outcome(repr(adapted), adapted, adapted.frame.to_dicts())
 
 
@@ -155,6 +156,17 @@ def _activate(lab: OperableLab, a: Arguments) -> Outcome:
 def _shorten(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 1]}…"
+
+
+ADAPT_OPTIONS: dict[str, Reader] = {
+    "missing": read.one_of(MISSING),
+    "horizon": read.span,
+    "cluster": read.text,
+    "estimator": read.one_of(ESTIMATORS),
+    "level": read.number(0.5, 0.999),
+    "seed": read.integer(0, 2**32 - 1),
+}
+"""What ``(adapt-policy)`` takes, all of it optional, by place or by name: ``(adapt-policy "zero" :cluster "day")``."""
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -217,7 +229,7 @@ OPERATIONS: dict[str, Operation] = {
         "propose what does better on the log and, on consent, install it or take the live one back",
         "decides",
         _adapt,
-        optional={"missing": read.one_of(MISSING)},
+        optional=ADAPT_OPTIONS,
     ),
     "stats": Operation("show what the memory is like as a whole", "reads", _stats),
     "trace": Operation(

@@ -9,7 +9,7 @@ from memlab.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeD
 from memlab.policies._diff import PolicyDiff
 from memlab.policies._features import FEATURES, Feature
 from memlab.policies._module import bind_form, expand_form
-from memlab.policies._packs import DEFAULT_PACK, Pack, load_pack, pack_from_sources, pack_names, pack_source
+from memlab.policies._packs import DEFAULT_PACK, Pack, PackLike, load_pack, pack_from_sources, pack_names, pack_source
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
 from memlab.policies._versions import POLICY_EVENTS, Version, VersionLog
@@ -26,6 +26,7 @@ __all__ = [
     "ChallengeDesign",
     "Feature",
     "Pack",
+    "PackLike",
     "PolicyDiff",
     "SettingValue",
     "Slot",

@@ -46,7 +46,7 @@ class Feature:
     def fingerprint(self, given: dict[str, str]) -> str:
         """A hash of the definition and of what it depends on, ``given`` by name."""
         parts = [self.name, self.type, self.formula, str(self.version)]
-        parts += [f"{name}={given[name]}" for name in self.depends]
+        parts += [f"{name}={given[name]}" for name in self.depends if name in given]
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 
@@ -63,6 +63,8 @@ _SPREAD = (
     "damping",
     "seeds",
     "entity-seeds",
+    "entity-floor",
+    "anchors",
     "spread-steps",
     "spread-threshold",
     "spread-mode",
@@ -87,12 +89,13 @@ FEATURES: Declared[Feature] = Declared(
             "num",
             "query",
             "closeness as a threshold wants it: for the shipped model closeness + coverage - 0.126 ln(length / 12), at "
-            "most 1; else closeness",
+            "most 1, where unspecific words of the query (user, like, do) do not count in coverage unless it has no "
+            "others; else closeness",
             "",
             "<= 1",
             ("embedder", *_WORDS),
             on_demand=True,
-            version=2,
+            version=3,
         ),
         Feature(
             "lexical",
@@ -325,6 +328,19 @@ FEATURES: Declared[Feature] = Declared(
             ("embedder", *_WORDS, *_SPREAD, "cut", "pool"),
             on_demand=True,
             version=2,
+        ),
+        Feature(
+            "corrects",
+            "num",
+            "spread",
+            "of a correction: greatest relevance, cubed, of the older memories of its speaker in the pool that it is "
+            "near to (in proportion, from a closeness of 0.1 to 0.2), or of all of them if it speaks of the query (late "
+            "from 0.5 to 0.6); relevance is late, or the mean of late and similarity, each from 0 to 1 over the pool, if "
+            "that is greater; 0 for any other kind",
+            "",
+            "0..1",
+            ("embedder", *_WORDS, *_SPREAD, "cut", "pool"),
+            on_demand=True,
         ),
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),

@@ -17,14 +17,17 @@ from memlab.language import (
     Text,
     Value,
     compile_policy,
+    inlined,
     read_forms,
     read_header,
+    read_import,
     read_policy_form,
     read_setting,
 )
 from memlab.policies._features import FEATURES
-from memlab.policies._settings import checked_setting
-from memlab.policies._slots import SLOTS
+from memlab.policies._packs import load_pack
+from memlab.policies._settings import SETTINGS, checked_setting
+from memlab.policies._slots import SLOTS, slot_named
 
 __all__ = ["bind_form", "expand_form"]
 
@@ -98,7 +101,19 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
     source = Text("\n" * (line - 1) + text, None, file or None)
     form = read_forms(source, characters=_LONGEST)[0]
     if form.head == "pack":
-        module.update(__pack__=PackHeader(*read_header(form, source)), __settings__={}, __helpers__=())
+        module.update(__pack__=PackHeader(*read_header(form, source)), __settings__={}, __helpers__=(), __aliases__={})
+        return None
+    if form.head == "from-pack":
+        imported = read_import(form, source)
+        other = load_pack(imported.pack)
+        for item in imported.names:
+            if item in SETTINGS:
+                module.setdefault("__settings__", {})[item] = other.settings[item]
+            else:
+                slot_named(item)
+                module[mangle(item)] = other.policies[item]
+        aliases = {alias: other.policies[slot_named(slot).name] for alias, slot in imported.aliases.items()}
+        module["__aliases__"] = {**module.get("__aliases__", {}), **aliases}
         return None
     if form.head == "setting":
         name, setting = read_setting(form, source)
@@ -110,7 +125,10 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
         module["__helpers__"] = helpers = (*helpers, text)
         bound: Any = HelperFunction(parts.slot, parts.inputs, parts.doc, helpers)
     elif parts.slot in SLOTS:
-        bound = compile_policy(parts, SLOTS[parts.slot].signature, helpers=helpers, file=file or None)
+        inlined_text, more = inlined(parts, module.get("__aliases__", {}))
+        whole = parts if inlined_text == parts.source else inlined_text
+        every = tuple(dict.fromkeys((*helpers, *more)))
+        bound = compile_policy(whole, SLOTS[parts.slot].signature, helpers=every, file=file or None)
     else:
         inputs = [Input(n, FEATURES[n].type if n in FEATURES else "num") for n in parts.inputs]
         bound = _compile_any(parts, inputs, parts.slot, helpers)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias
 
-from memlab.arguments import checked, shown
+from memlab.arguments import Misfit, Taken, checked, shown
 from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
-from memlab.language import DIALECT, PackSource, Policy, compile_policy, read_pack
+from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, policy_form_text, read_pack
 from memlab.policies._features import FEATURES
 from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, slot_named
 from memlab.printable import printable
 
-__all__ = ["DEFAULT_PACK", "Pack", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
+__all__ = ["DEFAULT_PACK", "Pack", "PackLike", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
 
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"
@@ -44,14 +45,26 @@ class Pack:
     settings: Mapping[str, SettingValue]
     sources: tuple[str, ...]
     hash: str
+    known_for: str = ""
+    """Hash of the ``recall-score`` that ``known`` was calibrated for: the one beside it when it was given."""
     _fingerprints: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
-        """This pack with another policy in one slot."""
+        """This pack with another policy in one slot.
+
+        ``known`` counts as calibrated for the ``recall-score`` that the pack has when it is given.
+        """
         slot_named(slot)
         policies = {**self.policies, slot: policy}
-        return replace(self, policies=MappingProxyType(policies), hash=_pack_hash(policies, self.settings))
+        known_for = policies["recall-score"].hash if slot == "known" else self.known_for
+        hash = _pack_hash(policies, self.settings)
+        return replace(self, policies=MappingProxyType(policies), hash=hash, known_for=known_for)
+
+    @property
+    def tells_known(self) -> bool:
+        """Whether ``known`` was calibrated for the ``recall-score`` that the pack has."""
+        return self.known_for == self.policies["recall-score"].hash
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
@@ -69,7 +82,8 @@ class Pack:
         if (known := self._fingerprints.get(embedder)) is not None:
             return dict(known)
         given = {"embedder": embedder}
-        given |= {name: repr(value) for name, value in self.settings.items()}
+        # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
+        given |= {name: repr(value) for name, value in self.settings.items() if value != SETTINGS[name].default}
         given |= {slot: policy.hash for slot, policy in self.policies.items()}
         self._fingerprints[embedder] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)
@@ -99,6 +113,18 @@ class Pack:
         return f"<div>{paragraph(self)}{box(''.join(parts))}</div>"
 
 
+def _text_of_forms(given: object) -> Any:
+    """Return the text of a pack whose forms Hy's reader read, and a ``Misfit`` for anything else."""
+    forms = policy_form_text(given)
+    if isinstance(given, Policy) or (forms is not None and not forms.startswith("(pack ")):
+        raise InputError("this is a policy and no pack: lab.policies.install(slot, policy) takes it.")
+    return Misfit("the forms of a pack", shown(given)) if forms is None else forms
+
+
+PackLike: TypeAlias = str | Path | Pack | Annotated[Any, Taken("the forms of a pack", by=_text_of_forms)]
+"""A pack by name, by path, by text, by the forms that ``hy.read_many`` returns, or as it was loaded."""
+
+
 @cache
 def pack_names() -> tuple[str, ...]:
     """The packs that come with memlab."""
@@ -118,8 +144,8 @@ def _file(name: str) -> str:
 
 
 @checked
-def load_pack(spec: str | Path | Pack) -> Pack:
-    """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, or by its text.
+def load_pack(spec: PackLike) -> Pack:
+    """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, by its text or by its Hy forms.
 
     >>> load_pack("associative").name
     'associative'
@@ -143,9 +169,20 @@ def load_pack(spec: str | Path | Pack) -> Pack:
 
 @lru_cache(maxsize=64)
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
-    """The pack that these texts make, the first one on top; what the last inherits comes with memlab."""
-    texts = list(sources)
-    read = [_read(text, file if index == 0 else None) for index, text in enumerate(texts)]
+    """Build the pack of the first text; the others are what it inherits and imports from.
+
+    A pack that is inherited or imported from, and is not among the texts, is one that comes with memlab. Texts of packs
+    without imports lie one above the other in their order, whatever their names: so a changed pack was always logged.
+    """
+    if any(_read(text, None).imports for text in sources):
+        return _built(sources, file, ())
+    read = [_read(text, file if index == 0 else None) for index, text in enumerate(sources)]
+    if any(_imports(parent) for parent in _parents(read[-1])):
+        return _built(sources, file, ())
+    return _stacked(list(sources), read, file)
+
+
+def _stacked(texts: list[str], read: list[PackSource], file: str | None) -> Pack:
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
             raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
@@ -155,7 +192,61 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
         # A default pack that an earlier version logged: what it did not know is decided as today.
         texts.append(pack_source(DEFAULT_PACK))
         read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
-    return _assembled(tuple(texts), tuple(read), file)
+    return _assembled(tuple(texts), tuple(read), {}, file)
+
+
+def _parents(read: PackSource) -> Iterator[str]:
+    """The packs that come with memlab and that a pack inherits from, nearest first; an unknown name ends them."""
+    met: set[str] = set()
+    while (parent := _parent(read)) is not None and parent not in met and parent in pack_names():
+        met.add(parent)
+        yield parent
+        read = _read(pack_source(parent), None)
+
+
+def _imports(name: str) -> bool:
+    return bool(_read(pack_source(name), None).imports)
+
+
+def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
+    """Build the pack of the first text; ``importing`` names the packs that wait for it.
+
+    Each text inherits from the next one, up to a default pack that decides everything; those after it are only imported
+    from.
+    """
+    texts, read = [sources[0]], [_read(sources[0], file)]
+    if read[0].name in importing:
+        raise InputError(f"The packs {' > '.join((*importing, read[0].name))} import in a circle.")
+    rest = list(sources[1:])
+    while rest and (read[-1].name != DEFAULT_PACK or _undecided(read)):
+        texts.append(rest.pop(0))
+        read.append(_read(texts[-1], None))
+    libraries = {_read(text, None).name: text for text in rest}
+    _inherit(texts, read, libraries)
+    others = {}
+    for name in dict.fromkeys(each.pack for source in read for each in source.imports):
+        place = next((at for at, pack in enumerate(read) if at and pack.name == name), None)
+        if place is None:
+            own = [libraries[name] if name in libraries else pack_source(name)]
+            _inherit(own, [_read(own[0], _file(name))], {pack.name: text for text, pack in zip(texts, read, strict=True)})
+        else:
+            own = texts[place:]
+        others[name] = _built((*own, *rest), _file(name), (*importing, read[0].name))
+    used = dict.fromkeys((*texts, *(text for pack in others.values() for text in pack.sources)))
+    return _assembled(tuple(used), tuple(read), others, file)
+
+
+def _inherit(texts: list[str], read: list[PackSource], given: Mapping[str, str]) -> None:
+    """Append what the last text inherits, and what that inherits: ``given`` texts by name, else what memlab ships."""
+    while (parent := _parent(read[-1])) is not None:
+        if any(pack.name == parent for pack in read):
+            raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
+        texts.append(given[parent] if parent in given else pack_source(parent))
+        read.append(_read(texts[-1], _file(parent)))
+    if _undecided(read):
+        # A default pack that an earlier version logged: what it did not know is decided as today.
+        texts.append(pack_source(DEFAULT_PACK))
+        read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
 
 
 @lru_cache(maxsize=64)
@@ -177,7 +268,9 @@ def _parent(pack: PackSource) -> str | None:
     return None if pack.name == DEFAULT_PACK else DEFAULT_PACK
 
 
-def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str | None) -> Pack:
+def _assembled(
+    texts: tuple[str, ...], read: tuple[PackSource, ...], others: Mapping[str, Pack], file: str | None
+) -> Pack:
     policies: dict[str, Policy] = {}
     settings: dict[str, SettingValue] = {}
     for depth, source in enumerate(read):
@@ -196,9 +289,13 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
             if slot not in SLOTS:
                 raise form.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form)
             if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
-                policies[slot] = compile_policy(
-                    form, slot_named(slot).signature, name=f"{source.name}/{slot}", helpers=source.helpers, file=where
-                )
+                policies[slot] = _compiled(source, slot, _aliased(source, others), where)
+        for each in source.imports:
+            for name in _checked_imports(source, each, rescored):
+                if name in SETTINGS:
+                    settings.setdefault(name, others[each.pack].settings[name])
+                else:
+                    policies.setdefault(name, others[each.pack].policies[name])
     for name, declared in SETTINGS.items():
         if declared.default is not None:
             settings.setdefault(name, declared.default)
@@ -215,7 +312,46 @@ def _assembled(texts: tuple[str, ...], read: tuple[PackSource, ...], file: str |
         MappingProxyType(settings),
         texts,
         _pack_hash(policies, settings),
+        policies["recall-score"].hash,
     )
+
+
+def _compiled(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
+    """Compile a policy of a pack, with the policies that it reads under another name written into it."""
+    form, helpers = source.policies[slot], source.helpers
+    text, more = inlined(form, aliases)
+    signature, name = slot_named(slot).signature, f"{source.name}/{slot}"
+    if text == form.source:
+        return compile_policy(form, signature, name=name, helpers=helpers, file=where)
+    return compile_policy(text, signature, name=name, helpers=tuple(dict.fromkeys((*helpers, *more))), file=where)
+
+
+def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
+    """Return the policies of other packs by the names under which this pack's policies read them."""
+    found = {}
+    for each in source.imports:
+        for alias, slot in each.aliases.items():
+            if slot not in SLOTS:
+                raise each.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), each.form)
+            if alias in FEATURES:
+                raise each.text.error(PolicyNameError, f"{alias} is a feature; choose another name.", each.form)
+            found[alias] = others[each.pack].policies[slot]
+    return found
+
+
+def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[str]:
+    """Return the slots and settings that a pack imports. A PolicyNameError for an unknown or a second decision."""
+    ranks = any("recall-score" in names for names in (source.policies, *(other.names for other in source.imports)))
+    for name in each.names:
+        if name not in SLOTS and name not in SETTINGS:
+            known = (*SLOTS, *SETTINGS)
+            raise each.text.error(PolicyNameError, str(UnknownName("slot or setting", name, known)), each.form)
+        if name in source.policies or name in source.settings:
+            raise each.text.error(PolicyNameError, f"{name} is imported, and given in the file too.", each.form)
+        if name in _OF_THE_SCORE and ranks and "recall-score" not in each.names:
+            message = f"{name} is calibrated for the recall-score of {each.pack}, and this pack has another one."
+            raise each.text.error(PolicyNameError, message, each.form)
+    return [name for name in each.names if not (rescored and name in _OF_THE_SCORE)]
 
 
 @lru_cache(maxsize=256)

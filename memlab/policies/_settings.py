@@ -16,6 +16,8 @@ __all__ = ["SETTINGS", "SettingValue", "checked_setting"]
 
 SettingValue = float | bool | str
 
+ANCHORS = ("all", "entities-first")
+
 _LONGEST = 2_000
 """Characters of a setting that is a text."""
 
@@ -57,6 +59,21 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "entity-seeds",
             "count",
             "entities nearest to the question, or named in it, from which activation spreads too",
+        ),
+        SettingDeclaration(
+            "entity-floor",
+            "num",
+            "closeness from which an entity that the query does not name is near enough to begin",
+            0,
+            1,
+            default=0.0,
+        ),
+        SettingDeclaration(
+            "anchors",
+            "word",
+            "where activation begins: at candidates and entities, or at candidates only if no entity is near enough",
+            words=ANCHORS,
+            default="all",
         ),
         SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
         SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),
@@ -111,6 +128,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1,
         ),
         SettingDeclaration(
+            "destroy-certainty",
+            "num",
+            "pair/certainty below which nothing is superseded, merged or dropped, whatever resolve decides: both stay, "
+            "joined by contradicts or updates; what repeats another word for word may merge; 0: resolve alone decides",
+            0,
+            1,
+        ),
+        SettingDeclaration(
             "edges-per-node",
             "count",
             "most edges of one relation that linking leaves a memory, the strongest; 0: any number",
@@ -151,6 +176,14 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
             default="lives-in works-at status name age birthday prefers:*",
         ),
+        SettingDeclaration(
+            "succession-confidence",
+            "num",
+            "confidence from which a fact that was extracted ends an older one; above 1: never",
+            0,
+            2,
+            default=0.8,
+        ),
         SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
         SettingDeclaration(
             "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0
@@ -189,6 +222,38 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             default="off",
         ),
         SettingDeclaration(
+            "infer-entities",
+            "word",
+            "whether a memory that is no turn mentions the entities that its text names (plain English)",
+            words=("off", "names"),
+            default="off",
+        ),
+        SettingDeclaration(
+            "infer-common-tag",
+            "bool",
+            "whether verified memories of one recall that share no tag get one: a topic, or a word that all of them "
+            "and the question have",
+            default=False,
+        ),
+        SettingDeclaration(
+            "ignored-files",
+            "bool",
+            "whether a memory may not point to a file that a .gitignore or .secretsignore above it leaves out",
+            default=False,
+        ),
+        SettingDeclaration(
+            "flag-contradictions",
+            "bool",
+            "whether a context says of a memory what contradicts it, where that is in use too",
+            default=False,
+        ),
+        SettingDeclaration(
+            "maintain-after-session",
+            "bool",
+            "whether the end of a session and of a conversation runs a pass of lab.upkeep.maintain",
+            default=False,
+        ),
+        SettingDeclaration(
             "write-summary",
             "bool",
             "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",
@@ -204,6 +269,12 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             "bool",
             "whether a context says the day of a note before its words: of two that differ, which came later",
             default=False,
+        ),
+        SettingDeclaration(
+            "recall-again",
+            "bool",
+            "whether an agent's recall shows again what the agent was given before in the session",
+            default=True,
         ),
         SettingDeclaration(
             "always-kinds",

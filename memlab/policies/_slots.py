@@ -87,21 +87,35 @@ def _pair() -> dict[str, Input]:
     }
     return both | _inputs(
         Input("pair/similarity", "num", "cosine of the two"),
-        Input("pair/closeness", "num", "similarity on the scale of all-MiniLM-L6-v2"),
-        Input("pair/negates", "bool", "one of the two, short statements, denies what the other says"),
+        Input(
+            "pair/closeness",
+            "num",
+            "similarity on the scale of all-MiniLM-L6-v2, calibrated for the length of both texts (the shipped embedder)",
+        ),
+        Input(
+            "pair/certainty",
+            "num",
+            "calibrated probability that the new statement ends or changes what the old one says: one speaker, both "
+            "statements, one property, two values, 0-1",
+        ),
+        Input(
+            "pair/negates",
+            "bool",
+            "in a statement of one speaker about the same thing, one of the two denies what the other says",
+        ),
         Input(
             "pair/update-words",
             "bool",
-            "the new one says that something changed (now, no longer, instead ...), and not what the old one says; "
-            "both are short",
+            "the new one says that something changed (now, no longer, instead ...), in a statement of the same speaker "
+            "about the same thing",
         ),
         Input(
             "pair/conflicts",
             "bool",
-            "two short statements of one subject and time exclude one another: by a denial, opposites, alternatives or "
-            "numbers",
+            "two statements of one holder and time exclude one another: by a denial, opposites, alternatives, numbers or "
+            "the values of one property",
         ),
-        Input("pair/updates", "bool", "the new one, a short statement, says that what the old one says is so no more"),
+        Input("pair/updates", "bool", "the new one says that what the old one says is so no more"),
         Input(
             "pair/restates",
             "num",
@@ -116,7 +130,7 @@ def _pair() -> dict[str, Input]:
         Input("pair/same-value", "bool", "and the same thing; null where none is known"),
         Input("pair/single-valued", "bool", "the predicate has one value at a time; null where none is known"),
         Input("pair/same-session", "bool", "both come from one session"),
-        Input("pair/same-speaker", "bool", "both were said by one speaker"),
+        Input("pair/same-speaker", "bool", "both were said by one speaker, the user where none is named"),
         Input("pair/same-kind", "bool", "both are of one kind"),
         Input("pair/days-apart", "num", "days from the old one's creation to the new one's"),
         Input("pair/rank", "num", "the old one's place among the new one's neighbours, nearest first, from 1"),
@@ -373,6 +387,13 @@ SLOTS: Declared[Slot] = Declared(
             default=True,
         ),
         _slot(
+            "uncertain",
+            "Whether a context says of a memory that it is uncertain. lab.context asks it of what it could write.",
+            _inputs(stages=("memory",)),
+            "bool",
+            default=True,
+        ),
+        _slot(
             "inject",
             "The priority of a memory within the token budget of one tier; what has none above 0 stays out of it. "
             "lab.context asks it last, of all that was scored.",
@@ -380,6 +401,8 @@ SLOTS: Declared[Slot] = Declared(
                 Input("tier", "num", "1: always there, 2: for the task at hand, 3: asked for"),
                 Input("role", "str", "the role of the agent that the prompt is for: coder, where agent:coder asks"),
                 Input("in-task", "bool", "the task names one of its files, or the folder of one"),
+                Input("called", "bool", "the task calls it up by a trigger, a file, a module or an entity"),
+                Input("elsewhere", "bool", "the task names files or modules, and none of its files is theirs"),
                 Input(
                     "injected",
                     "bool",

@@ -91,6 +91,7 @@ class VersionLog:
         self._versions: dict[str, list[Version]] = {slot: [] for slot in SLOTS}
         self._entries: list[_Entry] = []
         self._lives: list[_Live] = []
+        self._hashes: dict[str, None] = {}
         self._pins: dict[str, Policy] = {}
         self._challenges: dict[str, Challenge] = {}
         self._challenged: list[Challenge] = []
@@ -105,6 +106,16 @@ class VersionLog:
         if not self._lives:
             raise InputError("No pack is live yet.")
         return self._lives[-1].pack
+
+    @property
+    def pack_hashes(self) -> tuple[str, ...]:
+        """The hashes of all packs that have been live, in the order in which they first were."""
+        return tuple(self._hashes)
+
+    @property
+    def live_hash(self) -> str:
+        """The hash of the live pack, as it was logged."""
+        return self._lives[-1].hash if self._lives else ""
 
     @property
     def empty(self) -> bool:
@@ -188,7 +199,9 @@ class VersionLog:
             self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
 
     def _live(self, event: Event, pack: Pack) -> None:
-        self._lives.append(_Live(event.seq, event.kind, pack, event.body.get("live", pack.hash)))
+        hash = event.body.get("live", pack.hash)
+        self._lives.append(_Live(event.seq, event.kind, pack, hash))
+        self._hashes.setdefault(hash)
 
     def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
         version = Version(

@@ -11,7 +11,7 @@ from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.reading._content import ROLES, pieces, role_word
 from memlab.reading._notes import Notes
 from memlab.reading._times import instant
-from memlab.schema import FIELDS, KINDS, MEMORY
+from memlab.schema import FIELDS, KINDS, MEMORY, spelled
 
 __all__ = ["TARGETS", "Rows"]
 
@@ -122,6 +122,8 @@ class Rows:
             row["session"] += "/sidechain"
         if self.project is not None:
             row["project"] = self.project
+        if "kind" in row:
+            row["kind"] = spelled(row["kind"], KINDS)
         if "kind" in row and row["kind"] not in KINDS:
             notes.left_out[f"kind {str(row.pop('kind'))[:40]}"] += 1
         if "kind" not in row and (role or speaker):
@@ -192,7 +194,7 @@ class Rows:
         elif field == "tags":
             there = [name for name in there if all(isinstance(value, str | list) for value in values[name])]
         elif field == "kind":
-            there = [name for name in there if any(isinstance(v, str) and v in KINDS for v in values[name])]
+            there = [name for name in there if any(map(_is_kind, values[name]))]
         else:
             there = [name for name in there if all(isinstance(value, str | int) for value in values[name])]
         return there[0] if there else None
@@ -253,6 +255,11 @@ def _value(field: str, column: str, value: Any) -> Any:
     if column == "cwd":
         return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
     return name
+
+
+def _is_kind(value: object) -> bool:
+    """Return whether a value is the name of a kind, an underscore standing for a hyphen."""
+    return isinstance(value, str) and spelled(value, KINDS) in KINDS
 
 
 def _is_time(value: object) -> str:

@@ -3,6 +3,7 @@
 from memlab.recall._challenge import draw_challenge, inclusion
 from memlab.recall._dates import named_dates
 from memlab.recall._diversity import Ranking, diversifies
+from memlab.recall._entities import first_mention
 from memlab.recall._features import Candidates, Column, Moment, columns
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
@@ -35,6 +36,7 @@ __all__ = [
     "columns",
     "diversifies",
     "draw_challenge",
+    "first_mention",
     "in_recall",
     "inclusion",
     "named_dates",

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.clock import DAY
+from memlab.english import NUMBER_WORDS, word_pattern
 
 __all__ = ["Span", "days_from", "named_dates"]
 
@@ -25,7 +26,7 @@ Span = tuple[int, int]
 """From an instant up to, and without, another; microseconds UTC."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
-_RUN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_RUN = word_pattern("joined")
 _ISO = re.compile(r"(\d{4})-(\d\d?)(?:-(\d\d?))?(?:t\d\d)?", re.ASCII)
 _MONTHS = {
     name: number
@@ -52,8 +53,8 @@ _WEEKDAYS = {
     name: number
     for number, name in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
 }
-_TO_TWELVE = "one two three four five six seven eight nine ten eleven twelve"
-_NUMBERS = {name: number for number, name in enumerate(_TO_TWELVE.split(), 1)} | {"a": 1, "an": 1}
+_NUMBERS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"}
+_NUMBERS |= {"a": 1, "an": 1}
 _BEFORE_A_MONTH = frozenset(("in", "during", "since", "until", "by", "of", "from", "early", "late", "mid", "last"))
 """May, March, April and June are other things, too; after one of these words they are months."""
 

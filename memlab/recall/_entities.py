@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -22,7 +22,7 @@ from memlab.recall._question import QuestionFeatures
 from memlab.schema import RELATIONS
 from memlab.state import Entities, State, entity_key
 
-__all__ = ["NO_ENTITIES", "About", "EntityNames"]
+__all__ = ["NO_ENTITIES", "About", "EntityNames", "first_mention"]
 
 _MENTIONS = RELATIONS.index("mentions")
 _FIRST_LOOKED_AT = 64
@@ -77,8 +77,11 @@ class EntityNames:
         self._embedder = embedder
         self._kept: WeakKeyDictionary[State, _Known] = WeakKeyDictionary()
 
-    def about(self, asked: QuestionFeatures, count: int) -> About:
-        """The ``count`` entities that a question is most about, among those that memories which take part mention."""
+    def about(self, asked: QuestionFeatures, count: int, floor: float) -> About:
+        """The ``count`` entities that a question is most about, among those that memories which take part mention.
+
+        An entity that the question does not name takes part from a closeness of ``floor``.
+        """
         state = asked.state
         entities = state.projection(Entities)
         if not len(entities) or not count:
@@ -92,7 +95,8 @@ class EntityNames:
         near[known.nodes < 0] = -np.inf
         chosen = _mentioned(asked, known.nodes, near, count)
         nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
-        chosen, nearness = chosen[nearness > 0], nearness[nearness > 0]
+        enough = (nearness > 0) & (nearness >= floor)
+        chosen, nearness = chosen[enough], nearness[enough]
         order = np.argsort(known.nodes[chosen])
         return About(known.nodes[chosen][order], nearness[order])
 
@@ -131,6 +135,24 @@ def _named(known: _Known, question: str, stop_words: frozenset[str]) -> Iterator
             name = tuple(pieces[start : start + length])
             if name in known.places and not (length == 1 and piece in stop_words):
                 yield known.places[name]
+
+
+def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
+    """Return how many pieces of ``text`` precede the first of these names in it, or None if it holds none of them.
+
+    A name counts in any case; a name that is a stop word is not meant.
+
+    >>> first_mention(["Ada Lovelace", "Ada"], "Where does ADA live?", frozenset())
+    2
+    """
+    pieces = _pieces(entity_key(text)) if text.strip() else []
+    wanted = [_pieces(entity_key(name)) for name in names]
+    for start in range(len(pieces)):
+        for name in wanted:
+            meant = len(name) > 1 or name[0] not in stop_words
+            if meant and pieces[start : start + len(name)] == name:
+                return start
+    return None
 
 
 def _pieces(text: str) -> list[str]:

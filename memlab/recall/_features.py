@@ -23,7 +23,7 @@ from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._question import QuestionFeatures
-from memlab.recall._takes_over import min_max, takes_over
+from memlab.recall._takes_over import corrects, min_max, takes_over
 from memlab.schema import RELATIONS, USES, role_of
 from memlab.state import State, gather, words_at
 
@@ -378,6 +378,21 @@ class Candidates(Moment):
             self.asked.embedder.closeness,
         )
 
+    def corrects(self) -> Values:
+        kinds = self.state.names["kind"]
+        (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
+        if not len(rows):
+            return np.zeros(len(self.rows))
+        return corrects(
+            rows,
+            self.state.vectors.take(self.rows),
+            np.maximum(self["late"], (min_max(self["late"]) + min_max(self["similarity"])) / 2.0),
+            self["late"],
+            self.number("created"),
+            self.state.names["speaker"].codes[self.rows],
+            self.asked.embedder.closeness,
+        )
+
     def outdated(self) -> Values:
         """Texts are read only of pairs that both hold enough of the question's words."""
         found, edges = np.zeros(len(self)), self.state.edges
@@ -415,7 +430,9 @@ class Candidates(Moment):
     def nearness(self) -> Values:
         if not self.asked.embedder.calibrated:
             return self["closeness"]
-        return evened(self["closeness"], self["coverage"], self["length"])
+        specific = self.asked.specific_matches
+        shared = self["coverage"] if specific is None else specific.coverage(self.rows)
+        return evened(self["closeness"], shared, self["length"])
 
     def date_gap(self) -> Values:
         spans = self.asked.spans
@@ -491,6 +508,7 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "asks-now": _of_question(Signs.asks_now),
     "asks-over-time": _of_question(Signs.asks_over_time),
     "takes-over": Candidates.takes_over,
+    "corrects": Candidates.corrects,
     "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),

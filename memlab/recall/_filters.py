@@ -15,7 +15,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
 from memlab.recall._where import Where
-from memlab.schema import SCOPES, STATUSES, VISIBILITIES
+from memlab.schema import SCOPES, STATUSES, VISIBILITIES, spelled
 
 __all__ = ["NO_FILTERS", "Filters", "WordOrWords"]
 
@@ -117,9 +117,11 @@ def _words(name: str, given: WordOrWords) -> tuple[str, ...] | None:
     if not words:
         ways = f" of {', '.join(known)}" if known else ""
         raise InputError(f"{name}=[] admits nothing; name at least one{ways}.")
-    for word in words:
+    for place, word in enumerate(words):
         if not isinstance(word, str) or not word:
             raise InputError(f"{name} is a word or a list of words, not {given!r:.60}.")
+        if known is not None:
+            words[place] = word = spelled(word, known)
         if known is not None and word not in known:
             raise UnknownName(name, word, known)
         refuse(word, name)

@@ -147,7 +147,8 @@ class Hits(Sequence[Hit]):
     """The answer of a recall, best first. ``slate`` holds the whole pool with its features.
 
     ``redacted`` lists what the privacy gate took out of the question before it was asked. ``off`` says why memory is
-    switched off, so that nothing is shown or logged; None where it is on.
+    switched off, so that nothing is shown or logged; None where it is on. ``repeated`` are the ids of memories that
+    were left out because the agent was given them before in the session: ``again=True`` shows them.
     """
 
     def __init__(
@@ -159,9 +160,11 @@ class Hits(Sequence[Hit]):
         *,
         redacted: tuple[Finding, ...] = (),
         off: str | None = None,
+        repeated: tuple[int, ...] = (),
     ) -> None:
         self.redacted = redacted
         self.off = off
+        self.repeated = repeated
         self.slate = slate
         self.pack = pack
         self.decision = decision
@@ -169,8 +172,9 @@ class Hits(Sequence[Hit]):
 
     @property
     def known(self) -> float | None:
-        """The probability that a memory answers, by the pack's slot ``known``; None where the pack does not say.
+        """The probability that these memories contain the answer, by the pack's slot ``known``.
 
+        None where the pack does not say, or has another ``recall-score`` than its ``known`` was calibrated for.
         Below the setting ``known-floor`` no more than ``unknown-limit`` are shown.
         """
         return self.slate.known
@@ -333,7 +337,7 @@ class Hits(Sequence[Hit]):
 
     @property
     def _answered(self) -> str:
-        return "" if self.known is None else f"; an answer is known: {self.known:.0%}"
+        return "" if self.known is None else f"; {likely(self.known)}"
 
     @property
     def _unscored(self) -> str:
@@ -345,7 +349,8 @@ class Hits(Sequence[Hit]):
         drawn = sum(hit.probe for hit in self)
         best = f"not one of the {len(self) - drawn} best"
         probes = f"probe (?): {best}; shown by chance, at a random place, to learn of it"
-        return ([self.off] if self.off else []) + ([probes] if drawn else [])
+        before = f"{len(self.repeated)} left out, given before in this session; again=True shows them"
+        return ([self.off] if self.off else []) + ([before] if self.repeated else []) + ([probes] if drawn else [])
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
@@ -380,6 +385,16 @@ class Hits(Sequence[Hit]):
         )
         heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
         return table(caption, heads, rows, notes=self._notes)
+
+
+def likely(known: float) -> str:
+    """Write a probability that a recall has an answer.
+
+    >>> likely(0.634), likely(0.999)
+    ('63% likely that these memories contain the answer', 'more than 99% likely that these memories contain the answer')
+    """
+    share = "more than 99%" if known > 0.99 else "less than 1%" if known < 0.01 else f"{known:.0%}"
+    return f"{share} likely that these memories contain the answer"
 
 
 def _answering(text: str, question: str, language: str) -> tuple[int, int] | None:

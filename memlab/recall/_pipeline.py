@@ -71,7 +71,12 @@ class Chosen:
 
 
 class Selection(Protocol):
-    """Who decides what is shown of a pool where that is more than its best."""
+    """Who decides what is shown of a pool where that is more than its best.
+
+    Where ``abstains`` is true, ``unknown-limit`` holds for it where nothing seems to answer, as for any recall.
+    """
+
+    abstains: bool
 
     def named(self, asked: QuestionFeatures) -> Rows:
         """The rows, ascending, that take part whatever their nearness: they count as one hop from the question."""
@@ -112,7 +117,7 @@ class Recaller:
         scores = _scores(pack, "recall-score", pool)
         known = _known(pack, pool, scores)
         wanted = None
-        if selection is None and known is not None and known < pack.number("known-floor"):
+        if (selection is None or selection.abstains) and known is not None and known < pack.number("known-floor"):
             wanted, limit = limit, min(limit, pack.count("unknown-limit"))
         # what others do in private moves no probe
         happened = len(state.visible) if isinstance(state, Seen) else state.seq
@@ -127,6 +132,8 @@ class Recaller:
         if selection is not None:
             by_chance = 0 if chance is None else _most_by_chance(pack, against)
             chosen = selection.choose(pool, scores, ranking, beside=by_chance)
+            if wanted is not None:
+                chosen = replace(chosen, limit=min(chosen.limit, limit))
             limit, shows = max(chosen.limit, 1), len(chosen.first) + chosen.limit
             ranking, opposed = _selected(chosen, pool, ranking, opposed)
         challenge = None
@@ -191,7 +198,8 @@ class Recaller:
             self._word_vectors,
         )
         most = int(pack.settings["entity-seeds"])
-        return asked, _pool(state, pack, asked, self._entities.about(asked, most) if most else NO_ENTITIES)
+        about = self._entities.about(asked, most, pack.number("entity-floor")) if most else NO_ENTITIES
+        return asked, _pool(state, pack, asked, about)
 
     def _ranked(self, state: State, pack: Pack, pool: Candidates, scores: Scores, limit: int) -> Ranking:
         depth = limit + int(pack.settings["probe-depth"])
@@ -272,6 +280,12 @@ def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
 
 def _pool(state: State, pack: Pack, asked: QuestionFeatures, about: About) -> Candidates:
     """The candidates that are scored: found by the question or reached by spreading, and eligible."""
+    if len(about.nodes) and pack.settings["anchors"] == "entities-first":
+        nothing = np.empty(0, dtype=np.int64)
+        rows, seed, received, activation, hops = _spread(
+            state, pack, asked, Candidates(state, pack, asked, nothing), np.empty(0), about
+        )
+        return _cut(state, pack, asked, rows, seed=seed, received=received, activation=activation, hops=hops)
     found = _found(pack, asked)
     direct = Candidates(state, pack, asked, found)
     if is_over(direct).any():
@@ -288,8 +302,13 @@ def _pool(state: State, pack: Pack, asked: QuestionFeatures, about: About) -> Ca
         seed = activation
     else:
         rows, seed, received, activation, hops = _spread(state, pack, asked, direct, seed, about)
+    return _cut(state, pack, asked, rows, seed=seed, received=received, activation=activation, hops=hops)
+
+
+def _cut(state: State, pack: Pack, asked: QuestionFeatures, rows: Rows, **features: Scores) -> Candidates:
+    """The best candidates by the slot ``cut``, as many as the pool holds; ``features`` are those of spreading."""
     reached = Candidates(state, pack, asked, rows)
-    reached.give(seed=seed, received=received, activation=activation, hops=hops)
+    reached.give(**features)
     # Rows ascend, so ties by position are ties by id.
     kept = best(_scores(pack, "cut", reached), int(pack.settings["pool"]))
     kept.sort()
@@ -511,8 +530,13 @@ def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
 
 
 def _known(pack: Pack, pool: Candidates, scores: Scores) -> float | None:
-    """The probability that something of the pool answers; None where the pack does not say."""
+    """Return the probability that something of the pool answers.
+
+    None where the pack does not say, or has another recall-score than its ``known`` was calibrated for.
+    """
     policy = pack.policies["known"]
+    if not pack.tells_known:
+        return None
     if not len(pool):
         return 0.0 if policy.inputs else None
     scored = np.isfinite(scores)

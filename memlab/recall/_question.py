@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.embedding import Embedder
-from memlab.index import InPassages, Matches, Signs, TermHits, best, compact, group_scores, idf, signs_of
+from memlab.index import InPassages, Matches, Query, Signs, TermHits, best, compact, group_scores, idf, signs_of
 from memlab.policies import Pack
 from memlab.recall._dates import Span, named_dates
 from memlab.recall._filters import NO_FILTERS, Filters
@@ -96,23 +96,42 @@ class QuestionFeatures:
         self._lengths = population.lengths(state, words)
         self.query = words.query(question.text)
         self.hits: TermHits = words.hits(self.query, population.mask)
-        self.matches = Matches(
-            self.hits,
-            words.lengths,
-            count=len(population.rows),
-            mean_length=self._lengths.mean,
-            k1=self._k1,
-            b=self._b,
-            inside=self._in_passages(),
-        )
+        self.matches = self._matches(self.query, self.hits)
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
         self._triggered: Rows | None = None
 
-    def _in_passages(self) -> InPassages | None:
+    @cached_property
+    def specific_matches(self) -> Matches | None:
+        """The matches of the query without its unspecific words (user, like, do ...), which are no evidence.
+
+        None where the query has no such word, or no other.
+        """
+        unspecific = self.signs.words["unspecific"]
+        kept = [token for token in self.query.tokens if token not in unspecific]
+        if len(kept) == len(self.query.tokens):
+            return None
+        query = self.words.query(" ".join(kept))
+        if not query.words:
+            return None
+        return self._matches(query, self.words.hits(query, self.population.mask))
+
+    def _matches(self, query: Query, hits: TermHits) -> Matches:
+        """The evidence of the index for these words of the query."""
+        return Matches(
+            hits,
+            self.words.lengths,
+            count=len(self.population.rows),
+            mean_length=self._lengths.mean,
+            k1=self._k1,
+            b=self._b,
+            inside=self._in_passages(query),
+        )
+
+    def _in_passages(self, query: Query) -> InPassages | None:
         passages, mask = self.words.passages, self.population.mask
         if passages is None:
             return None
-        hits = passages.words.hits(self.query, None if mask is None else mask[passages.of])
+        hits = passages.words.hits(query, None if mask is None else mask[passages.of])
         return InPassages(passages, hits, self._lengths.mean_of_parts)
 
     def nearest(self, count: int) -> Rows:

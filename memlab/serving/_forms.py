@@ -66,6 +66,7 @@ class RecallForm(_Form):
     limit: Annotated[int | None, Field(ge=1, le=50, description="At most so many memories. Unless given: some.")] = None
     project: _Project = None
     session: _Session = None
+    again: Annotated[bool, Field(description="Also what this session was given before.")] = False
 
 
 class ForgetForm(_Form):
@@ -151,6 +152,7 @@ class RecallAnswer(BaseModel):
     note: str
     memories: list[Found]
     redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out of the question.")] = []
+    given_before: Annotated[list[int], Field(description="Left out, as this session was given them before.")] = []
 
 
 class ForgetAnswer(BaseModel):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from memlab.errors import InputError
+from memlab.errors import InputError, RedactionWarning
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.serving._desk import Desk
@@ -89,9 +90,11 @@ def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
     desk.changes([old])
     if given.project is not None:
         fields["project"] = desk.who.place(given.project)
-    new = desk.lab.edit(old.id, text=given.text, **fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RedactionWarning)  # the answer says it
+        new = desk.lab.edit(old.id, text=given.text, **fields)
     outcome, superseded = ("unchanged", []) if new.id == old.id else ("replaced", [old.id])
-    return _remembered(desk, new.id, outcome, superseded, [])
+    return _remembered(desk, new.id, outcome, superseded, list(new.redacted))
 
 
 def _remembered(desk: Desk, id: int, outcome: str, superseded: list[int], redacted: list[str]) -> Said:
@@ -113,14 +116,19 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
         project=desk.who.place(given.project),
         session=given.session or desk.session,
         viewer=desk.viewer,
+        again=True if given.again else None,
     )
     shown = zip(hits, desk.found(hits), strict=True)
     found = [Found.of(memory, score=hit.score, probe=hit.probe) for hit, memory in shown]
     redacted = [finding.type for finding in hits.redacted]
-    answer = RecallAnswer(recall=hits.decision, note=NOTE, memories=found, redacted=redacted)
+    before = list(hits.repeated)
+    answer = RecallAnswer(recall=hits.decision, note=NOTE, memories=found, redacted=redacted, given_before=before)
+    left_out = f" {len(before)} that this session was given before are left out; again=true shows them." * bool(before)
     number = "This recall is not logged" if hits.decision is None else f"Recall {hits.decision}"
     if not found:
-        return Said(answer, hits.off or f"{number}: nothing that is remembered answers this.")
+        return Said(
+            answer, hits.off or f"{number}: nothing {'more ' * bool(before)}that is remembered answers this.{left_out}"
+        )
     lines = [
         element(
             "memory",
@@ -137,7 +145,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
         )
         for one in found
     ]
-    return Said(answer, "\n".join([f"{number}, {len(found)} memories, the best first. {NOTE}", *lines]))
+    return Said(answer, "\n".join([f"{number}, {len(found)} memories, the best first.{left_out} {NOTE}", *lines]))
 
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:

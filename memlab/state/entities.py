@@ -22,7 +22,7 @@ from memlab.state.tombstones import PLACEHOLDER
 
 __all__ = ["ENTITY_TYPES", "MOVED", "Entities", "Entry", "Listed", "entity_key", "entity_name"]
 
-ENTITY_TYPES = ("person", "project", "concept", "decision", "preference")
+ENTITY_TYPES = ("person", "project", "concept", "decision", "preference", "place", "organization", "thing")
 
 MOVED = ("subject", "object", "edges", "shared")
 _UNSEEN = dict.fromkeys(map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))

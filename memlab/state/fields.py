@@ -11,7 +11,7 @@ import polars as pl
 from memlab.arguments import shown
 from memlab.clock import datable, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.schema import FIELDS, MEMORY, Column, is_open_word
+from memlab.schema import FIELDS, MEMORY, Column, is_open_word, spelled
 
 __all__ = ["MAX_TEXT_BYTES", "checked_columns", "checked_text", "columns_of"]
 
@@ -112,7 +112,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
-        words = [str.__str__(value) if isinstance(value, str) else value for value in values]
+        words = [spelled(str.__str__(value), column.words) if isinstance(value, str) else value for value in values]
         for row, value in _rows(words):
             if open_words and column.open and is_open_word(value):
                 continue

@@ -22,6 +22,7 @@ __all__ = ["VisibleBody"]
 Flags = NDArray[np.bool_]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
+_PARTS = ("edges", "strengthen", "unlink", "join", "set", "graph", "summaries", "moved", "registers", "tellings", "fact_times")
 _LISTED = ("ids", "probes", "verified", "rejected")
 _SINGLE = ("memory", "summary", "edit")
 
@@ -43,7 +44,7 @@ class VisibleBody:
     def _part(self, name: str, value: Any, body: Mapping[str, Any]) -> Any:
         if name == "columns" and "first" in body:
             return self._columns(body["first"], body["count"], value)
-        if name in ("edges", "strengthen", "unlink", "join", "set", "graph", "summaries", "moved", "registers"):
+        if name in _PARTS:
             return getattr(self, f"_{name}")(value)
         if name == "was" and isinstance(value, list):  # of a quarantine
             return self._set(value) or []
@@ -146,6 +147,12 @@ class VisibleBody:
             for one in summaries
             if self._sees([one["summary"]])[0]
         ]
+
+    def _tellings(self, tellings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+        return [dict(one) for one in tellings if self._sees([one["memory"]])[0]] or None
+
+    def _fact_times(self, told: Sequence[Sequence[Any]]) -> list[list[Any]] | None:
+        return [list(one) for one in told if self._sees([one[0]])[0]] or None
 
     def _moved(self, moved: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
         return {what: self._among(ids) for what, ids in moved.items()}

@@ -10,7 +10,8 @@ import polars as pl
 
 from memlab.arguments import Taken
 from memlab.clock import Micros, When, datable, to_micros
-from memlab.errors import UnknownName
+from memlab.errors import InputError, UnknownName
+from memlab.latencies import Latencies
 from memlab.privacy import personal_kinds
 from memlab.recall import Hit, Recaller
 from memlab.state import Seen, State, seen_rows
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from memlab.policies import Pack
     from memlab.storage.store import Store
 
-__all__ = ["Core", "Memories", "MemoryLike"]
+__all__ = ["Core", "Memories", "MemoryLike", "listed_memories"]
 
 MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
 """How a person names a memory: as it was returned, as it was shown, or by its id."""
 
-Memories = MemoryLike | Iterable[MemoryLike]
-"""One memory or several."""
+Memories = MemoryLike | pl.DataFrame | Iterable[MemoryLike]
+"""One memory or several, or a frame whose column ``id`` or ``memory_id`` names them."""
 
 
 class Core:
@@ -37,13 +38,16 @@ class Core:
 
     def __init__(self, store: Store, seed: int, recaller: Recaller | None = None, *, owner: object = None) -> None:
         self.store, self.seed = store, seed
+        self.latencies = Latencies()
         self.recaller = Recaller(store.embedder) if recaller is None else recaller
         self.owner = owner
         """The lab, for an accessor: what it is used for is not ended while the accessor is at hand."""
 
     def held_by(self, owner: object) -> Core:
         """The same, which keeps ``owner`` alive."""
-        return Core(self.store, self.seed, self.recaller, owner=owner)
+        held = Core(self.store, self.seed, self.recaller, owner=owner)
+        held.latencies = self.latencies
+        return held
 
     def reading(self) -> AbstractContextManager[State]:
         """The state as it is now, which nobody changes within the block."""
@@ -82,8 +86,7 @@ class Core:
 
     def rows(self, memories: Memories) -> list[int]:
         """The rows of one memory or several, each once, in the order given."""
-        given = [memories] if isinstance(memories, Memory | Hit | int) else memories
-        return list(dict.fromkeys(map(self.row, given)))
+        return list(dict.fromkeys(map(self.row, listed_memories(memories))))
 
     def personal(self) -> frozenset[str]:
         """The kinds of personal identifiers that the live pack has redacted, besides secrets."""
@@ -99,3 +102,18 @@ class Core:
     def instant(self, at: When | None, *, name: str = "at=") -> Micros:
         """Microseconds UTC: ``at``, or now; ``name`` is that of the argument, for its errors."""
         return self.store.clock() if at is None else datable(to_micros(at), name)
+
+
+def listed_memories(memories: Memories) -> list[MemoryLike]:
+    """Return one memory, several, or those that a frame names, as a list."""
+    if isinstance(memories, Memory | Hit | int):
+        return [memories]
+    return list(_ids_of(memories)) if isinstance(memories, pl.DataFrame) else list(memories)
+
+
+def _ids_of(frame: pl.DataFrame) -> list[int]:
+    """Return the ids of a frame of memories or of hits."""
+    name = next((name for name in ("id", "memory_id") if name in frame.columns), None)
+    if name is None or not frame[name].dtype.is_integer() or frame[name].null_count():
+        raise InputError("A frame that names memories has the column id or memory_id, with a whole number in each row.")
+    return frame[name].to_list()

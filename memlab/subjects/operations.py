@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from memlab.arguments import checked
+from memlab.arguments import Seed, Within, checked
 from memlab.errors import InputError, PolicyError
-from memlab.operations import Fuel, OperableLab, Program, Proposal, Ran, read_program, run_program
+from memlab.operations import (
+    Adapted,
+    Estimator,
+    Fuel,
+    Missing,
+    OperableLab,
+    Program,
+    Proposal,
+    Ran,
+    adapt,
+    read_program,
+    run_program,
+)
 from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.policies.falls import propose_revert
 
 __all__ = ["LabOperations"]
 
@@ -66,6 +80,57 @@ class LabOperations:
                 return tx.event("run", body, at=store.clock())
 
         return run_program(self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory, consent=consent)
+
+    @checked
+    def adapt_policy(
+        self,
+        *,
+        missing: Missing | None = None,
+        horizon: str | None = None,
+        cluster: str | None = None,
+        estimator: Estimator = "snips",
+        level: Annotated[float, Within(0.5, 0.999)] = 0.95,
+        consent: bool = False,
+        seed: Seed = 0,
+    ) -> Adapted:
+        """Revert a policy that does worse, or install one that does better, as ``(adapt-policy)`` does.
+
+        Parameters
+        ----------
+        missing
+            What missing feedback counts as, as in ``memlab.evaluate``: "zero", "censor", "inverse" or "bounds".
+        horizon
+            The time that each recall has to earn, such as "7d". Recalls that are younger are left out.
+        cluster
+            What belongs together and counts once: "day", "session", "decision" or a column of the decisions.
+        estimator
+            "snips" or "ht", as in ``memlab.evaluate``.
+        level
+            The probability with which nothing is called better wrongly, for each way of comparing.
+        consent
+            Whether to carry out the step. Without it, the step is proposed.
+        seed
+            The seed of the search for other numbers.
+
+        Returns
+        -------
+        Adapted
+            What was done or proposed, and the evidence.
+
+        Examples
+        --------
+        >>> lab.operations.adapt_policy(missing="zero", cluster="day", horizon="1d")             # doctest: +SKIP
+        """
+        asked = {"missing": missing, "horizon": horizon, "cluster": cluster, "estimator": estimator}
+        return adapt(self._lab, **asked, level=level, consent=consent, seed=seed)  # type: ignore[arg-type]
+
+    def check_fall(self) -> Adapted | None:
+        """Return the proposal to bring an earlier policy back, or None where the live one has not fallen.
+
+        Memories without feedback are left out. ``lab.feedback`` gives the same proposal, once, with the judgement that
+        showed the fall.
+        """
+        return propose_revert(self._core.store)
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:

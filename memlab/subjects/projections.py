@@ -10,11 +10,14 @@ from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.consolidation.summaries import Summaries
 from memlab.subjects.context.injected import Injected
+from memlab.subjects.facts.tellings import FactTimes
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
+from memlab.subjects.graph.tags import TagDescriptions
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
+from memlab.subjects.remembering.tellings import Tellings
 
 __all__ = ["PROJECTIONS", "new_state"]
 
@@ -22,6 +25,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Calibrated,
     Centroids,
     Credited,
+    FactTimes,
     Gaps,
     Injected,
     Judged,
@@ -31,6 +35,8 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Relationships,
     Summaries,
     Switches,
+    TagDescriptions,
+    Tellings,
     Waiting,
 )
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import polars as pl
 
 from memlab.arguments import checked, item
 from memlab.clock import from_micros
 from memlab.display import clip, paragraph, table
+from memlab.errors import RedactionWarning
 from memlab.printable import printable
 from memlab.state import words_of
 from memlab.subjects.linking.linked import OUTCOME
 
 if TYPE_CHECKING:
+    from memlab.operations import Adapted
     from memlab.privacy import Finding
     from memlab.state import State
     from memlab.subjects.linking.linked import Linked
 
-__all__ = ["Feedback", "Memory", "Remembered", "overview"]
+__all__ = ["Feedback", "Memory", "Remembered", "overview", "with_redacted"]
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
@@ -51,12 +54,16 @@ class Memory:
     predicate: str | None = None
     object: str | None = None
     value: str | None = None
+    redacted: tuple[str, ...] = ()
+    """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
+    dropped: tuple[str, ...] = ()
+    """Fields that a correction did not carry over, because its new words do not show what became of them."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
         """The memory in a row of a state."""
         by = float(state.numbers["superseded_by"].values[row])
-        words = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
+        words: dict[str, Any] = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",
@@ -93,9 +100,26 @@ class Memory:
         return write_call("memory", fields | {"created": self.created.isoformat()})
 
 
+def with_redacted(memory: Memory, findings: Sequence[Finding]) -> Memory:
+    """Return a stored memory with the kinds of what was taken out of its text, and warn where there is any."""
+    kinds = tuple(dict.fromkeys(found.type for found in findings))
+    if kinds:
+        warnings.warn(
+            f"Memory {memory.id} was stored without what looks like a secret: {', '.join(kinds)}. Its text has a mark "
+            "in that place. If it is none, put it in other words with lab.edit.",
+            RedactionWarning,
+            stacklevel=5,
+        )
+    return replace(memory, redacted=kinds) if kinds else memory
+
+
 @dataclass(frozen=True)
 class Feedback:
-    """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to."""
+    """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to.
+
+    ``notice`` proposes to bring an earlier policy back: the judgement was the one by which the live policy was found to
+    earn less than that one did. It is given once; None for nearly every judgement.
+    """
 
     event: int
     decision: int | None
@@ -105,13 +129,15 @@ class Feedback:
     source: str
     rating: int | None = None
     agent: str | None = None
+    notice: Adapted | None = None
 
     def __repr__(self) -> str:
         fields = {"reward": self.reward, "rating": self.rating, "agent": self.agent}
         more = "".join(f", {name} {value}" for name, value in fields.items() if value is not None)
         place = "no recall" if self.decision is None else f"recall {self.decision}"
         outcome = "judged" if self.outcome is None else self.outcome
-        return printable(f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>")
+        told = f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>"
+        return printable(told if self.notice is None else f"{told}\n{self.notice!r}")
 
     def _repr_html_(self) -> str:
         return paragraph(self)

@@ -21,7 +21,7 @@ def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[d
         {
             **row,
             "gates": [
-                {"name": g.name, "shown": g.shown, "asked": g.threshold, "open": g.open, "finding": g.finding}
+                {"name": g.name, "shown": g.shown, "asked": g.threshold, "state": g.state, "finding": g.finding}
                 | {"advice": g.advice, "more": g.more}
                 for g in (one.measured.gates if one.measured is not None else one.closed)
             ],

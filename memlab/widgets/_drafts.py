@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from memlab.errors import PolicyError
@@ -96,7 +97,7 @@ def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
     if "recall-score" in changed:  # above a recall-score of its own a pack inherits nothing of what is known
         floor = "".join(f"(setting {one} {_written(pack.number(one))})\n" for one in ("known-floor", "unknown-limit"))
         layers.insert(0, _layer(name, doc, "known", changed.get("known", pack.policies["known"])) + floor)
-    return pack_from_sources((*layers, *pack.sources))
+    return replace(pack_from_sources((*layers, *pack.sources)), known_for=pack.known_for)
 
 
 def _layer(name: str, doc: str, slot: str, policy: Policy) -> str:

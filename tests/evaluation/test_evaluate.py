@@ -320,7 +320,7 @@ def test_frames_diagnostics_and_settings():
     ev = evaluate(FEW.slates(), ["good", "far"], horizon="1h", missing="zero")
     assert ev.frame.columns == [
         *("policy", "value", "low", "high", "difference", "difference_low", "difference_high", "p"),
-        *("lower", "upper", "probes", "unsupported", "kind", "estimator", "verdict"),
+        *("lower", "upper", "probes", "unsupported", "untested", "kind", "estimator", "verdict"),
     ]
     assert ev.diagnostics.height == 3 * len(GATES)
     assert (ev.settings.horizon, ev.settings.missing, ev.settings.estimator) == ("1h", "zero", "snips")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memlab.evaluation import GATES
-from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded
+from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded, untested_sentence
 from memlab.evaluation._tests import Balance, independence_p
 
 NAN = float("nan")
@@ -34,9 +34,22 @@ def test_a_sound_log_opens_every_gate():
     assert all(gate.open for gate in found().values())
 
 
-def test_what_could_not_be_tested_closes_nothing():
-    tested = dict.fromkeys(("independence", "balance", "silence", "position", "redundancy", "probes", "effective"), NAN)
-    assert all(gate.open for gate in found(**tested).values())
+TESTED = ("independence", "balance", "influence", "silence", "position", "redundancy")
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_an_untested_gate_withholds_nothing_and_is_not_open(name):
+    gate = found(**{"effective" if name == "influence" else name: NAN})[name]
+    assert (gate.state, gate.shown, gate.open, gate.closed, gate.more) == ("untested", "untested", False, False, 0)
+    assert "was not tested" in str(gate)
+    assert untested_sentence([gate]) == f"Untested: {name}."
+
+
+def test_a_gate_that_is_not_needed_is_neither_open_nor_untested():
+    unasked = dict.fromkeys(("independence", "balance", "silence", "position", "redundancy", "probes", "effective"))
+    states = {name: gate.state for name, gate in found(**unasked).items()}
+    assert states == dict.fromkeys(GATES, "not needed") | {"propensities": "open", "clusters": "open"}
+    assert untested_sentence(list(found(**unasked).values())) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +68,7 @@ def test_what_could_not_be_tested_closes_nothing():
     ],
 )
 def test_one_fault_closes_one_gate(name, changed, says):
-    closed = [gate for gate in found(**changed).values() if not gate.open]
+    closed = [gate for gate in found(**changed).values() if gate.closed]
     assert [gate.name for gate in closed] == [name]
     assert says in closed[0].advice
     assert re.match(r"[A-Z0-9].+[.;)] .+\.", str(closed[0]))

@@ -31,7 +31,7 @@ def test_a_challenge_needs_fewer_recalls_than_probes(plan):
 
 def test_watching_costs_about_twice_the_recalls_of_one_look(plan):
     row = design(plan, "good", "challenge, 1 extra")
-    assert 1.2 * row["one_look"] < row["every_look"] < 4 * row["one_look"]
+    assert 1.2 * row["one_look"] < row["every_look"] < 4.5 * row["one_look"]
 
 
 @pytest.mark.long

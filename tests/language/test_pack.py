@@ -92,7 +92,7 @@ def test_the_hash_covers_what_counts() -> None:
         ("(pack a) (setting b 1) (setting b 2)", "setting b is given twice", PolicyNameError),
         ("(pack a) (defpolicy s [] 1) (defpolicy s [] 2)", "policy s is given twice", PolicyNameError),
         ("(pack a) (defn f [] 1) (defn f [] 2)", "f is defined twice", PolicyNameError),
-        ("(pack a) (fn [] 1)", "A pack holds pack, setting, defpolicy and defn", PolicySyntaxError),
+        ("(pack a) (fn [] 1)", "A pack holds pack, from-pack, setting, defpolicy and defn", PolicySyntaxError),
     ],
 )
 def test_mistakes(text: str, said: str, kind: type[PolicyError]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from memlab.policies import load_pack
 
 UNSAID = {
+    "activation": 1.0,
     "kind": "fact",
     "trust": None,
     "new/kind": "event",

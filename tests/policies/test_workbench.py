@@ -119,6 +119,9 @@ class TestInjection:
             kind=["codebase-map", "convention", "decision", "gotcha"],
             pinned=truth,
             in_task=truth,
+            called=truth,
+            elsewhere=truth,
+            nearness=[0.2, 0.4, 0.7],
             injected=truth,
             rank=[1, 4],
         )
@@ -126,7 +129,10 @@ class TestInjection:
         def belongs(row):
             if row["tier"] == 1:
                 return row["pinned"] or row["kind"] in ("codebase-map", "convention", "decision")
-            return row["in-task"] if row["tier"] == 2 else not row["injected"]
+            if row["tier"] == 2:
+                return row["in-task"]
+            fits = row["called"] or row["nearness"] >= (0.6 if row["elsewhere"] else 0.3)
+            return fits and not row["injected"]
 
         got = decisions("workbench", "inject", rows)
         assert [value > 0 for value in got] == [belongs(row) for row in rows]

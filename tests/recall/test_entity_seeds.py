@@ -154,7 +154,7 @@ class TestWithoutTheSetting:
 
     def test_no_pack_but_factgraph_has_one(self):
         counts = {name: load_pack(name).settings["entity-seeds"] for name in pack_names()}
-        assert {name for name, count in counts.items() if count} == {"factgraph"}
+        assert {name for name, count in counts.items() if count} == {"factgraph", "factgraph-plus"}
         assert counts["factgraph"] == 3
 
 

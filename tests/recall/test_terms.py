@@ -376,8 +376,8 @@ def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
             hits = lab.recall("cats")
             assert hits.known == pytest.approx(value)
             assert len(hits) == count
-            assert f"an answer is known: {value:.0%}" in repr(hits)
-            assert f"an answer is known: {value:.0%}" in hits._repr_html_()
+            assert f"{value:.0%} likely that these memories contain the answer" in repr(hits)
+            assert f"{value:.0%} likely that these memories contain the answer" in hits._repr_html_()
             assert hits.slate.policies["known"] == lab.policies["known"].hash
             assert lab.slates().decisions.collect()["known"].to_list() == [hits.known]
         assert decode(encode(hits.slate)).known == hits.known

@@ -392,7 +392,7 @@ class TestMetrics:
 
     def test_a_lab_without_contexts_has_none(self, lab):
         found = lab.agents.metrics()
-        assert (found["contexts"], found["coverage"], found["tokens-saved"]) == (0, None, 0)
+        assert (found["contexts"], found["coverage"], found["tokens-saved"]) == (0, None, None)
         assert "tokens-injected" in repr(found)
         assert "most frequent gotchas" in found._repr_html_()
         with pytest.raises(UnknownName, match="coverage"):

@@ -35,10 +35,14 @@ def test_one_that_passes_is_enough(cascade):
     assert cascade.review.gaps().height == 0
 
 
-def test_where_nothing_was_near_there_is_no_gap(cascade):
+def test_what_nothing_was_found_for_is_a_gap_and_a_greeting_is_none(cascade):
     hits = cascade.recall("zzzz qqqq xxxx")
     assert len(hits) == 0
-    assert cascade.verify(hits, []).gap is None
+    assert cascade.verify(hits, []).gap is not None
+    assert cascade.review.gaps()["snippet"].to_list() == ["zzzz qqqq xxxx"]
+    greeting = cascade.recall("and you?")
+    assert len(greeting) == 0
+    assert cascade.verify(greeting, []).gap is None
 
 
 def test_a_snippet_is_short_and_holds_no_secret(cascade):

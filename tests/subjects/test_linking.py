@@ -137,11 +137,11 @@ class TestOneBatch:
         lab.policies.install("link", SAME, reason="for this test")
         by_nearness = '(fn [pair/similarity] (if (> pair/similarity 0.999) "merge" "keep-new"))'
         lab.policies.install("resolve", by_nearness, reason="for this test")
-        lab.remember_many(["deploys go out on tuesdays", "deploys go out on fridays"])
-        found = lab.remember("deploys go out on fridays", linking="now")
+        lab.remember_many(["deploys go out on tuesdays", "deploys now go out on fridays"])
+        found = lab.remember("deploys now go out on fridays", linking="now")
         assert found.id == 2
         lab.policies.install("link", SAME.replace("(> pair/similarity 0.999)", "(> pair/similarity 0.6)"), reason="")
-        assert lab.remember("deploys go out on fridays", linking="now").id == 2
+        assert lab.remember("deploys now go out on fridays", linking="now").id == 2
         assert row_of(lab, 1)["superseded_by"] == 2, "memory 2 stands for the new one"
 
     def test_a_chain_joins_what_is_stored(self, lab: memlab.Lab) -> None:

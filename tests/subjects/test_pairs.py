@@ -173,7 +173,7 @@ class TestFeatures:
         assert pairs["pair/same-value"].tolist() == [True, None]
         assert pairs["pair/single-valued"].tolist() == [True, True]
         assert pairs["pair/same-session"].tolist() == [True, False]
-        assert pairs["pair/same-speaker"].tolist() == [False, False]
+        assert pairs["pair/same-speaker"].tolist() == [True, False]
         assert pairs["pair/same-kind"].tolist() == [True, False]
         assert pairs["pair/same-numbers"].tolist() == [True, False]
         assert pairs["pair/overlap"].tolist() == [1, 0]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memlab.english import clauses, words_of
 from memlab.subjects.linking.negation import Statement, difference
-from memlab.subjects.phrases import clauses, words_of
 from memlab.subjects.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
 
 SHOWS = {

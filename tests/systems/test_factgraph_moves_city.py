@@ -25,7 +25,7 @@ def relevance(confidence, *, days, access, source=1.0):
 def use(lab, memory, times):
     """Recall one fact and nothing else, so often."""
     for _ in range(times):
-        assert lab.recall("Ada", limit=1, where=pl.col("id") == memory.id).ids[0] == memory.id
+        assert lab.recall(memory.text, limit=1, where=pl.col("id") == memory.id).ids[0] == memory.id
 
 
 def status(lab, memory):

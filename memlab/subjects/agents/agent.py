@@ -119,7 +119,7 @@ class Agent:
         ('agent:tutor',)
         """
         row = {"text": text, **fields} | ({} if at is None else {"at": at})
-        return self._core.memory(self._stored([row], linking).standing[0])
+        return self._remembering.alone(self._stored([row], linking))
 
     @checked
     def remember_many(
@@ -154,8 +154,12 @@ class Agent:
         where: pl.Expr | None = None,
         at: When | None = None,
         log: bool = True,
+        again: bool | None = None,
     ) -> Hits:
         """What the live pack puts first among what this agent sees; the arguments are those of ``lab.recall``.
+
+        Unless given, ``again`` is the pack's setting ``recall-again``: where that is off (in ``workbench``), a session
+        shows no memory twice, and ``again=True`` shows all.
 
         NotPermitted for another project than its own. While memory is off it is empty, and ``hits.off`` says why.
         """
@@ -168,6 +172,7 @@ class Agent:
             filters=filters,
             at=at,
             log=log,
+            again=again,
         )
 
     @checked

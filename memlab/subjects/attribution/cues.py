@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from memlab.clock import DAY, Micros
 from memlab.embedding import Embedder, load_embedder
+from memlab.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
 from memlab.index import Words, idf
 from memlab.subjects.attribution.dates import Days, days_named, shared_days
 from memlab.subjects.linking.negation import Statement
-from memlab.subjects.phrases import holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.remembering.detectors import utterance
 
 __all__ = ["LONGEST", "MOST_CITED", "Answer", "Shown", "cues"]
@@ -46,8 +46,7 @@ _WORDS_COMPARED = 400
 _LED = ("words", "alike", "near", "asked", "evidence")
 """Cues that have a lead, too: how far a memory stands above the best of the others."""
 
-_TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
-_NUMBERS = {name: number for number, name in enumerate(_TO_TWELVE.split())}
+_NUMBERS = {word: number for word, number in NUMBER_WORDS.items() if number <= 12 and word != "dozen"}
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-Z][\w&'-]*", re.MULTILINE)
 _BY_WORD = re.compile(r"\bmemor(?:y|ies)\s+(#?\d{1,12}(?:\s*(?:,|and|&|or)\s*#?\d{1,12})*)", re.IGNORECASE)
 _BY_SIGN = re.compile(r"\[\s*#?(\d{1,12}(?:\s*[,;]\s*#?\d{1,12})*)\s*\]|(?<![\w#])#(\d{1,12})\b")

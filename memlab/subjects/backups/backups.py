@@ -15,7 +15,8 @@ from memlab.privacy import refuse
 from memlab.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
 from memlab.storage.purging import PURGE_TIMEOUT
 from memlab.storage.store import Store
-from memlab.subjects.backups.checking import Checked, check, check_in_memory
+from memlab.subjects.backups.checking import Checked, check, check_in_memory, with_stale
+from memlab.subjects.corrections.stale import stale_frame
 
 __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 
@@ -58,8 +59,13 @@ def check_open(store: Store, *, repair: bool) -> Checked:
     if not isinstance(journal, Journal):
         raise ReadOnlyLab(f"{store.where}: check the lab itself.")
     if journal.path is None:
-        return check_in_memory(journal)
-    return check(journal.path, repair=repair and not journal.read_only)
+        found = check_in_memory(journal)
+    else:
+        found = check(journal.path, repair=repair and not journal.read_only)
+        if found.frame.filter(pl.col("state") == "stale").height:
+            return found
+    with store.reading() as state:
+        return with_stale(found, stale_frame(state, store.versions.pack))
 
 
 def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:

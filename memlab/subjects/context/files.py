@@ -1,4 +1,5 @@
-"""Which memories are about the files that a text names: by path, by name, by stem, or by a folder that they lie in."""
+"""Which memories are about the files that a text names: by path, by name, by
+stem, by the subject of the name (auth of auth-store.ts), or by a folder that they lie in."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.state import State
+from memlab.subjects.modules.grouping import subject_of
 
 __all__ = ["FileNames"]
 
@@ -76,7 +78,8 @@ def _parts(path: str) -> list[str]:
     """What a path may be called by: its name, its stem, its folders."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0]
-    return [name, *(part for part in (*folders, stem) if len(part) >= _SHORT)]
+    subject = subject_of(name.split(".")[0]).replace(" ", "-")
+    return [name, *dict.fromkeys(part for part in (*folders, stem, subject) if len(part) >= _SHORT)]
 
 
 def _ends(one: str, other: str) -> bool:

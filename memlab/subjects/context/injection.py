@@ -31,6 +31,7 @@ from memlab.slates import Slate
 from memlab.state import State
 from memlab.subjects.context.files import FileNames
 from memlab.subjects.context.injected import Injected
+from memlab.subjects.context.marks import marks_among
 from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, quoted
 from memlab.subjects.entities.merging import entities_of
 from memlab.subjects.facts.fact_rows import facts_of, held_at, with_status
@@ -80,6 +81,8 @@ class _Planned:
 class Injection:
     """What one recall is made for: a prompt of at most ``budget`` tokens. A ``Use`` and a ``Selection``."""
 
+    abstains = False
+
     def __init__(self, files: FileNames, budget: int) -> None:
         self._files, self._budget = files, budget
         self.sheet = Sheet(budget)
@@ -90,6 +93,7 @@ class Injection:
         self._before: frozenset[int] = frozenset()
         self.modules: tuple[str, ...] = ()
         self._map: list[Entry] = []
+        self._marks: dict[int, str] = {}
 
     # -- what takes part ------------------------------------------------------------------------------------------
 
@@ -106,12 +110,14 @@ class Injection:
         return self
 
     def named(self, asked: QuestionFeatures) -> Rows:
+        self._population = asked.population
         self._always = self._of_tier_1(asked)
         triggered = self._nearest(asked, asked.triggered())
         named = self._files.named(self._state, self._question.text, asked.words.stop_words)
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
             named = np.union1d(named, self._words.rows(self._state, self._question.project, spoken_of))
+        self._of_task = named
         self._in_task = self._nearest(asked, asked.population.among(named))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {id: "file" for id in (self._in_task + 1).tolist() if id not in self._called}
@@ -163,6 +169,7 @@ class Injection:
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
         self._pool, self._scores = pool, scores
+        self._marks = marks_among(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
         self._ranks = np.empty(len(ids), dtype=np.int64)
         self._ranks[ranking.order] = np.arange(1, len(ids) + 1)
@@ -198,6 +205,8 @@ class Injection:
             "tier": lambda: np.full(count, float(tier)),
             "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
             "in-task": lambda: np.isin(pool.rows, self._in_task),
+            "called": lambda: np.array([row + 1 in self._called for row in pool.rows.tolist()], dtype=np.bool_),
+            "elsewhere": lambda: self._elsewhere(pool.rows),
             "injected": lambda: np.array([row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_),
             "tokens": lambda: np.array([self._tokens(row) for row in pool.rows.tolist()], dtype=np.float64),
             "budget": lambda: np.full(count, float(budget)),
@@ -209,11 +218,19 @@ class Injection:
         wanted = np.isfinite(values) & (values > 0)
         return np.where(wanted if nulls is None else wanted & ~nulls, values, 0.0)
 
+    def _elsewhere(self, rows: Rows) -> Flags:
+        """Return which rows have files, all of them outside the files and modules that the task names."""
+        if not len(self._of_task) and not self._spoken_of:
+            return np.zeros(len(rows), dtype=np.bool_)
+        files = self._state.lists["files"]
+        filled = np.fromiter((bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows))
+        return filled & ~np.isin(rows, self._of_task)
+
     def _tokens(self, row: int) -> float:
         return float(-(-self._whole(row).size // 4))
 
     def _entry(self, row: int, most: int) -> Entry:
-        return entry_of(self._state, row, most=most, day=self._days)
+        return entry_of(self._state, row, most=most, day=self._days, mark=self._marks.get(row, ""))
 
     def _whole(self, row: int) -> Entry:
         return self._entry(row, _WHOLE * self._unit)

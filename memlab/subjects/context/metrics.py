@@ -1,13 +1,13 @@
 """What contexts were worth: tokens that were injected, what of them was referenced, and what finding it out took.
 
-Nothing is measured that the journal does not hold. It holds no wall time, so that the same inputs give the same
-journal: how long a context takes is measured by ``experiments/context_cost.py``, and not here.
+All but latencies is read from the journal. The journal holds no wall time, so that the same inputs give the same
+journal: latencies are those of the calls of this process.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from memlab.disk import writing
 from memlab.display import clip, details, table, text_table
 from memlab.errors import UnknownName
 from memlab.journal import Event
+from memlab.latencies import PARTS, Latencies
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.slates import ATTRIBUTED
@@ -125,7 +126,7 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
     with core.reading() as state:
         journal = core.store.journal
         first = -(2**63) if since is None else since
-        logged = [event for event in journal.events(kinds=("inject",)) if event.at >= first]
+        logged = [e for e in journal.events(kinds=("inject",)) if e.at >= first and "searched" not in e.body]
         recalls = [event for event in journal.events(kinds=("recall",)) if event.at >= first]
         referenced = _referenced(journal.events(kinds=("feedback",)))
         injected = Counter(id for event in logged for id in event.body["ids"])
@@ -151,7 +152,9 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
             in_use = in_use & np.isin(np.arange(len(state)), seen)
         confidence = state.numbers["confidence"].values[in_use]
     given = int(contexts["tokens"].sum())
-    found = int((memories["referenced"] * memories["discovery"]).sum())
+    # what was referenced, and came of turns that the lab holds: of anything else nobody knows what finding it out took
+    of_turns = memories.filter((pl.col("referenced") > 0) & pl.col("discovery").is_not_null())
+    found = int((of_turns["referenced"] * of_turns["discovery"]).sum()) if len(of_turns) else None
     count, shown = int(in_use.sum()), int(contexts["memories"].sum())
     covered = sum(bool(in_use[id - 1]) for id in injected)
     searches = sum("budget" not in event.body for event in recalls)
@@ -164,11 +167,17 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
                 ("referenced", sum(used.values()), "memories", "of these, of which something was used"),
                 ("referenced-share", _share(sum(used.values()), shown), "share", "referenced of injected"),
                 ("tokens-injected", given, "tokens", "of all contexts"),
-                ("tokens-discovery", found, "tokens", "that finding out what was referenced took"),
-                ("tokens-saved", found - given, "tokens", "discovery less injected"),
+                ("tokens-discovery", found, "tokens", "that finding out what was referenced took; none: unknown"),
+                (
+                    "tokens-saved",
+                    None if found is None else found - given,
+                    "tokens",
+                    "discovery less injected; none: unknown, as nothing that was referenced came of turns kept here",
+                ),
                 ("coverage", _share(covered, count), "share", "of the memories in use that a context ever held"),
                 ("memories", count, "memories", "in use"),
                 ("confidence", float(confidence.mean()) if count else None, "share", "mean of the memories in use"),
+                *_latencies(core.latencies),
             ],
             schema=_FRAME,
             orient="row",
@@ -210,13 +219,15 @@ class _Discovery:
         self._turns = state.names["kind"].among(["turn"])
         self._of: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
 
-    def tokens(self, row: int) -> int:
-        """The tokens of the turns before the memory in its session, by the memories that came of them."""
+    def tokens(self, row: int) -> int | None:
+        """The tokens of the turns before the memory in its session, by the memories that came of them; at least its
+        own. None where the lab holds no such turn.
+        """
         state = self._state
         own = tokens(state.texts.at(row) or "")
         context = int(state.contexts.codes[row])
         if context < 0 or self._turns[row]:
-            return own
+            return None
         if context not in self._of:
             rows = np.flatnonzero(state.contexts.codes == context)
             turns = rows[self._turns[rows]]
@@ -224,7 +235,13 @@ class _Discovery:
             self._of[context] = state.numbers["created"].values[turns], said, len(rows) - len(turns)
         created, said, shared = self._of[context]
         before = created <= state.numbers["created"].values[row]
-        return max(own, int(said[before].sum()) // max(shared, 1))
+        return max(own, int(said[before].sum()) // max(shared, 1)) if before.any() else None
+
+
+def _latencies(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
+    for part in PARTS:
+        typical, count = measured.typical(part)
+        yield f"latency-{part}", typical, "ms", f"median of the last {count:,} calls of this process"
 
 
 def _share(part: float, whole: float) -> float | None:

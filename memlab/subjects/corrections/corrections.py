@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
+from memlab.journal import Transaction
 from memlab.operations import checked_operations
-from memlab.privacy import refuse, screen
+from memlab.privacy import Finding, refuse, screen
 from memlab.schema import FIXED, RECALLABLE
 from memlab.state import Change, State, checked_columns, checked_text, redactions, refuse_names, with_speaker
 from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.corrections.derived import rederived, without_summaries
+from memlab.subjects.corrections.edited_frame import changed_fields
 from memlab.subjects.corrections.editing import (
     carried_fields,
     edited,
@@ -30,10 +33,14 @@ from memlab.subjects.corrections.editing import (
 )
 from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
+from memlab.subjects.linking.comparing import link_waiting
 from memlab.subjects.remembering.body import remembering
-from memlab.subjects.results import Memory
+from memlab.subjects.remembering.inferred import with_inferred
+from memlab.subjects.results import Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]
+
+_REWORDED = "It was made from memory {}, which was corrected."
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,14 @@ class Corrected:
         return "".join(parts)
 
 
+class _Edited(NamedTuple):
+    """The memory that stands after an edit, fields that were not carried over, what was taken out of the text."""
+
+    id: int
+    dropped: tuple[str, ...]
+    redacted: tuple[Finding, ...]
+
+
 class Corrections:
     """How memories of one lab are corrected: an event for each call, or none where nothing is to change."""
 
@@ -83,6 +98,36 @@ class Corrections:
             raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
         if "status" in fields:
             raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
+        with self._core.store.writing() as tx:
+            done = self._edit_one(tx, memory, text, fields)
+        self._link_edited()
+        return self._returned(done)
+
+    def edit_frame(self, frame: pl.DataFrame) -> tuple[Memory, ...]:
+        """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
+        with self._core.store.writing() as tx:
+            changes = changed_fields(self._core.store.state.memories(), frame)
+            done: list[_Edited] = []
+            for id, fields in changes:
+                if done:  # the next edit is decided on the state that this one leaves
+                    self._core.store.settle(tx)
+                text = fields.pop("text", None)
+                done.append(self._edit_one(tx, id, text, fields))
+        self._link_edited()
+        return tuple(map(self._returned, done))
+
+    def _returned(self, done: _Edited) -> Memory:
+        """The memory that stands after an edit, with what was dropped and what was taken out of its text."""
+        return with_redacted(replace(self._core.memory(done.id), dropped=done.dropped), done.redacted)
+
+    def _link_edited(self) -> None:
+        """Compare corrected memories with the others where the pack links at once; else the linker does so later."""
+        if self._core.pack.settings["linking"] == "now":
+            while link_waiting(self._core):
+                pass
+
+    def _edit_one(self, tx: Transaction, memory: MemoryLike, text: str | None, fields: Mapping[str, Any]) -> _Edited:
+        """Write the event of one edit."""
         store = self._core.store
         now = store.clock()
         given = checked_columns(
@@ -96,36 +141,38 @@ class Corrections:
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
-        with store.writing() as tx:
-            state, pack = store.state, store.versions.pack
-            row = in_place_of(state, self._core.row(memory))
-            without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
-            before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
-            before["ref"] = state.refs.at(row)
-            same_text = text is None or screened == state.texts.at(row)
-            if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
-                rest = {name: value for name, value in columns.items() if name not in FIXED}
-                change = edited(state, row, rest, now)
-                tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
-                id = row + 1
-            else:
-                id = tx.next_id
-                complete = {
-                    "provenance": "user-corrected",
-                    "source": "user-edit",
-                    **carried_fields(state, row),
-                    **columns,
-                }
-                listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
-                words = screened if text is not None else screen(state.texts.at(row) or "", personal=personal).text
-                vector = store.embedder.encode([with_speaker(words, complete.get("speaker"))])
-                tx.payloads([id], [words])
-                tx.vectors(id, store.embedder.fingerprint, vector)
-                body = remembering(state, listed, id, 1, chain=False)
-                body |= {"edit": row + 1, **superseding(row + 1, id, now).body()}
-                body |= redactions([(id, finding) for finding in screening.findings])
-                tx.event("remember", body, at=now)
-        return self._core.memory(id)
+        state, pack = store.state, store.versions.pack
+        row = in_place_of(state, self._core.row(memory))
+        without_use(state, [row], "superseded", now)  # raises for what is deleted or purged
+        before: dict[str, Any] = {name: state.names[name].at(row) for name in ("speaker", "project", "session")}
+        before["ref"] = state.refs.at(row)
+        same_text = text is None or screened == state.texts.at(row)
+        if same_text and all(columns[name] == before[name] for name in FIXED if name in columns):
+            rest = {name: value for name, value in columns.items() if name not in FIXED}
+            change = edited(state, row, rest, now)
+            tx.event("edit", {"memory": row + 1, **change.body()}, at=now)
+            id, dropped = row + 1, tuple[str, ...]()
+        else:
+            id = tx.next_id
+            was = state.texts.at(row) or ""
+            words = screened if text is not None else screen(was, personal=personal).text
+            carried, dropped = rederived(pack, was, words, carried_fields(state, row), columns)
+            retiring = Change() if words == was else without_summaries(state, row, now, _REWORDED.format(row + 1))
+            if retiring and carried.get("status") == "consolidated":
+                del carried["status"]
+            complete = {"provenance": "user-corrected", "source": "user-edit", **carried, **columns}
+            listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
+            listed = with_inferred(pack, listed, [words])
+            vector = store.embedder.encode([with_speaker(words, complete.get("speaker"))])
+            tx.payloads([id], [words])
+            tx.vectors(id, store.embedder.fingerprint, vector)
+            body = remembering(state, listed, id, 1, chain=False)
+            body |= {"edit": row + 1, **(superseding(row + 1, id, now) + retiring).body()}
+            body |= redactions([(id, finding) for finding in screening.findings])
+            if words != was and pack.settings["linking"] != "off":
+                body["waits"] = True  # what its old words were joined to says nothing of the new ones
+            tx.event("remember", body, at=now)
+        return _Edited(id, dropped, () if text is None else screening.findings)
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""

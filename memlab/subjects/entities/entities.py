@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from memlab.schema import NEVER
 from memlab.state import ENTITY_TYPES, PLACEHOLDER, Listed, State, checked_text, entity_key, stamps
 from memlab.subjects.core import Core, Memories
 from memlab.subjects.entities.merging import Decided, declared, entities_of, entity_named, merged, split, undone
+from memlab.subjects.entities.typing import inferred_types
 
 __all__ = ["Entity", "LabEntities", "check_name"]
 
@@ -29,7 +30,8 @@ _LONGEST = 1000
 class Entity:
     """Who or what facts are about, as it stood when it was asked for.
 
-    ``mentions`` counts the memories that name it, under any of its names; ``merged_into`` is None for one of its own.
+    ``type`` is the one that was declared, else the one that its facts speak for, else None. ``mentions`` counts the
+    memories that name it, under any of its names; ``merged_into`` is None for one of its own.
     """
 
     id: int
@@ -41,10 +43,11 @@ class Entity:
     merged_into: str | None
 
     @classmethod
-    def of(cls, listed: Listed) -> Entity:
-        """The entity that a state lists."""
+    def of(cls, listed: Listed, inferred: Mapping[str, str]) -> Entity:
+        """The entity that a state lists; ``inferred`` are the types that facts speak for, by key."""
         last = None if listed.last == NEVER else from_micros(listed.last)
-        return cls(*listed[:5], last, listed.merged_into)
+        type = listed.type or inferred.get(entity_key(listed.name))
+        return cls(listed.id, listed.name, type, listed.aliases, listed.mentions, last, listed.merged_into)
 
     def _repr_html_(self) -> str:
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
@@ -62,18 +65,18 @@ class LabEntities:
     def frame(self) -> pl.DataFrame:
         """Every entity as a row.
 
-        ``id``, ``name``, ``type``, ``aliases``, ``mentions``, ``last_mentioned``, ``merged_into`` (null for one of its
-        own).
+        ``id``, ``name``, ``type`` (declared, else what its facts speak for), ``aliases``, ``mentions``,
+        ``last_mentioned``, ``merged_into`` (null for one of its own).
         """
         with self._core.reading() as state:
-            every = entities_of(state).listed()
+            every, inferred = entities_of(state).listed(), inferred_types(state)
         # what stands for a name that was purged keeps its number, and is nobody
         listed = [entity for entity in every if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
             [
                 pl.Series("id", [one.id for one in listed], dtype=pl.Int64),
                 pl.Series("name", [one.name for one in listed], dtype=pl.String),
-                pl.Series("type", [one.type for one in listed], dtype=pl.String),
+                pl.Series("type", [one.type or inferred.get(entity_key(one.name)) for one in listed], dtype=pl.String),
                 pl.Series("aliases", [one.aliases for one in listed], dtype=pl.List(pl.String)),
                 pl.Series("mentions", [one.mentions for one in listed], dtype=pl.Int64),
                 stamps("last_mentioned", np.array([one.last for one in listed], dtype=np.int64)),
@@ -85,7 +88,8 @@ class LabEntities:
     def declare(self, name: str, *, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
         """The entity of this name, made if there is none; with a type and further names, if given.
 
-        ``type`` is one of person, project, concept, decision, preference. InputError for an alias that another bears.
+        ``type`` is one of person, project, concept, decision, preference, place, organization, thing. InputError for
+        an alias that another bears.
 
         >>> lab.entities.declare("Ada Lovelace", type="person", aliases=["Countess of Lovelace"])    # doctest: +SKIP
         """
@@ -143,7 +147,7 @@ class LabEntities:
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
         entities = entities_of(state)
-        return Entity.of(entities.listed_one(entity_named(entities, name)))
+        return Entity.of(entities.listed_one(entity_named(entities, name)), inferred_types(state))
 
 
 def check_name(what: str, name: object) -> None:

@@ -17,17 +17,17 @@ from typing import Any
 import msgspec
 
 from memlab.display import clip
+from memlab.english import LONGEST, words_of
 from memlab.errors import BadAnswer
 from memlab.models import LanguageModel
 from memlab.printable import printable
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.asserting import LONGEST, table
+from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
 from memlab.subjects.extraction.reading import TEAM, USER, Fact
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import predicate_of
-from memlab.subjects.phrases import words_of
 from memlab.subjects.remembering.detectors import provenance_of
 
 __all__ = ["asked", "quoted_at"]

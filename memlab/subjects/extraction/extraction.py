@@ -23,6 +23,7 @@ from memlab.subjects.agents.relationships import check_agent
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.asking import asked
+from memlab.subjects.extraction.chats import chats_of
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
@@ -57,6 +58,7 @@ _SAID = {
     "pivot": "Changed course",
     "tools": "Steps that worked",
     "cue": "To be remembered",
+    "dynamics": "How it went",
 }
 
 
@@ -132,12 +134,16 @@ class Extraction:
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
             return _asked(said, where, model, otherwise, admits)
-        found = [list(proposals(message, number, where, admits)) for number, message in enumerate(messages)]
+        before = [None, *messages]
+        found = [
+            list(proposals(message, number, where, admits, before[number])) for number, message in enumerate(messages)
+        ]
         telling = [number for number, proposed in enumerate(found) if proposed]
         screened = screen_many([messages[number].text for number in telling], personal=personal)
         for number, after in zip(telling, screened, strict=True):
             if after.findings:
-                found[number] = list(proposals(replace(messages[number], text=after.text), number, where, admits))
+                screened_message = replace(messages[number], text=after.text)
+                found[number] = list(proposals(screened_message, number, where, admits, before[number]))
         return Extracted(tuple(chain.from_iterable(found)), len(messages))
 
     def _admits(self, where: Where, viewer: str | None) -> Admits:
@@ -153,10 +159,36 @@ class Extraction:
 
         return admits
 
+    def of_chats(self, rows: Sequence[tuple[Mapping[str, Any], bool]], linking: str | None) -> int:
+        """Extract facts and observations of rows that were loaded and store them; return how many are stored.
+
+        Each row says whether it is new. A session is read by itself, in order, and stored in one transaction: all of it
+        where nothing was extracted of it so far (a load may have been killed in between), else its new rows.
+        """
+        stored = 0
+        every, fresh = chats_of(row for row, _ in rows), chats_of(row for row, new in rows if new)
+        done = self._read_sessions() if len(fresh) < len(every) or any(not new for _, new in rows) else frozenset()
+        for (project, session), whole in every.items():
+            messages = fresh.get((project, session), []) if (project, session) in done else whole
+            extracted = self._of(messages, where_of(None, project, session), None, "raise")
+            if extracted:
+                stored += len(self.commit(extracted, None, linking).ids)
+        return stored
+
+    def _read_sessions(self) -> frozenset[tuple[str | None, str | None]]:
+        """The sessions, by project, of which something was extracted."""
+        with self._core.reading() as state:
+            memories = state.memories()
+        read = memories.filter(pl.col("reason").str.starts_with("extracted by "))
+        return frozenset(read.select("project", "session").unique().iter_rows())
+
     def commit(self, extracted: Extracted, only: Iterable[int] | None, linking: str | None) -> Remembered:
         """Store what was extracted in one transaction; see ``LabAgents.commit``."""
         rows = [one.row for one in (extracted if only is None else [extracted[place] for place in only])]
-        return self._remembering.many(rows, chain=False, linking=linking)
+        if any("status" in row for row in rows):  # what is not staged begins as the pack says, as without a status
+            first = str(self._core.pack.settings["fact-status"])
+            rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
+        return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
 
     def end(
         self,
@@ -193,7 +225,7 @@ class Extraction:
         remembered: tuple[Remembered, ...] = ()
         if store:  # lessons are told apart by their nearness alone: what failed once contradicts no other failure
             remembered = tuple(
-                self._remembering.many([written(one.row) for one in found], chain=False, linking=how)
+                self._remembering.many([written(one.row) for one in found], chain=False, linking=how, succeed=True)
                 for found, how in ((lessons_of, "off"), (stated, None if off else "now"))
             )
         extracted = Extracted((*lessons_of, *stated), len(said), stated.asked)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from memlab.english import asserted, first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut, tokens
-from memlab.subjects.extraction.asserting import asserted
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.staged import Proposed
-from memlab.subjects.phrases import first_of, holds, padded, phrases, vocabulary, words_of
+from memlab.subjects.remembering.detectors import utterance
 
 __all__ = ["LESSONS", "lessons"]
 
@@ -26,6 +26,7 @@ LESSONS = {
     "pivot": "decision",
     "tools": "procedure",
     "cue": "session-insight",
+    "dynamics": "session-insight",
 }
 """What is looked for, in the order of importance, and the kind of memory that it makes."""
 
@@ -37,7 +38,16 @@ _MOST_TOKENS = 60
 _FEWEST_WORDS, _MOST_WORDS = 3, 80
 _FEWEST_TELLING = 4
 _MOST_STEPS = 12
-_SURE = {"breakthrough": 0.7, "solution": 0.7, "avoid": 0.7, "failure": 0.6, "pivot": 0.6, "tools": 0.7, "cue": 0.5}
+_SURE = {
+    "breakthrough": 0.7,
+    "solution": 0.7,
+    "avoid": 0.7,
+    "failure": 0.6,
+    "pivot": 0.6,
+    "tools": 0.7,
+    "cue": 0.5,
+    "dynamics": 0.6,
+}
 
 
 def lessons(messages: Sequence[Message], where: Where, *, budget: int, open_words: bool) -> list[Proposed]:
@@ -54,6 +64,7 @@ def lessons(messages: Sequence[Message], where: Where, *, budget: int, open_word
                     known.add(one.text.casefold())
                     found[one.rule].append(one)
     found["tools"] = list(_sequences(messages, where))
+    found["dynamics"] = list(_dynamics(messages, where, found, open_words))
     kept: list[Proposed] = []
     left = budget
     for sort in LESSONS:
@@ -144,6 +155,44 @@ def _sequences(messages: Sequence[Message], where: Where) -> Iterator[Proposed]:
             task = None
         if message.role == "user" and _is_a_task(message.text):
             task, done, failed = (number, message), [], []
+
+
+def _dynamics(
+    messages: Sequence[Message], where: Where, found: Mapping[str, Sequence[Proposed]], open_words: bool
+) -> Iterator[Proposed]:
+    """How the session went between user and agent: what was put right, what failed on the way, how it ended."""
+    said = [(number, one, padded(words_of(one.text))) for number, one in enumerate(messages) if one.text]
+    own = [(number, one, low) for number, one, low in said if one.role == "user"]
+    right = [(number, one) for number, one, _ in own if number and "corrects" in utterance(one.text).fired]
+    upset = [(number, one) for number, one, low in own if holds(low, phrases("session", "upset"))]
+    pleased = [(number, one) for number, one, low in own if number and holds(low, phrases("session", "pleased"))]
+    failed = sum(one.role == "tool" and _went_wrong(one) for one in messages) + len(found["failure"])
+    if len(said) < _FEWEST_SAID or not (right or upset or pleased or failed):
+        return
+    parts = []
+    if right:
+        quoted = cut(" ".join(right[0][1].text.split()), _SHORT_QUOTE)
+        parts.append(f'the user corrected the agent {_times(len(right))} (first: "{quoted}")')
+    if failed:
+        parts.append(f"{failed} {'attempt' if failed == 1 else 'attempts'} failed")
+    if upset:
+        parts.append(f"the user was impatient {_times(len(upset))}")
+    if found["pivot"]:
+        parts.append(f"the plan changed {_times(len(found['pivot']))}")
+    worked = bool(found["breakthrough"] or found["solution"] or found["tools"])
+    ended = "it ended in success" if worked else "it ended without a success that was named"
+    ended += " and the user was pleased" if pleased and pleased[-1][0] >= own[-1][0] - 1 else ""
+    text = f"How the session went, in {len(said)} messages: {', '.join(parts)}; {ended}".replace(": ;", ":")
+    number, last = (right or upset or pleased or [(said[-1][0], said[-1][1])])[0]
+    yield _lesson("dynamics", text, number, last, (0, len(last.text)), where, open_words, {})
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+_FEWEST_SAID = 3
+_SHORT_QUOTE = 25
 
 
 def _is_a_task(text: str) -> bool:

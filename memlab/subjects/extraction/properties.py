@@ -12,7 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memlab.subjects.extraction.asserting import Word, table
+from memlab.english import Token
+from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, trait_at, value_at
 from memlab.subjects.extraction.verbs import past_adverbs
 
@@ -54,7 +55,7 @@ class _Owner:
     person: bool
 
 
-def property_in(text: str, words: list[Word], place: int) -> Property | None:
+def property_in(text: str, words: list[Token], place: int) -> Property | None:
     """The property that a clause states from ``place`` on; None where it states none."""
     verb = next(
         (at for at in range(place + 1, min(place + _MOST_BEFORE, len(words))) if words[at].low in ("is", "are")), None
@@ -67,7 +68,7 @@ def property_in(text: str, words: list[Word], place: int) -> Property | None:
     return _becomes(text, words, place, verb, at[0]) or _has(text, words, place, verb, at[0])
 
 
-def owner_at(text: str, words: Sequence[Word], place: int) -> _Owner | None:
+def owner_at(text: str, words: Sequence[Token], place: int) -> _Owner | None:
     """Whose what stands at ``place`` is, by a possessive: "my", "Ada's", "my brother's", "the printer's"."""
     if place >= len(words):
         return None
@@ -90,7 +91,7 @@ def owner_at(text: str, words: Sequence[Word], place: int) -> _Owner | None:
     return _Owner(said, end, False, named)
 
 
-def _has(text: str, words: list[Word], place: int, verb: int, at: int) -> Property | None:
+def _has(text: str, words: list[Token], place: int, verb: int, at: int) -> Property | None:
     """A noun phrase, "is" and a value."""
     owner = owner_at(text, words, place)
     if owner is not None:
@@ -104,7 +105,7 @@ def _has(text: str, words: list[Word], place: int, verb: int, at: int) -> Proper
             name, predicate, alone = _said(text, noun), "is", True
         else:
             after = words[of + 1 :][words[of + 1].low in ("the", "my", "our") : verb - of - 1]
-            if not _are_nouns(after):
+            if not _are_nouns(after) or (after[0].low.endswith("ing") and words[of + 1] is after[0]):
                 return None
             name, predicate, alone = _said(text, after), "-".join(word.low for word in noun), False
     else:
@@ -118,7 +119,7 @@ def _has(text: str, words: list[Word], place: int, verb: int, at: int) -> Proper
     return Property(name, predicate, *found, mine, person)
 
 
-def _becomes(text: str, words: list[Word], place: int, verb: int, at: int) -> Property | None:
+def _becomes(text: str, words: list[Token], place: int, verb: int, at: int) -> Property | None:
     """ "The key of staging is rotated on Mondays": a thing, what is done to it, and when, where or by what."""
     low = words[at].low
     if low in table("moment-participles") or at + 2 >= len(words) or words[at + 1].low not in _PLACING:
@@ -141,7 +142,7 @@ def _becomes(text: str, words: list[Word], place: int, verb: int, at: int) -> Pr
     return Property(_said(text, thing), f"is-{low}-{words[at + 1].low}", *found, mine=False, person=False)
 
 
-def _value(text: str, words: list[Word], at: int, noun: Sequence[Word], *, alone: bool) -> tuple[str, int] | None:
+def _value(text: str, words: list[Token], at: int, noun: Sequence[Token], *, alone: bool) -> tuple[str, int] | None:
     """What names something from ``at`` on, and where it ends."""
     found = _read(text, words, at)
     if found is None:
@@ -160,7 +161,7 @@ def _value(text: str, words: list[Word], at: int, noun: Sequence[Word], *, alone
     return found if worded and _are_nouns(rest) else None
 
 
-def _read(text: str, words: list[Word], at: int) -> tuple[str, int] | None:
+def _read(text: str, words: list[Token], at: int) -> tuple[str, int] | None:
     """The value from ``at`` on, if it is short and no clause of its own."""
     found = value_at(text, words, at, "property")
     if found is None or words[at].low in table("no-nouns") - {*_PLACING, *ARTICLES}:
@@ -169,15 +170,15 @@ def _read(text: str, words: list[Word], at: int) -> tuple[str, int] | None:
     return found if len(rest) <= _LONGEST_VALUE and table("clause-words").isdisjoint(rest) else None
 
 
-def _names(text: str, words: Sequence[Word]) -> bool:
+def _names(text: str, words: Sequence[Token]) -> bool:
     """Whether a name, a number or a code is among these words."""
     return any(capital(text, word) or _CODE.search(word.low) is not None for word in words)
 
 
-def _are_nouns(words: Sequence[Word]) -> bool:
+def _are_nouns(words: Sequence[Token]) -> bool:
     """Whether these may all be parts of a noun phrase: no pronouns, verbs, prepositions."""
     return bool(words) and table("no-nouns").isdisjoint(word.low for word in words)
 
 
-def _said(text: str, words: Sequence[Word]) -> str:
+def _said(text: str, words: Sequence[Token]) -> str:
     return bare(text[words[0].start : words[-1].stop])

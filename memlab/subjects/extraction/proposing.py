@@ -8,17 +8,29 @@ for good ("never log secrets") is a memory in the speaker's words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from memlab.english import (
+    Completed,
+    Sentence,
+    asserted,
+    complete_answer,
+    first_of,
+    holds,
+    last_question,
+    padded,
+    phrases,
+    read_sentences,
+    vocabulary,
+    words_of,
+)
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.asserting import asserted, table
 from memlab.subjects.extraction.reading import TEAM, USER, Fact, facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
-from memlab.subjects.phrases import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
 from memlab.subjects.remembering.limits import as_agent
 
@@ -29,6 +41,12 @@ MOST_TOKENS = 60
 
 _CONTEXT = 300
 """Characters of what was said around a fact that it keeps."""
+
+_NEAR = 40
+"""Characters between two facts within which what stands between is quoted with them."""
+
+_WORTH_SHARING = 0.6
+"""Confidence of a fact below which its words are no observation: it says next to nothing."""
 
 _SURE_OF_WORDS = 0.8
 
@@ -54,26 +72,62 @@ class Where:
             "first_message": number if self.session is not None else None,
             "last_message": number if self.session is not None else None,
         }
+        if own and self.agent is not None:
+            given["visibility"] = "private"  # what one agent heard is its own, whatever the pack says of other writing
         return {name: value for name, value in given.items() if value is not None}
 
 
 def proposals(
-    message: Message, number: int, where: Where, admits: Callable[[str, Utterance, str], bool]
+    message: Message,
+    number: int,
+    where: Where,
+    admits: Callable[[str, Utterance, str], bool],
+    before: Message | None = None,
 ) -> Iterator[Proposed]:
-    """What one message proposes: its facts, then what is remembered of it if it is admitted."""
+    """Yield what one message proposes: its facts, then what is remembered of it if it is admitted.
+
+    ``before`` is the message just before: a question of somebody else is read together with its answer.
+    """
     if not message.text or message.role == "tool":
         return
+    question = _question_to(message, before)
+    answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
+    answered = [] if answer is None else facts_in(answer.text, message.role)
     facts = facts_in(message.text, message.role)
-    words = list(_words(message, number, where)) if _hears(message.text) else []
-    if not facts and not words:
+    told = [(fact.start, fact.stop) for fact in facts]
+    words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
+    if not facts and not words and not answered:
         return
-    shown = utterance(message.text, message.role)
+    read = message.text if not answered or answer is None else f"{answer.text} {message.text}"
+    shown = utterance(read, message.role, asked=question is not None)
     stated = provenance_of(message.role, shown.reasons)
+    if answer is not None:
+        for fact in answered:
+            yield _answered(fact, answer, message, number, where, provenance=stated)
     for fact in facts:
         yield fact_proposed(fact, message, number, where, provenance=stated, rule=fact.predicate)
-    heard = [*_shared(facts, message, number, where), *words]
-    if heard and admits(message.text, shown, message.role):
+    heard = [*_shared(answered, answer, facts, message, number, where), *words]
+    if heard and admits(read, shown, message.role):
         yield from heard
+
+
+def _question_to(message: Message, before: Message | None) -> str | None:
+    """The question of somebody else that a message answers."""
+    if before is None or not before.text or before.role == "tool":
+        return None
+    same = (before.role, before.speaker) == (message.role, message.speaker)
+    return None if same else last_question(before.text)
+
+
+def _answered(
+    fact: Fact, answer: Completed, message: Message, number: int, where: Where, *, provenance: str
+) -> Proposed:
+    """A fact of an answer and its question: its place is the answer's, its quotation is what says the value."""
+    placed = replace(fact, start=answer.start, stop=answer.stop)
+    proposed = fact_proposed(placed, message, number, where, provenance=provenance, rule=fact.predicate)
+    said = f"{answer.question.strip()} {proposed.span.strip()}"
+    fields = {**proposed.fields, "context": " ".join(said.split())[:_CONTEXT]}
+    return replace(proposed, fields=fields, span=said)
 
 
 def _hears(text: str) -> bool:
@@ -110,6 +164,8 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
     """A fact of a message as it is proposed; ``rule`` recognised it."""
     said = message.text[fact.start : fact.stop]
     subject = fact.subject
+    if message.speaker is not None and subject == TEAM:
+        subject = USER  # among friends "we" is no team: what "we love" the speaker loves
     if message.speaker is not None and subject.split("'s ", 1)[0] == USER:
         subject = message.speaker + subject.removeprefix(USER)
     fields = {
@@ -122,7 +178,12 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
         "context": " ".join(said.split())[:_CONTEXT],
         "reason": _reason(rule),
     }
-    text = fact_text(_called(subject), fact.predicate, fact.value)
+    called = _called(subject)
+    if message.role != "user":
+        fields["status"] = "staged"  # what others say of a user waits for the user's own word
+    text = fact_text(called, fact.predicate, fact.value)
+    if fact.text is not None:
+        text = fact.text.format(subject=called, possessive=f"{called}'s")
     fields |= where.fields(message, number, own=False)
     return Proposed("fact", text, rule, number, fact.start, fact.stop, said, fields)
 
@@ -132,41 +193,39 @@ def _called(subject: str) -> str:
     return f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
 
 
-def _shared(facts: list[Fact], message: Message, number: int, where: Where) -> Iterator[Proposed]:
-    """That the user shared something of themselves: one memory a message."""
-    own = [fact for fact in facts if fact.subject == USER]
-    if not own or message.role != "user":
+def _shared(
+    answered: list[Fact], answer: Completed | None, facts: list[Fact], message: Message, number: int, where: Where
+) -> Iterator[Proposed]:
+    """What the user shared of themselves, in the words that say it: one memory a message."""
+    own = [fact for fact in facts if fact.subject.split("'s ", 1)[0] == USER and fact.confidence >= _WORTH_SHARING]
+    answers = answer is not None and any(fact.subject == USER for fact in answered)
+    if message.role != "user" or not (own or answers):
         return
-    topics = dict.fromkeys(_topic(fact.predicate) for fact in own)
-    *others, last = topics
-    text = f"{message.speaker or 'The user'} shared {', '.join(others)}{' and ' if others else ''}{last}"
-    start, stop = min(fact.start for fact in own), max(fact.stop for fact in own)
-    yield _memory("shared", text, "observation", message, number, (start, stop), where)
+    spans: list[tuple[int, int]] = []
+    for fact in sorted(own, key=lambda fact: fact.start):
+        if spans and fact.start <= spans[-1][1] + _NEAR:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], fact.stop))
+        else:
+            spans.append((fact.start, fact.stop))
+    said = [message.text[start:stop].strip() for start, stop in spans]
+    if answers and answer is not None:
+        said.insert(0, answer.text.strip(" .!"))
+        spans.append((answer.start, answer.stop))
+    words = cut(" ... ".join(" ".join(one.split()) for one in said), MOST_TOKENS)
+    text = f'{message.speaker or "The user"} shared: "{words}"'
+    place = (min(start for start, _ in spans), max(stop for _, stop in spans))
+    yield _memory("shared", text, "observation", message, number, place, where)
 
 
-def _topic(predicate: str) -> str:
-    """What a predicate is about: its own topic, "what they drive", "what they do not eat", "their favourite colour"."""
-    named = table("topics").get(predicate)
-    verb, denied = predicate.removeprefix("does-not-"), predicate.startswith("does-not-")
-    own = verb.replace("-", " ") if denied else _own_verbs().get(predicate)
-    if named is None and own is not None:
-        return f"what they {'do not ' if denied else ''}{own}"
-    return named or f"their {predicate.replace('-', ' ').replace(':', ' ')}"
+def _words(
+    message: Message, number: int, where: Where, told: list[tuple[int, int]], *, asked: bool
+) -> Iterator[Proposed]:
+    """What happened, what is put right and what is ordered for good, in the words of who said it.
 
-
-@cache
-def _own_verbs() -> dict[str, str]:
-    """By predicate, the verb as people say it of themselves: "drive" of ``drives``. Nothing of what one was or is."""
-    found: dict[str, str] = {}
-    for own, (_, predicate, *_) in table("verbs").items():
-        if own.split()[0] not in ("am", "are", "was"):
-            found.setdefault(predicate, own)
-    return found
-
-
-def _words(message: Message, number: int, where: Where) -> Iterator[Proposed]:
-    """What happened, what is put right and what is ordered for good, in the words of who said it."""
+    A sentence of which a fact was read is left out, and one that says no more than how somebody feels about it.
+    """
     text = message.text
+    read = list(read_sentences(text))
     sentences: dict[int, tuple[int, int]] = {}
     for clause in asserted(text, _hears):
         start, _ = sentences.get(clause.sentence, (clause.start, clause.stop))
@@ -174,22 +233,53 @@ def _words(message: Message, number: int, where: Where) -> Iterator[Proposed]:
     for start, stop in sentences.values():
         said = text[start:stop].strip()
         low = padded(words_of(said))
-        rule = _rule(low, of_user=message.role == "user")
-        if rule is None:
+        rule = _rule(low, of_user=message.role == "user", asked=asked)
+        if rule is None or any(start < end and begin < stop for begin, end in told):
+            continue
+        sentence = next((one for one in read if one.start <= start < one.stop), None)
+        if sentence is None or not _tells(rule, sentence, low):
             continue
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
             kind = "negative" if low.startswith(" never ") else "preference"
         words = cut(" ".join(said.split()), MOST_TOKENS)
-        told = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
-        yield _memory(rule, told, kind, message, number, (start, stop), where)
+        if rule == "orders-for-good":
+            stop = sentence.stop  # with its condition: "... when I ask about deadlines"
+            words = cut(" ".join(text[start:stop].split()), MOST_TOKENS)
+        kept = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
+        yield _memory(rule, kept, kind, message, number, (start, stop), where)
 
 
-def _rule(low: str, *, of_user: bool) -> str | None:
+def _tells(rule: str, sentence: Sentence, low: str) -> bool:
+    """Whether a sentence says enough to be remembered: a statement with content, an event of its speaker."""
+    if rule == "orders-for-good":
+        first = [word for word in low.split() if word not in ("always", "never", "from", "now", "on", "by", "default")]
+        orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
+        known = orders | vocabulary("extraction", "rule-verbs")
+        return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
+    if rule == "tells-event" and holds(low, phrases("extraction", "no-events")):
+        return False
+    if sentence.act not in ("statement", "question") or not sentence.stated:
+        return False
+    content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
+    return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
+
+
+_FEWEST_TELLING = 4
+"""Content words without which a sentence of chat says nothing that could be asked for."""
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    light = vocabulary("negation", "fillers") | vocabulary("acts", "openers", "light-reactions", "first-person")
+    return light | vocabulary("acts", "second-person", "third-person") | vocabulary("extraction", "contentless")
+
+
+def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
     """What makes a sentence worth remembering in its own words, None if nothing does."""
-    if of_user and corrects(low):
+    if of_user and corrects(low, asked=asked):
         return "corrects"
-    if tells_event(low):
+    if of_user and tells_event(low):
         return "tells-event"
     ordered = of_user and first_of(low, phrases("utterance", "preference-openings")) is not None
     return "orders-for-good" if ordered else None

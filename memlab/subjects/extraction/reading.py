@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from memlab.subjects.extraction.asserting import LONGEST, Word, asserted, table, tells
+from memlab.english import LONGEST, Token, asserted, number_of
+from memlab.subjects.extraction.asserting import table, tells
+from memlab.subjects.extraction.changes import changes_in
+from memlab.subjects.extraction.confidence import confidence_of
 from memlab.subjects.extraction.properties import owner_at, property_in
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
@@ -24,20 +27,22 @@ _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
 _SURE, _CHANGED, _SAID_OF_OTHERS, _INFERRED = 0.95, 0.92, 0.85, 0.6
 
+_NO_NAME_ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ship", "phy", "gy", "ies")
+"""Endings of words that begin a sentence and are no name, where a single word would be one."""
+
 _GOES_ON = frozenset(("and", "but"))
 """After these a verb without a subject has the subject before."""
 
 _ENTITIES = frozenset(["place", "work", "person"])
 """The sorts whose value is an entity."""
 
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "several")
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A subject, a predicate and a value; ``entity`` says whether that is an entity. ``start`` and ``stop``: its place.
 
-    ``kind`` is the kind of memory that it makes, ``confidence`` how sure the rule is, 0-1.
+    ``kind`` is the kind of memory that it makes, ``confidence`` how sure the rule is, 0-1. ``text`` says it as a
+    sentence where subject, predicate and value do not, with {subject} and {possessive} for whom it is about.
     """
 
     subject: str
@@ -48,6 +53,7 @@ class Fact:
     confidence: float
     start: int
     stop: int
+    text: str | None = None
 
 
 @dataclass(slots=True)
@@ -88,16 +94,24 @@ def _read(text: str, role: str) -> Iterator[Fact]:
                 person = subject.name
             if fact is not None:
                 before = subject
-                yield fact
+                said = text[clause.start : clause.stop]
+                sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
+                yield replace(fact, confidence=sure)
 
 
 def _of_a_clause(
-    text: str, words: list[Word], before: _Subject | None, person: str | None, role: str
+    text: str, words: list[Token], before: _Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, _Subject | None]]:
     """What one clause states, and whom it speaks of."""
     place = _after_openers(words)
     subject: _Subject | None = None
     if role == "user":
+        changed = list(changes_in(text, words, place, USER))
+        for one in changed:
+            kept = (one.subject, one.predicate, one.value, one.entity)
+            yield Fact(*kept, "personal", _SURE, one.start, one.stop, one.text), None
+        if changed:
+            return
         named = _of_a_relative(text, words, place)
         if named is not None:
             fact, subject = named
@@ -105,7 +119,12 @@ def _of_a_clause(
             if subject is None:
                 return
         else:
-            fact = _of_a_property(text, words, place) or _called(text, words, place) or _had(text, words, place)
+            fact = (
+                _favourite(text, words, place)
+                or _of_a_property(text, words, place)
+                or _called(text, words, place)
+                or _had(text, words, place)
+            )
             if fact is not None:
                 yield fact, None
                 return
@@ -118,7 +137,7 @@ def _of_a_clause(
         yield fact, subject
 
 
-def _after_openers(words: Sequence[Word]) -> int:
+def _after_openers(words: Sequence[Token]) -> int:
     """Past what only opens a clause: "Hi", "by the way", "for reports"."""
     place = 0
     while place < len(words):
@@ -149,7 +168,7 @@ def _opening_phrases() -> dict[str, list[tuple[str, ...]]]:
     return found
 
 
-def _phrase_at(words: Sequence[Word], place: int) -> int:
+def _phrase_at(words: Sequence[Token], place: int) -> int:
     fits = [
         len(phrase)
         for phrase in _opening_phrases().get(words[place].low, ())
@@ -159,7 +178,7 @@ def _phrase_at(words: Sequence[Word], place: int) -> int:
 
 
 def _subject(
-    text: str, words: list[Word], place: int, before: _Subject | None, person: str | None, role: str
+    text: str, words: list[Token], place: int, before: _Subject | None, person: str | None, role: str
 ) -> _Subject | None:
     """Whom a clause speaks of; None where that is not clear."""
     if place >= len(words):
@@ -179,7 +198,7 @@ def _subject(
     return _named(text, words, place) or _thing(text, words, place) or _owned(text, words, place)
 
 
-def _named(text: str, words: list[Word], place: int) -> _Subject | None:
+def _named(text: str, words: list[Token], place: int) -> _Subject | None:
     """A name of one to three capitalised words, right before a verb: "Ada works", "Dr. Okafor speaks"."""
     last = place
     while last < len(words) and last < place + 3 and capital(text, words[last]):
@@ -187,14 +206,16 @@ def _named(text: str, words: list[Word], place: int) -> _Subject | None:
     for stop in range(last, place, -1):
         if verb_of(words, stop, own=False) is None and not is_something(words, stop):
             continue
-        first = words[place].low
-        if first in table("no-names") or (stop - place == 1 and first in table("titles")):
+        named = [word.low.removesuffix("'s") for word in words[place:stop]]
+        if not table("no-names").isdisjoint(named) or (stop - place == 1 and named[0] in table("titles")):
             return None
+        if stop - place == 1 and named[0].endswith(_NO_NAME_ENDINGS):
+            return None  # "Networking plays a big role", "Linguistic studies"
         return _Subject(bare(text[words[place].start : words[stop - 1].stop]), False, stop, words[place].start)
     return None
 
 
-def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
+def _thing(text: str, words: list[Token], place: int) -> _Subject | None:
     """A thing that uses, needs or runs on another: "The backend is written in", "Our API runs on", "memlab uses"."""
     article = words[place].low in ("the", "our", "my")
     start = place + article
@@ -209,7 +230,7 @@ def _thing(text: str, words: list[Word], place: int) -> _Subject | None:
     return None
 
 
-def _owned(text: str, words: list[Word], place: int) -> _Subject | None:
+def _owned(text: str, words: list[Token], place: int) -> _Subject | None:
     """What somebody has, before a verb: "Omar's brother lives"; of a thing what things do: "Ben's laptop runs on"."""
     owner = owner_at(text, words, place)
     if owner is None or owner.mine:
@@ -228,7 +249,7 @@ def _owned(text: str, words: list[Word], place: int) -> _Subject | None:
     return None
 
 
-def _of_a_relative(text: str, words: list[Word], place: int) -> tuple[Fact | None, _Subject | None] | None:
+def _of_a_relative(text: str, words: list[Token], place: int) -> tuple[Fact | None, _Subject | None] | None:
     """ "My sister Ola lives ...": who she is to the user, and whom the clause speaks of."""
     if place + 1 >= len(words) or words[place].low not in ("my", "our"):
         return None
@@ -257,7 +278,7 @@ def _relatives() -> frozenset[str]:
     return frozenset(table("relations"))
 
 
-def _whose_name(text: str, words: list[Word], place: int) -> tuple[Fact | None, None] | None:
+def _whose_name(text: str, words: list[Token], place: int) -> tuple[Fact | None, None] | None:
     """ "My daughter's name is Lucia"."""
     of = words[place + 1].low.removesuffix("'s")
     if of == words[place + 1].low or of not in _relatives() or length_of(words, place + 2, ("name is",)) != 2:
@@ -268,7 +289,7 @@ def _whose_name(text: str, words: list[Word], place: int) -> tuple[Fact | None, 
     return _name_fact(text, words, at, words[place].start, of), None
 
 
-def _name_fact(text: str, words: list[Word], at: int, start: int, predicate: str) -> Fact:
+def _name_fact(text: str, words: list[Token], at: int, start: int, predicate: str) -> Fact:
     stop = at + 1
     while stop < len(words) and stop < at + 3 and capital(text, words[stop]):
         stop += 1
@@ -276,7 +297,7 @@ def _name_fact(text: str, words: list[Word], at: int, start: int, predicate: str
     return Fact(USER, predicate, name, True, "personal", _SURE, start, words[stop - 1].stop)
 
 
-def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
+def _of_a_property(text: str, words: list[Token], place: int) -> Fact | None:
     """ "My favourite colour is teal", "My birthday is on 14 March"."""
     if place >= len(words) or words[place].low not in ("my", "our") or words[place].low == "our":
         return None
@@ -291,14 +312,37 @@ def _of_a_property(text: str, words: list[Word], place: int) -> Fact | None:
     while start < len(words) and words[start].low in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
         start += 1
     value = value_at(text, words, start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan")
-    if value is None or words[start].low in ("not", *table("adverbs")):
+    if value is None or words[start].low in ("not", *table("adverbs")) or _is_cut_short(value[0]):
+        return None
+    if (name == "goal" and not _lasts(value[0], said_to_someone=True)) or _does(value[0], name):
         return None
     predicate = table("renamed-properties").get(name, name).replace(" ", "-")
     kind = "preference" if favourite else "goal" if predicate == "goal" else "personal"
     return Fact(USER, predicate, value[0], False, kind, _SURE, words[place].start, value[1])
 
 
-def _called(text: str, words: list[Word], place: int) -> Fact | None:
+def _favourite(text: str, words: list[Token], place: int) -> Fact | None:
+    """ "Harry Potter is my favourite book": the same as "my favourite book is Harry Potter"."""
+    verb = next((at for at in range(place + 1, min(place + 7, len(words) - 3)) if words[at].low == "is"), None)
+    if verb is None or words[verb + 1].low != "my" or words[verb + 2].low not in table("favourites"):
+        return None
+    noun = [word.low for word in words[verb + 3 : verb + 5] if word.low.isalpha()]
+    if not all(capital(text, word) for word in (words[place], words[verb - 1])) or not noun:
+        return None
+    if not table("no-names").isdisjoint(word.low for word in words[place:verb]):
+        return None
+    name = bare(text[words[place].start : words[verb - 1].stop])
+    predicate = f"{words[verb + 2].low}-{'-'.join(noun)}"
+    last = words[verb + 2 + len(noun)]
+    return Fact(USER, predicate, name, False, "preference", _SURE, words[place].start, last.stop)
+
+
+def _does(value: str, name: str) -> bool:
+    """Whether a value says what something does now: "my company is funding ..."."""
+    return value.split()[0].endswith("ing") and name not in ("hobby", "goal", "dream") and not name.startswith("fav")
+
+
+def _called(text: str, words: list[Token], place: int) -> Fact | None:
     """ "Call me Mo": the name that somebody asks to be called by."""
     lows = [word.low for word in words[place : place + 3]]
     if lows[:2] != ["call", "me"] or len(lows) < 3 or not capital(text, words[place + 2]):
@@ -309,7 +353,7 @@ def _called(text: str, words: list[Word], place: int) -> Fact | None:
     return Fact(USER, "name", value[0], False, "personal", _SURE, words[place].start, value[1])
 
 
-def _had(text: str, words: list[Word], place: int) -> Fact | None:
+def _had(text: str, words: list[Token], place: int) -> Fact | None:
     """ "Ada's room is number 19", "The port of the server is 9100", "The key is rotated on Mondays"."""
     found = property_in(text, words, place) if place < len(words) else None
     if found is None:
@@ -319,7 +363,7 @@ def _had(text: str, words: list[Word], place: int) -> Fact | None:
     return Fact(found.subject, found.predicate, found.value, False, kind, sure, start, found.stop)
 
 
-def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
+def _said_of(text: str, words: list[Token], subject: _Subject, role: str) -> Iterator[Fact]:
     """What is said of a subject by the verb after it."""
     start = subject.start
     found = verb_of(words, subject.verb, own=subject.own)
@@ -332,13 +376,63 @@ def _said_of(text: str, words: list[Word], subject: _Subject, role: str) -> Iter
     if sort == "job":
         yield from _job(text, words, at, subject.name, start, sure, asked=False)
         return
-    value = value_at(text, words, at, sort)
-    if value is None or not _fits(words[at].low, text, words[at], value[0], verb, sort, subject):
+    title = _title(text, words, at, sort)
+    value = title or value_at(text, words, at, sort)
+    if value is None or not (title or _fits(words[at].low, text, words[at], value[0], verb, sort, subject)):
         return
-    if kind == "goal" and words[at].low in table("asking-verbs"):
+    if kind == "goal" and predicate.endswith("-to") and not _lasts(value[0], said_to_someone=predicate == "plans-to"):
+        return
+    if not title and (_is_cut_short(value[0]) or _is_first_of_two(text, value)):
         return
     entity = sort in _ENTITIES and predicate != "works-from"
     yield Fact(subject.name, predicate, value[0], entity, kind, sure, start, value[1])
+
+
+def _title(text: str, words: list[Token], at: int, sort: str) -> tuple[str, int] | None:
+    """A title in quotation marks right after a verb of taste: "I love \"The Santa Clause\" too"."""
+    if sort not in ("taste", "choice", "subject-matter") or not at:
+        return None
+    found = _TITLE.match(text, words[at - 1].stop)
+    return None if found is None else (found["title"].strip(), found.end())
+
+
+_TITLE = re.compile(r"\s*[\"\u201c](?P<title>[^\"\u201c\u201d\n]{2,60})[\"\u201d]")
+
+
+def _lasts(plan: str, *, said_to_someone: bool) -> bool:
+    """Whether a plan, wish or attempt is one of life, and no request or step of a task."""
+    words = [word for word in plan.lower().split() if word not in table("adverbs")]
+    if not words or words[0] not in table("life-verbs"):
+        return said_to_someone and bool(words) and words[0] not in table("asking-verbs") and len(words) > 2
+    named = any(part[:1].isupper() or part[:1].isdigit() for part in plan.split()[1:])
+    nouns = {word.strip(".,;!") for word in words}
+    if "i" in nouns:
+        return False
+    return named or words[0] not in table("weak-verbs") or not table("life-nouns").isdisjoint(nouns)
+
+
+_SENTENCES = frozenset(("that's", "who's", "it's", "i'm", "i've", "i'll"))
+
+
+def _is_cut_short(value: str) -> bool:
+    """Whether a value ends where its sentence cannot: "similes like", "a style that's specifically designed"."""
+    words = value.lower().split()
+    if "i" in words[1:]:
+        return True
+    return words[-1] in table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
+
+
+def _is_first_of_two(text: str, value: tuple[str, int]) -> bool:
+    """Whether a value ends with the first adjective of several: "self-directed, independent learning"."""
+    found = _NEXT.match(text, value[1])
+    if found is None or value[0].rsplit(" ", 1)[-1][:1].isupper():
+        return False
+    low, last = found["word"].lower(), value[0].lower().rsplit(" ", 1)[-1]
+    goes_on = table("subjects") | table("openers") | table("inverted-verbs") | table("after-comma")
+    return low not in goes_on and not last.endswith("s") and not found["word"][0].isupper()
+
+
+_NEXT = re.compile(r",\s+(?P<word>[^\W\d_][\w'\u2019-]*)\s+[^\W_]")
 
 
 def _sure(subject: _Subject, role: str, verb: str) -> float:
@@ -349,20 +443,24 @@ def _sure(subject: _Subject, role: str, verb: str) -> float:
     return _SURE if subject.own else _SAID_OF_OTHERS
 
 
-def _fits(first: str, text: str, word: Word, value: str, verb: str, sort: str, subject: _Subject) -> bool:
+def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: _Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     definite = first == "the" and not any(part[:1].isupper() for part in value.split()[1:])
     if verb == "have":
-        counted = first in ("a", "an", *_NUMBERS) or first in table("belongings") or first[:1].isdigit()
+        counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
+        counted = counted or first[:1].isdigit()
+        counted = counted and table("no-belongings").isdisjoint(value.lower().split())
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
     if sort in ("place", "work", "tool", "choice", "taste"):
         return not definite and not (sort in ("place", "work") and _NUMBER.match(value) is not None)
+    if verb == "require" and subject.own:
+        return False
     return verb != "drive" or first in ("a", "an", "my")
 
 
-def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Iterator[Fact]:
+def _identity(text: str, words: list[Token], subject: _Subject, role: str) -> Iterator[Fact]:
     """ "I am a nurse", "I'm vegetarian", "I'm 34 years old", "I'm Tobias"."""
     start, be = subject.start, "am" if subject.own else "is"
     verb = next((at for at in past_adverbs(words, subject.verb) if words[at].low == be), None)
@@ -385,7 +483,7 @@ def _identity(text: str, words: list[Word], subject: _Subject, role: str) -> Ite
 
 
 def _job(
-    text: str, words: list[Word], at: int, subject: str, start: int, sure: float, *, asked: bool
+    text: str, words: list[Token], at: int, subject: str, start: int, sure: float, *, asked: bool
 ) -> Iterator[Fact]:
     """Who somebody is: "a nurse at St. Mary's" is two facts. ``asked``: it must begin with an article or be a trait."""
     if at >= len(words):

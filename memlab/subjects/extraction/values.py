@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from memlab.subjects.extraction.asserting import Word, table
+from memlab.english import Token
+from memlab.subjects.extraction.asserting import table
 
 __all__ = ["ARTICLES", "bare", "capital", "joined", "trait_at", "value_at"]
 
@@ -16,7 +17,7 @@ _LONGEST_VALUE = 120
 _TRIMMED = " \t\r\n.,;:!?\u2026\"'*_~-\u2013\u2014()[]"
 
 
-def value_at(text: str, words: list[Word], at: int, sort: str) -> tuple[str, int] | None:
+def value_at(text: str, words: list[Token], at: int, sort: str) -> tuple[str, int] | None:
     """What stands from ``at`` to where a value of this sort ends, as another says it, and where that is; None where it
     is empty, speaks of the moment or is no value but a sentence.
     """
@@ -57,7 +58,7 @@ def _stops(sort: str) -> frozenset[str]:
     return frozenset(table("stops")[sort])
 
 
-def _without_tails(words: list[Word]) -> list[Word]:
+def _without_tails(words: list[Token]) -> list[Token]:
     """Without what belongs to the moment of speaking: "these days", "though"."""
     while words:
         fits = (n for n in (3, 2, 1) if len(words) > n and joined(words[-n:]) in table("tails"))
@@ -68,7 +69,7 @@ def _without_tails(words: list[Word]) -> list[Word]:
     return words
 
 
-def capital(text: str, word: Word) -> bool:
+def capital(text: str, word: Token) -> bool:
     """Whether a word begins with a capital letter in the message."""
     first = next((sign for sign in text[word.start : word.stop] if sign.isalnum()), "")
     return first.isupper()
@@ -79,12 +80,12 @@ def bare(said: str) -> str:
     return said.strip(_TRIMMED)
 
 
-def joined(words: Sequence[Word]) -> str:
+def joined(words: Sequence[Token]) -> str:
     """The words with spaces between."""
     return " ".join(word.low for word in words)
 
 
-def trait_at(text: str, words: Sequence[Word], at: int) -> bool:
+def trait_at(text: str, words: Sequence[Token], at: int) -> bool:
     """Whether a word or two say how somebody is for long: vegetarian, Polish."""
     low = words[at].low
     both = " ".join(word.low for word in words[at : at + 2])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from memlab.subjects.extraction.asserting import Word, table
+from memlab.english import Token
+from memlab.subjects.extraction.asserting import table
 
 __all__ = ["is_something", "length_of", "past_adverbs", "verb_of"]
 
@@ -13,11 +14,11 @@ _MOST_ADVERBS = 3
 _VERB_WORDS = 5
 
 
-def verb_of(words: Sequence[Word], place: int, *, own: bool) -> tuple[str, int] | None:
+def verb_of(words: Sequence[Token], place: int, *, own: bool) -> tuple[str, int] | None:
     """The longest verb of the table at ``place``, past adverbs: as one says it of oneself, and where its value begins.
 
-    >>> from memlab.subjects.extraction.asserting import listed
-    >>> verb_of(listed("really likes tea", 0, 16), 0, own=False)
+    >>> from memlab.english import contracted_words
+    >>> verb_of(contracted_words("really likes tea", 0, 16), 0, own=False)
     ('like', 2)
     """
     forms = _forms(own)
@@ -37,7 +38,7 @@ def verb_of(words: Sequence[Word], place: int, *, own: bool) -> tuple[str, int] 
     return None
 
 
-def past_adverbs(words: Sequence[Word], place: int) -> list[int]:
+def past_adverbs(words: Sequence[Token], place: int) -> list[int]:
     """Where a verb may begin: here, and after each adverb from here on."""
     places = [place] if place < len(words) else []
     while places and len(places) <= _MOST_ADVERBS and words[places[-1]].low in table("adverbs"):
@@ -56,13 +57,13 @@ def _forms(own: bool) -> dict[tuple[str, ...], str]:
     return found
 
 
-def is_something(words: Sequence[Word], place: int) -> bool:
+def is_something(words: Sequence[Token], place: int) -> bool:
     """Whether "is" and something after it stand at ``place``, past adverbs."""
     at = past_adverbs(words, place)
     return any(words[one].low == "is" and one + 1 < len(words) for one in at)
 
 
-def length_of(words: Sequence[Word], place: int, phrases: Sequence[str]) -> int:
+def length_of(words: Sequence[Token], place: int, phrases: Sequence[str]) -> int:
     """How many words the first of these phrases that stands at ``place`` has; 0 if none does."""
     for phrase in phrases:
         parts = phrase.split()

@@ -20,6 +20,7 @@ from memlab.recall import Moment
 from memlab.schema import NEVER, RECALLABLE
 from memlab.state import Change, State, entity_key, entity_name, join_of, stamps, values_of
 from memlab.subjects.entities.merging import entities_of, mention_edges
+from memlab.subjects.facts.tellings import tellings_of
 
 __all__ = [
     "fact_text",
@@ -44,6 +45,7 @@ _TOOK_PART = (*RECALLABLE, "superseded")
 
 _NAMING = ("subject", "object")
 _LINKS = frozenset(["about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"])
+_PAST = ("quit", "sold", "left", "lost", "got", "gave", "broke")
 _NO_VERBS = ("us", "ss", "is")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PARTS = re.compile(r"[-_\s]+")
@@ -77,7 +79,9 @@ def fact_text(subject: str, predicate: str, value: str) -> str:
 def _is_verb(words: Sequence[str]) -> bool:
     """lives, was, moved, born in; not status, address, age."""
     first, last = words[0].lower(), words[-1].lower()
-    if first in ("is", "was", "has"):
+    if first in ("is", "was", "has") or tuple(words[:2]) in (("no", "longer"), ("gave", "up"), ("broke", "up")):
+        return True
+    if first in _PAST:
         return True
     return first.endswith("ed") or (first.endswith("s") and not first.endswith(_NO_VERBS)) or last in _LINKS
 
@@ -116,11 +120,20 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
     return after
 
 
-def mentioned(columns: Mapping[str, Sequence[str | None]], ids: Sequence[int]) -> Change:
-    """The edges from memories with these ids to the entities that they name as subject or object."""
+def mentioned(
+    columns: Mapping[str, Sequence[str | None]], ids: Sequence[int], named_in: Mapping[int, Sequence[str]] | None = None
+) -> Change:
+    """The edges from memories with these ids to the entities that they name as subject or object, or in their texts.
+
+    ``named_in`` has the names in a text by the place of its row.
+    """
     given = [columns[column] for column in _NAMING if column in columns]
+    texts = named_in or {}
     pairs = [
-        (id, name) for id, *names in zip(ids, *given, strict=True) for name in dict.fromkeys(names) if name is not None
+        (id, name)
+        for row, (id, *names) in enumerate(zip(ids, *given, strict=True))
+        for name in dict.fromkeys([*names, *texts.get(row, ())])
+        if name is not None
     ]
     if not pairs:
         return Change()
@@ -164,7 +177,11 @@ def held_at(state: State, rows: Rows, at: int) -> Flags:
     """Which facts held at an instant: were true for a time, and this is within it."""
     start, stop = intervals(state, rows)
     true = with_status(state, rows, _TOOK_PART)
-    return np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
+    held = np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
+    gaps = tellings_of(state).gaps
+    if gaps:
+        held &= ~np.array([any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()], dtype=np.bool_)
+    return held
 
 
 def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
@@ -179,12 +196,12 @@ def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
-    """What the pack's ``recall-score`` gives memories before any question; NaN throughout if it needs one."""
+    """The ``recall-score`` of memories at full activation; NaN throughout if the policy reads more of a query."""
     policy = pack.policies["recall-score"]
     reads = [item for name in policy.inputs for item in getattr(policy.derived.get(name), "sets", (name,))]
-    if not len(rows) or not all(FEATURES[name].stage == "memory" for name in reads):
+    if not len(rows) or not all(FEATURES[name].stage == "memory" or name == "activation" for name in reads):
         return np.full(len(rows), np.nan)
-    values, nulls = Moment(state, pack, rows, now).ask(policy)
+    values, nulls = Moment(state, pack, rows, now).ask(policy, given={"activation": lambda: np.ones(len(rows))})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64)
 
 

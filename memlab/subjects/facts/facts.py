@@ -13,7 +13,7 @@ from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, Question
-from memlab.schema import STATUSES
+from memlab.schema import STATUSES, spelled
 from memlab.state import State, checked_text, entity_key
 from memlab.subjects.agents.switch import filters_while_off
 from memlab.subjects.core import Core, Memories, MemoryLike
@@ -108,11 +108,13 @@ class LabFacts:
 
         Columns: ``id``, ``subject``, ``predicate``, ``object``, ``value``, ``confidence``, ``status``, ``source``,
         ``valid_from``, ``valid_until`` (null: it still holds), ``superseded_by``, ``access``, ``text``, and
-        ``relevance``: what the pack's ``recall-score`` gives it now; null where that depends on a question.
+        ``relevance``: what the pack's ``recall-score`` gives it now at full activation; null where that depends on
+        more of a query.
 
         >>> lab.facts.frame(at="2024-06-01", subject="Ada")                                # doctest: +SKIP
         """
         statuses = None if status is None else [status] if isinstance(status, str) else list(status)
+        statuses = statuses and [spelled(word, STATUSES) for word in statuses]
         for word in statuses or ():
             if word not in STATUSES:
                 raise UnknownName("status", word, STATUSES)
@@ -158,7 +160,8 @@ class LabFacts:
         """What is known about a question, or what hits or memories say, as a line an entity, for a prompt.
 
         "USER CONTEXT: prefers dark (theme); uses Python (staged)." Nothing is made up: a fact is its predicate
-        and value, another memory by its text; the best first, as many as fit. What is superseded, retracted or over is
+        and value, another memory by its text; as many as fit. The entities that the query names come first, in its
+        order; then each by its best memory. What is superseded, retracted or over is
         left out. A question is recalled, with ``limit``, ``project``, ``session`` and ``log`` as in ``recall``.
         ``budget_tokens`` is the setting ``tier-2-tokens`` unless given.
 
@@ -169,10 +172,12 @@ class LabFacts:
             about = self._questions.ask(
                 about, limit=limit, project=project, session=session, filters=Filters.of(), at=at, log=log
             )
+        query = about.slate.query if isinstance(about, Hits) else ""
         with self._core.reading() as state:
             rows = np.array(self._core.rows(about), dtype=np.int64)
             most = self._core.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
-            return narrative(state, rows, now, budget=most)
+            stop_words = state.words_in(str(self._core.pack.settings["language"])).stop_words
+            return narrative(state, rows, now, budget=most, query=query, stop_words=stop_words)
 
     @checked
     def profile(

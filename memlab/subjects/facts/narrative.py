@@ -7,6 +7,7 @@ same narrative.
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from memlab.policies import Pack
 from memlab.printable import printable
-from memlab.recall import Moment
+from memlab.recall import Moment, first_mention
 from memlab.schema import RECALLABLE
-from memlab.state import State, entity_key
+from memlab.state import Entities, State, entity_key
 from memlab.subjects.consolidation.extracting import tokens
 from memlab.subjects.facts.fact_rows import facts_of, held_at, phrase, relevance, with_status
 from memlab.subjects.facts.third_person import of_oneself, third_person
@@ -77,14 +78,34 @@ class _Statement:
         return f"{self.words} (staged)" if self.staged else self.words
 
 
-def narrative(state: State, rows: Rows, now: int, *, budget: int) -> Narrative:
-    """The memories in these rows, best first, as one line an entity.
+def narrative(
+    state: State, rows: Rows, now: int, *, budget: int, query: str = "", stop_words: frozenset[str] = frozenset()
+) -> Narrative:
+    """Write the memories in these rows, best first, as one line for each entity.
 
-    What no longer takes part in recall or does not hold now is left out, and what is staged is marked. An entity stands
-    where its best memory does; what is no fact comes last. A memory that does not fit is passed over for the next.
+    Memories that take no part in recall or are not valid now are left out; staged facts are marked. Entities that the
+    query names come first, in its order, then each entity by its best memory; memories that are no facts come last. A
+    memory that does not fit the budget is skipped.
     """
     current = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
-    return _fitted([_statement(state, row) for row in current.tolist()], _lines, budget)
+    statements = [_statement(state, row) for row in current.tolist()]
+    entities = state.projection(Entities)
+    named = {
+        entity: at
+        for entity in dict.fromkeys(one.entity for one in statements if one.entity)
+        if (at := first_mention(_names_of(entities, entity), query, stop_words)) is not None
+    }
+    statements.sort(key=lambda one: named.get(one.entity, math.inf))  # stable: the best first within each entity
+    return _fitted(statements, _lines, budget)
+
+
+def _names_of(entities: Entities, name: str) -> list[str]:
+    """Return the name and the aliases of an entity."""
+    number = entities.number(name)
+    if number is None:
+        return [name]
+    listed = entities.listed_one(number)
+    return [name, listed.name, *listed.aliases]
 
 
 def profile(state: State, rows: Rows, entity: str, type: str | None, *, budget: int) -> Narrative:

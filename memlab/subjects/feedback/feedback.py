@@ -17,13 +17,13 @@ from memlab.errors import InputError, UnknownName
 from memlab.journal import Transaction
 from memlab.policies import Pack
 from memlab.recall import Hit, Hits
-from memlab.schema import RELATIONS, is_open_word
+from memlab.schema import RELATIONS, is_open_word, spelled
 from memlab.state import Change, State
 from memlab.storage.store import Store
 from memlab.storage.views import seen
 from memlab.subjects.agents.relationships import in_event, relationship_of, trusted
 from memlab.subjects.clusters.membership import audience_of
-from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.core import Core, Memories, MemoryLike, listed_memories
 from memlab.subjects.feedback.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
@@ -151,7 +151,7 @@ class Judgements:
             raise InputError("This recall was not logged, so a verdict on it cannot be: recall with log=True.")
         verdict = verdict_of(hits, accepted)
         passed = _shown(hits, verdict.accepted)
-        failing = verdict.rejected if rejected is None else _several(rejected)
+        failing = verdict.rejected if rejected is None else listed_memories(rejected)
         failed = [id for id in hits.ids if id not in passed] if failing is None else _shown(hits, failing)
         both = sorted(set(passed) & set(failed))
         if both:
@@ -268,12 +268,8 @@ def verdict(
     relations: Mapping[tuple[int, int], str] | None = None,
 ) -> Verdict:
     """What a verifier gave, checked."""
-    failing = None if rejected is None else _several(rejected)
-    return Verdict(_several(accepted), failing, relations or {})
-
-
-def _several(given: Memories) -> list[MemoryLike]:
-    return [given] if isinstance(given, Memory | Hit | int) else list(given)
+    failing = None if rejected is None else listed_memories(rejected)
+    return Verdict(listed_memories(accepted), failing, relations or {})
 
 
 def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
@@ -288,6 +284,7 @@ def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
 def _checked_relations(
     relations: Mapping[tuple[int, int], str], passed: list[int], open_words: bool
 ) -> dict[tuple[int, int], str]:
+    relations = {pair: spelled(relation, NAMEABLE) for pair, relation in relations.items()}
     for pair, relation in relations.items():
         if relation not in NAMEABLE and not (open_words and relation not in RELATIONS and is_open_word(relation)):
             raise UnknownName("relation", relation, NAMEABLE)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from memlab.clock import Micros
+from memlab.english import vocabulary, words_of
 from memlab.policies import Pack
 from memlab.privacy import screen
 from memlab.slates import Slate
@@ -62,8 +63,13 @@ def _reinforced(state: State, pack: Pack, now: Micros, used: Micros, ids: Sequen
 
 
 def gap_of(slate: Slate) -> dict[str, Any] | None:
-    """What an event keeps of a context for which there were seeds, none of which passed; None if there were none."""
-    if not (slate.numbers["hops"] == 0).any():
+    """Return what an event keeps of a context to which no memory was accepted.
+
+    A context for which no memory was found at all is a gap too, unless it holds fewer than two words: a greeting or a
+    single word asks for nothing that could be missing.
+    """
+    said = [word for word in words_of(slate.query) if word not in vocabulary("negation", "fillers")]
+    if not (slate.numbers["hops"] == 0).any() and len(said) < 2:
         return None
     return {
         "snippet": screen(slate.query[:SNIPPET]).text,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, overload
 
 import numpy as np
 import polars as pl
@@ -11,12 +11,14 @@ import polars as pl
 from memlab.arguments import Count, Seconds, Seed, Share, Within, checked
 from memlab.clock import When
 from memlab.errors import InputError, UnknownName
-from memlab.privacy import refuse
-from memlab.schema import RECALLABLE, RELATIONS, is_open_word
-from memlab.state import Change, edges_of, seen_rows
-from memlab.subjects.core import Core, MemoryLike
-from memlab.subjects.corrections.editing import retired
+from memlab.privacy import refuse, screen
+from memlab.schema import RELATIONS, is_open_word, spelled
+from memlab.state import Change, checked_columns, checked_text, edges_of, refuse_names, seen_rows
+from memlab.subjects.core import Core, Memories, MemoryLike
+from memlab.subjects.corrections.editing import retired, without_use
+from memlab.subjects.graph.frames import EdgeRow, edge_rows, weighed
 from memlab.subjects.graph.paths import LabTrace, activated, traced
+from memlab.subjects.graph.tags import TagDescriptions, retagged, tag_frame
 from memlab.subjects.linking.comparing import waiting_of
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.structure import Stats, stats
@@ -33,58 +35,127 @@ class LabGraph:
         self._core, self._linker = core, linker
 
     def tags(self) -> pl.DataFrame:
-        """Every tag of a memory in use, the most frequent first: ``tag``, ``memories``, ``first`` and ``last`` created.
+        """Return every tag of a memory in use, the most frequent first.
 
-        Under a pack with ``infer-tags`` paths, topics and entities give tags besides those that are given.
+        Columns: ``tag``, ``memories`` (how many bear it), ``first`` and ``last`` (when those were created), and
+        ``description``, null until ``describe_tag`` gives one. Under a pack with ``infer-tags`` paths, topics and
+        entities give tags besides those that are given.
 
         >>> lab.graph.tags().head(3)                                                       # doctest: +SKIP
         """
         with self._core.reading() as state:
-            memories = state.memories().select("tags", "created", "status")
-        return (
-            memories.filter(pl.col("status").is_in(RECALLABLE))
-            .explode("tags")
-            .drop_nulls("tags")
-            .group_by(tag="tags")
-            .agg(memories=pl.len().cast(pl.Int64), first=pl.col("created").min(), last=pl.col("created").max())
-            .sort("memories", "tag", descending=[True, False])
-        )
+            return tag_frame(state.memories(), state.projection(TagDescriptions))
 
+    @checked
+    def describe_tag(self, tag: str, description: str) -> None:
+        """Say what a tag is for; an empty text takes the description away. Whoever reads the lab may read it.
+
+        UnknownName for a tag that no memory bears. A secret in the description is redacted.
+
+        >>> lab.graph.describe_tag("auth", "login, sessions and tokens")                   # doctest: +SKIP
+        """
+        named = tag.removeprefix("#")
+        said = screen(checked_text(description, where="description")).text if description else ""
+        store = self._core.store
+        with store.writing() as tx:
+            known = list(store.state.nodes.vocabularies().get("tag", ()))
+            if named not in known:
+                raise UnknownName("tag", named, known)
+            if store.state.projection(TagDescriptions)[named] != said:
+                tx.event("describe-tag", {"tag": named, "description": said}, at=store.clock())
+
+    @checked
+    def tag(self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False) -> tuple[int, ...]:
+        """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
+
+        A ``#`` in front of a tag is left out. Memories that bear the tags already stay as they are. InputError for what
+        is deleted or purged, and without a tag.
+
+        >>> lab.graph.tag(hits, ["release", "ci"])                                         # doctest: +SKIP
+        """
+        named = [tag.removeprefix("#") for tag in ([tags] if isinstance(tags, str) else tags)]
+        if not named:
+            raise InputError('tag needs a tag, such as tag(memory, "release").')
+        given = checked_columns({"text": ["-"], "tags": [named]}, now=0)
+        refuse_names({"tags": given["tags"]})
+        store = self._core.store
+        with store.writing() as tx:
+            rows, now = self._core.rows(memories), store.clock()
+            without_use(store.state, rows, "active", now)  # raises for what is deleted or purged
+            return tuple(retagged(tx, store.state, rows, given["tags"][0], remove=remove, now=now))
+
+    @overload
+    def link(
+        self, source: MemoryLike, target: MemoryLike, relation: str = "relates-to", *, weight: Share = 1.0
+    ) -> None: ...
+    @overload
+    def link(self, source: pl.DataFrame) -> None: ...
     @checked
     def link(
         self,
-        source: MemoryLike,
-        target: MemoryLike,
+        source: MemoryLike | pl.DataFrame,
+        target: MemoryLike | None = None,
         relation: str = "relates-to",
         *,
         weight: Share = 1.0,
     ) -> None:
-        """Join two memories by an edge.
+        """Join two memories by an edge, or all the pairs that a frame names, in one event.
 
         Its relation is one of those with a name or, where the pack's ``open-words`` says so, any other short word. What
-        is superseded by a memory in use is out of use from then on.
+        is superseded by a memory in use is out of use from then on. A frame has the columns ``source`` and ``target``
+        (ids), and if need be ``relation`` and ``weight``: ``lab.edges``, changed, is one. An edge
+        that is there already gets the weight, which counts as a reinforcement where it is another one; edges to tags,
+        clusters and entities are left as they are.
 
-        InputError for what is purged: nothing leads to a row that is empty.
+        InputError for what is purged: nothing leads to a row that is empty. Of a frame all edges are written, or none.
+
+        >>> lab.graph.link(lab.edges.with_columns(weight=pl.col("weight") / 2))            # doctest: +SKIP
         """
+        if isinstance(source, pl.DataFrame):
+            if target is not None:
+                raise InputError("A frame of edges names both ends: give no target beside it.")
+            self._link(edge_rows(source), known=True)
+            return
+        if target is None:
+            raise InputError("link needs a source and a target, or a frame that has them.")
+        with self._core.reading():
+            ends = self._core.row(source) + 1, self._core.row(target) + 1
+        self._link([EdgeRow(*ends, relation, weight)])
+
+    def _link(self, edges: Sequence[EdgeRow], *, known: bool = False) -> None:
+        """Write edges between memories as one event, or raise and write none.
+
+        With ``known``, an edge that is there already gets the weight, and no second one is made.
+        """
+        edges = [edge._replace(relation=self._checked_relation(edge.relation)) for edge in edges]
+        if not edges:
+            return
+        store = self._core.store
+        with store.writing() as tx:
+            status, now = store.state.names["status"], store.clock()
+            for edge in edges:
+                for id in edge[:2]:
+                    if status.at(self._core.row(id)) == "purged":
+                        raise InputError(f"Memory {id} is purged: only its row is left, and nothing is linked to it.")
+                if edge.source == edge.target:
+                    raise InputError(f"Memory {edge.source} cannot be linked to itself.")
+            change, edges = weighed(store.state, edges) if known else (Change(), edges)
+            if edges:
+                change += Change(edges=edges_of(*map(list, zip(*edges, strict=True))))
+            pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]
+            if pairs:
+                change += retired(store.state, pairs, now)
+            if change:
+                tx.event("link", {"by": "hand", **change.body()}, at=now)
+
+    def _checked_relation(self, relation: str) -> str:
+        relation = spelled(relation, RELATIONS)
         if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
         refuse(relation, "relation")
         if relation in _TO_NODES:
             raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
-        store = self._core.store
-        with store.writing() as tx:
-            ends = self._core.row(source) + 1, self._core.row(target) + 1
-            if ends[0] == ends[1]:
-                raise InputError(f"Memory {ends[0]} cannot be linked to itself.")
-            status = store.state.names["status"]
-            purged = next((id for id in ends if status.at(id - 1) == "purged"), None)
-            if purged is not None:
-                raise InputError(f"Memory {purged} is purged: only its row is left, and nothing is linked to it.")
-            now = store.clock()
-            change = Change(edges=edges_of([ends[0]], [ends[1]], relation, weight))
-            if relation == "supersedes":
-                change += retired(store.state, [ends], now)
-            tx.event("link", {"by": "hand", **change.body()}, at=now)
+        return relation
 
     def waiting(self) -> int:
         """How many memories wait to be linked in the background."""
@@ -104,7 +175,7 @@ class LabGraph:
     @checked
     def activate(
         self,
-        seeds: MemoryLike | Iterable[MemoryLike],
+        seeds: Memories,
         *,
         steps: Annotated[int, Within(0, 100)] = 3,
         decay: float = 0.7,

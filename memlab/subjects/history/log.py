@@ -26,7 +26,7 @@ _SCHEMA: dict[str, Any] = {
 def happened(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
     """One row an event: event, at (UTC), kind, memories (but the ``hidden``), edges (made, changed, removed), what."""
     rows = [
-        (event.seq, event.at, event.kind, _seen(concerned(event), hidden), _edges(event.body), _what(event))
+        (event.seq, event.at, event.kind, _seen(concerned(event), hidden), _edges(event.body), _what(event, hidden))
         for event in events
     ]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
@@ -67,7 +67,7 @@ def _edges(body: dict[str, Any]) -> int:
     return made + changed + joined + len(body.get("unlink", ()))
 
 
-def _what(event: Event) -> str:
+def _what(event: Event, hidden: NDArray[np.bool_] | None) -> str:
     """A few words: what an event says besides whom it concerned."""
     body = event.body
     parts = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
@@ -81,4 +81,12 @@ def _what(event: Event) -> str:
             for name, value in part["columns"].items()
             if name != "changed"
         ]
+    # of a recall the kinds, of what was stored each with the id of its memory
+    kinds = [
+        one if isinstance(one, str) else one[1]
+        for one in body.get("redacted", ())
+        if isinstance(one, str) or hidden is None or not hidden[one[0] - 1]
+    ]
+    if kinds:
+        parts.append(f"redacted: {', '.join(dict.fromkeys(kinds))}")
     return ", ".join(dict.fromkeys(parts))

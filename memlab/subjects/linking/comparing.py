@@ -81,10 +81,11 @@ class Comparing:
             joint,
             rows,
             self._populate,
-            self._core.store.embedder.closeness,
+            self._core.store.embedder.pair_closeness,
             count=int(pack.settings["link-candidates"]),
             gain=float(pack.settings["merge-gain"]),
             most=int(pack.settings["edges-per-node"]),
+            bound=float(pack.settings["destroy-certainty"]),
         )
 
     def _populate(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
@@ -108,8 +109,8 @@ def link_waiting(core: Core) -> bool:
         ids = waiting_of(store.state).first(_AT_ONCE)
         if not ids:
             return False
-        change = Comparing(core).after(ids).change
-        tx.event("link", {"upto": ids.stop - 1, **change.body()}, at=store.clock())
+        body = Comparing(core).after(ids).body
+        tx.event("link", {"upto": ids.stop - 1, **body}, at=store.clock())
     return True
 
 

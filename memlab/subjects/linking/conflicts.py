@@ -19,13 +19,13 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
-from memlab.subjects.phrases import lexicon, vocabulary
+from memlab.english import lexicon, vocabulary, word_pattern
 
 __all__ = ["Claim", "claim", "conflicts", "of_another", "updates"]
 
 FEWEST, LONGEST = 3, 16
 
-_TOKEN = re.compile(r"'s\b|[^\W_]+(?:[-_.:][^\W_]+)*(?:'(?!s\b)[^\W_]+)?")
+_TOKEN = word_pattern("clitic")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER_WORDS = frozenset(
     ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -45,6 +45,15 @@ class Linked:
     """What some of the new ones say, by place, since they were combined with what they supersede."""
     edges: tuple[Ints, Ints, Ints, NDArray[Any], NDArray[np.float64]]
     """Of each edge that joins a new memory to another: place, ids of both ends, relation, closeness."""
+
+    fact_times: list[list[Any]] = field(default_factory=list)
+    """Of facts that were told again: id, instants, gaps."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What the event carries that links these memories; empty where nothing changes."""
+        told = {"fact_times": self.fact_times} if self.fact_times else {}
+        return {**self.change.body(), **told}
 
     @property
     def added(self) -> NDArray[np.bool_]:

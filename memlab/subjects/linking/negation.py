@@ -14,9 +14,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from memlab.subjects.phrases import clauses, lexicon, padded, phrases, vocabulary, words_of
+from memlab.english import clauses, lexicon, padded, phrases, vocabulary, words_of
 
-__all__ = ["LONGEST", "Statement", "both", "difference"]
+__all__ = ["LONGEST", "Statement", "both", "difference", "stem"]
 
 _phrases, _words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
@@ -53,7 +53,7 @@ class Statement:
     def content(self) -> frozenset[str]:
         """The stems of its words, without those that only join others and those that speak of denial or change."""
         left_out = _words("fillers", "denials", "change-words")
-        return frozenset(_stem(word) for word in self.words if word not in left_out)
+        return frozenset(stem(word) for word in self.words if word not in left_out)
 
     @cached_property
     def denied(self) -> frozenset[str]:
@@ -70,7 +70,7 @@ class Statement:
                 continue
             after = [word for word in words[place + 1 :] if word not in _words("fillers", "change-words")]
             reached = after or [word for word in words[:place] if word not in _words("fillers")]
-            found.update(_stem(word) for word in reached if word not in _words("denials"))
+            found.update(stem(word) for word in reached if word not in _words("denials"))
         return frozenset(found)
 
     @cached_property
@@ -88,7 +88,7 @@ class Statement:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """The stems of its content, in the order in which they stand."""
-        return tuple(stem for stem in map(_stem, self.words) if stem in self.content)
+        return tuple(stem for stem in map(stem, self.words) if stem in self.content)
 
     def same_order(self, other: Statement) -> bool:
         """Whether the other says the same words in another order: "A owes B" is not "B owes A"."""
@@ -116,8 +116,8 @@ class Statement:
         return self.short and old.short and self.changes and self.content != old.content
 
 
-def _stem(word: str) -> str:
-    """Without the commonest endings; only compared with stems of the same kind."""
+def stem(word: str) -> str:
+    """Return a word without the commonest endings; only compared with stems of the same kind."""
     if word.endswith("'s"):
         word = word[:-2]
     for ending in lexicon()["text"]["endings"]:
@@ -135,7 +135,7 @@ def difference(old: str, new: str) -> str:
     'JWT for auth -> session cookies for auth instead of JWT'
     """
     before, after = _content_words(old), _content_words(new)
-    first, second = [_stem(word.lower()) for word in before], [_stem(word.lower()) for word in after]
+    first, second = [stem(word.lower()) for word in before], [stem(word.lower()) for word in after]
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1

@@ -13,8 +13,12 @@ from memlab.policies import Pack
 from memlab.recall import Moment
 from memlab.state import State
 from memlab.subjects.linking.negation import Statement
+from memlab.subjects.linking.reading import read_text
 
 __all__ = ["PairedState", "RowView"]
+
+USER = "user"
+"""Who speaks where nobody is named."""
 
 Ints = NDArray[np.int64]
 Values = NDArray[Any]
@@ -83,10 +87,29 @@ class RowView:
     @cached_property
     def statements(self) -> Values:
         """Each text as the detectors of negation see it: an object array of ``Statement``."""
-        texts = [text for moment in self._moments for text in moment.state.texts.take(moment.rows)]
-        found = np.empty(len(texts), dtype=object)
-        found[:] = [Statement(text or "") for text in texts]
-        return found
+        return _objects([Statement(text) for text in self.texts])
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Each text, empty where there is none."""
+        return [text or "" for moment in self._moments for text in moment.state.texts.take(moment.rows)]
+
+    @cached_property
+    def readings(self) -> Values:
+        """Each text as its statements: an object array of ``Reading``."""
+        return _objects([read_text(text) for text in self.texts])
+
+    @cached_property
+    def speakers(self) -> Values:
+        """Who speaks, without the case of letters; the user where nobody is named."""
+        words = self.word("speaker").tolist()
+        return _objects([USER if word is None or not word.strip() else word.strip().casefold() for word in words])
+
+
+def _objects(found: list[Any]) -> Values:
+    objects = np.empty(len(found), dtype=object)
+    objects[:] = found
+    return objects
 
 
 def _joined(parts: list[Values]) -> Values:

@@ -18,9 +18,9 @@ from memlab.index import restated
 from memlab.language import Policy
 from memlab.policies import FEATURES
 from memlab.schema import single_valued
-from memlab.subjects.linking.conflicts import Claim, claim, conflicts, of_another, updates
+from memlab.subjects.linking.comparison import Verdict, compare, repeats
 from memlab.subjects.linking.negation import Statement
-from memlab.subjects.linking.paired_state import RowView
+from memlab.subjects.linking.paired_state import USER, RowView
 
 __all__ = ["Pairs"]
 
@@ -127,54 +127,77 @@ class Pairs:
     # -- what the two say -------------------------------------------------------------------------------------
 
     @cached_property
-    def negates(self) -> Flags:
-        """Only pairs of which one holds a denial at all are compared word by word."""
-        denials = [
-            np.array([bool(one.denied) for one in side.statements], dtype=np.bool_) for side in (self.new, self.old)
+    def verdicts(self) -> list[Verdict]:
+        """What the later statement of each pair does to the earlier one."""
+        new, old = self.new.readings[self.first], self.old.readings[self.second]
+        speakers = zip(self.new.speakers[self.first], self.old.speakers[self.second], strict=True)
+        return [
+            compare(later, earlier, same_speaker=one == other, user_speaks=one == USER and other == USER)
+            for later, earlier, (one, other) in zip(new, old, speakers, strict=True)
         ]
-        found = np.zeros(len(self), dtype=np.bool_)
-        places = np.flatnonzero(denials[0][self.first] | denials[1][self.second])
-        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
-        found[places] = [
-            (new.denies(old) or old.denies(new)) and not of_another(claim(new.text), claim(old.text))
-            for new, old in pairs
-        ]
-        return found
 
     @cached_property
-    def opposed(self) -> Flags:
-        """Whether one denies the other, or both give one property, which has one value at a time, different ones."""
-        found = self.negates.copy()
+    def negates(self) -> Flags:
+        return np.array([one.denies for one in self.verdicts], dtype=np.bool_)
+
+    @cached_property
+    def structured(self) -> Flags:
+        """Whether both give one property, which has one value at a time, different values."""
         same = [
             self._column(f"pair/{name}") for name in ("same-subject", "same-predicate", "single-valued", "same-value")
         ]
         values, unknown = zip(*(column for column in same if isinstance(column, tuple)), strict=True)
         known = ~np.logical_or.reduce(unknown)
-        found |= known & values[0] & values[1] & values[2] & ~values[3]
-        return found
+        return np.asarray(known & values[0] & values[1] & values[2] & ~values[3])
+
+    @cached_property
+    def same_fact(self) -> Flags:
+        """Whether both give one property of one subject the same value."""
+        same = [self._known_same(name) for name in ("subject", "predicate", "value")]
+        return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))  # type: ignore[operator]
+
+    @cached_property
+    def on_line(self) -> Flags:
+        """Whether both give one property, which has one value at a time, a value: the same or another."""
+        same = [self._column(f"pair/{name}") for name in ("same-subject", "same-predicate", "single-valued")]
+        values, unknown = zip(*(column for column in same if isinstance(column, tuple)), strict=True)
+        return np.asarray(~np.logical_or.reduce(unknown) & np.logical_and.reduce(values) & self._told_value)
+
+    @cached_property
+    def _told_value(self) -> Flags:
+        _, unknown = self._known_same("value")
+        return ~unknown
+
+    @cached_property
+    def certainty(self) -> Floats:
+        """How surely the later ends or changes the earlier: facts by their columns, texts by what they say."""
+        found = np.array([one.certainty for one in self.verdicts], dtype=np.float64)
+        return np.where(self.structured, 1.0, found)
+
+    @cached_property
+    def repeats(self) -> Flags:
+        """Whether the later says nothing that the earlier does not say."""
+        new, old = self.new.readings[self.first], self.old.readings[self.second]
+        same = self.new.speakers[self.first] == self.old.speakers[self.second]
+        told = [repeats(*pair, same_speaker=bool(one)) for *pair, one in zip(new, old, same, strict=True)]
+        return np.asarray(np.array(told, dtype=np.bool_) | self.same_fact)
+
+    @cached_property
+    def opposed(self) -> Flags:
+        """Whether one denies the other, or both give one property, which has one value at a time, different ones."""
+        return np.asarray(self.negates | self.structured)
 
     @cached_property
     def update_words(self) -> Flags:
-        changes = np.array([one.changes for one in self.new.statements], dtype=np.bool_)
-        found = np.zeros(len(self), dtype=np.bool_)
-        places = np.flatnonzero(changes[self.first])
-        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
-        found[places] = [new.updates(old) for new, old in pairs]
-        return found
-
-    @cached_property
-    def claims(self) -> list[tuple[Claim | None, Claim | None]]:
-        """What the two of each pair say, where it is short enough."""
-        pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
-        return [(claim(new.text), claim(old.text)) for new, old in pairs]
+        return np.array([one.changes for one in self.verdicts], dtype=np.bool_)
 
     @cached_property
     def conflicts(self) -> Flags:
-        return np.array([conflicts(new, old) for new, old in self.claims], dtype=np.bool_)
+        return np.array([one.conflicts for one in self.verdicts], dtype=np.bool_)
 
     @cached_property
     def updates(self) -> Flags:
-        return np.array([updates(new, old) for new, old in self.claims], dtype=np.bool_)
+        return np.array([one.updates for one in self.verdicts], dtype=np.bool_)
 
     @cached_property
     def restates(self) -> Floats:
@@ -236,6 +259,7 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/closeness": lambda pairs: pairs.closeness,
     "pair/negates": lambda pairs: pairs.negates,
     "pair/update-words": lambda pairs: pairs.update_words,
+    "pair/certainty": lambda pairs: pairs.certainty,
     "pair/conflicts": lambda pairs: pairs.conflicts,
     "pair/updates": lambda pairs: pairs.updates,
     "pair/restates": lambda pairs: pairs.restates,
@@ -247,7 +271,9 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/same-value": lambda pairs: pairs._known_same("value"),
     "pair/single-valued": Pairs._single_valued,
     "pair/same-session": lambda pairs: pairs.same("session") & pairs.same("project", none=True),
-    "pair/same-speaker": lambda pairs: pairs.same("speaker"),
+    "pair/same-speaker": lambda pairs: np.asarray(
+        pairs.new.speakers[pairs.first] == pairs.old.speakers[pairs.second], dtype=np.bool_
+    ),
     "pair/same-kind": lambda pairs: pairs.same("kind"),
     "pair/days-apart": Pairs._days_apart,
     "pair/rank": lambda pairs: pairs.rank.astype(np.float64),

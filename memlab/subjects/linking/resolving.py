@@ -11,6 +11,11 @@ compared nor dropped.
 
 A new memory that is *not stored yet* and is merged or skipped never comes to be. One that *was stored already* (linking
 "later") was acknowledged, so it stays in the lab and is superseded by what replaces it.
+
+Of two memories the one that is valid later is the new one of the pair, whichever was told first: a fact told late is
+superseded by the newer one that is there already. What destroys needs to be nearly certain: where ``pair/certainty`` is
+below the setting ``destroy-certainty`` both stay, whatever ``resolve`` decides, and the edge flags the conflict. What
+repeats another word for word may merge: nothing is lost.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from memlab.subjects.linking.linked import Linked, Outcome
 from memlab.subjects.linking.negation import both, difference
 from memlab.subjects.linking.paired_state import PairedState
 from memlab.subjects.linking.pairs import Pairs
+from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, past_rows
 
 __all__ = ["linked"]
 
@@ -50,7 +56,7 @@ _REACH = ("project", "scope", "branch", "season", "visibility")
 _UNITED = ("tags", "files", "agents")
 
 Ints = NDArray[np.int64]
-Closeness = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Closeness = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
 def linked(
@@ -62,20 +68,27 @@ def linked(
     count: int,
     gain: float,
     most: int,
+    bound: float,
 ) -> Linked:
     """Decide of the new ``rows`` (ascending; all of ``joint.fresh``, or rows of its state) by the pack's policies.
 
     ``count`` is how many nearest are looked at, ``gain`` what a merge adds to a strength, ``most`` how many edges of
-    one relation a memory has at most (0: any number). Nothing is written.
+    one relation a memory has at most (0: any number), ``bound`` the certainty below which nothing is destroyed. Nothing
+    is written.
     """
-    return _Decision(joint, rows, populate, closeness, count=count).made(gain=gain, most=most)
+    return _Decision(joint, rows, populate, closeness, count=count, bound=bound).made(gain=gain, most=most)
 
 
 class _Decision:
     """The state of one decision: what was merged and superseded so far."""
 
-    def __init__(self, joint: PairedState, rows: Ints, populate: Populate, closeness: Closeness, *, count: int) -> None:
-        self.joint, self.rows = joint, rows
+    def __init__(
+        self, joint: PairedState, rows: Ints, populate: Populate, closeness: Closeness, *, count: int, bound: float
+    ) -> None:
+        self.joint, self.rows, self.bound = joint, rows, bound
+        self.timeline = Timeline(joint)
+        self.ended_by: dict[int, int] = {}
+        """Of what was superseded, the memory with whose valid time it ended."""
         self.stored = joint.fresh is None
         self.gone = np.zeros(joint.total, dtype=np.bool_)
         self.root: dict[int, int] = {}
@@ -100,36 +113,137 @@ class _Decision:
         met = candidates(joint, rows, places, populate, count=count, gone=self.gone if self.gone.any() else None)
         if not len(met):
             return
-        old, second = np.unique(met.old, return_inverse=True)
-        new = joint.side(rows)
-        pairs = Pairs(
-            new,
-            joint.side(old),
-            np.searchsorted(rows, met.new),
-            second.reshape(-1),
-            met.similarity,
-            closeness(met.similarity),
-            met.rank,
-        )
+        near = met.similarity
+        new, old = met.new, met.old
+        size, past = len(met), self._past(rows, new, old)
+        if past:
+            new = np.concatenate([new, np.array([one for one, _ in past], dtype=np.int64)])
+            old = np.concatenate([old, np.array([other for _, other in past], dtype=np.int64)])
+            near = np.concatenate([near, np.ones(len(past))])
+        rank = np.concatenate([met.rank, np.full(len(past), 1_000_000)]) if past else met.rank
+        every = np.unique(np.concatenate([new, old]))
+        side = joint.side(every)
+        # the one that is valid later is the new one of the pair, whichever was told first
+        late = self._began(old) > self._began(new)
+        first, second = (np.searchsorted(every, np.where(late, *pair)) for pair in ((old, new), (new, old)))
+        sizes = np.array([len(text) for text in side.texts], dtype=np.float64)
+        length = np.sqrt(np.maximum(sizes[first] * sizes[second], 1.0))
+        pairs = Pairs(side, side, first, second, near, closeness(near, length), rank)
         relation = pairs.ask(policies["link"])
         conflict = np.flatnonzero(np.isin(relation, _CONFLICTS) | self._opposed(pairs, relation))
         resolution = np.full(len(pairs), "keep-both", dtype=object)
+        on_line = pairs.on_line & _reach_alike(pairs, joint.now)
         if len(conflict):
-            conflict = conflict[_may_resolve(pairs.take(conflict), joint.now)]
+            conflict = conflict[on_line[conflict] | _may_resolve(pairs.take(conflict), joint.now)]
         if len(conflict):
             resolution[conflict] = pairs.take(conflict).ask(policies["resolve"])
             _spare_long(pairs, relation, resolution)
+            self._spare_uncertain(pairs, relation, resolution)
         weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
         self._restates(pairs, relation, weight)
         settled = resolution != "keep-both"
         settled &= np.array([one is not None for one in resolution.tolist()], dtype=np.bool_)
         # first whether a new one stays: what it supersedes is superseded by what stands for it
         supersedes = (resolution == "keep-new") | ((resolution == "merge") & (relation != "duplicate"))
-        order = np.lexsort((met.rank, supersedes, met.new))
-        for place in order[settled[order]].tolist():
-            self._settle(place, met.new, met.old, pairs, relation, resolution, weight)
+        order = np.lexsort((rank, supersedes, ~on_line, new))
+        # one that drops the new value or says both in one is settled as of any two texts
+        apart = on_line & np.isin(resolution, ("merge", "keep-old")) & ~pairs.same_fact
+        apart &= ~late & (np.arange(len(pairs)) < size)
+        for place in order[apart[order]].tolist():
+            self._settle(place, new, old, pairs, relation, resolution, weight, late=False)
+        self._place(np.flatnonzero(on_line & ~apart), new, old, pairs, relation, resolution, weight)
+        for place in order[(settled & ~on_line)[order]].tolist():
+            self._settle(place, new, old, pairs, relation, resolution, weight, late=bool(late[place]))
         join = np.isin(relation, tuple(_EDGES)) & ~settled
-        self.plain.append((met.new[join], met.old[join], relation[join], weight[join]))
+        join[size:] = False
+        self.plain.append((new[join], old[join], relation[join], weight[join]))
+
+    def _past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
+        """Pairs of new facts and superseded ones of the same property."""
+        met = set(zip(new.tolist(), old.tolist(), strict=True))
+        found = []
+        subjects = [self._word("subject", row) for row in rows.tolist()]
+        for row, subject in zip(rows.tolist(), subjects, strict=True):
+            if subject is not None:
+                others = [*past_rows(self.joint, row), *(one for one in self.successor if one < row)]
+                found += [(row, one) for one in dict.fromkeys(others) if (row, one) not in met and one not in self.root]
+        return found
+
+    def _spare_uncertain(self, pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
+        """Where it is not nearly certain that one ends the other, both stay and the edge flags it."""
+        if not self.bound:
+            return
+        places = np.flatnonzero(resolution != "keep-both")
+        if not len(places):
+            return
+        some = pairs.take(places)
+        merges = (resolution[places] == "merge") & (relation[places] == "duplicate")
+        certain = np.where(merges, some.repeats, (some.certainty >= self.bound) | some.repeats)
+        spared = places[~certain]
+        resolution[spared] = "keep-both"
+        alike = np.isin(relation[spared], ("similar", "related"))
+        relation[spared[alike]] = "contradicts"
+
+    def _place(
+        self,
+        places: Ints,
+        new: Ints,
+        old: Ints,
+        pairs: Pairs,
+        relation: NDArray[Any],
+        resolution: NDArray[Any],
+        weight: NDArray[np.float64],
+    ) -> None:
+        """Put new facts on the line of their property, in the order of the rows."""
+        same = pairs.same_fact
+        for row in np.unique(new[places]).tolist():
+            if row in self.outcome or row in self.combined:
+                continue
+            own = [place for place in places[new[places] == row].tolist() if int(old[place]) not in self.root]
+            meetings = [
+                Meeting(
+                    int(old[place]),
+                    bool(same[place]),
+                    bool(same[place]) and resolution[place] == "merge",
+                    not same[place] and resolution[place] == "keep-new",
+                )
+                for place in own
+            ]
+            before = {one: self.timeline.line(one).killer for one in (meeting.other for meeting in meetings)}
+            root = self.timeline.insert(row, meetings)
+            stays = row if root is None else root
+            if root is not None and self._leave(row, root, "merged"):
+                place = next(place for place in own if old[place] == root)
+                self.why[row] = f"{relation[place]}, closeness {weight[place]:.2f}"
+                self.merges.setdefault(root, []).append(row)
+            for place in own:
+                other = int(old[place])
+                if self.timeline.line(other).killer not in (before[other], None):
+                    self._end(row, stays, other, place, pairs, relation, weight)
+            killer = None if root is not None else self.timeline.line(row).killer
+            if killer is not None:
+                place = next(place for place in own if old[place] == killer)
+                self._end(row, killer, row, place, pairs, relation, weight)
+
+    def _end(
+        self,
+        fresh: int,
+        stays: int,
+        goes: int,
+        place: int,
+        pairs: Pairs,
+        relation: NDArray[Any],
+        weight: NDArray[np.float64],
+    ) -> None:
+        """One value ends where another began."""
+        texts = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
+        self.successor[goes], self.ended_by[goes] = stays, stays
+        self.gone[goes] = True
+        self.superseded.append((fresh, stays, goes, f"Updated: {difference(texts[1], texts[0])}"))
+        self.edges += [
+            (stays, goes, _EDGES[str(relation[place])], float(weight[place])),
+            (stays, goes, "supersedes", 1.0),
+        ]
 
     def _restates(self, pairs: Pairs, relation: NDArray[Any], weight: NDArray[np.float64]) -> None:
         """One statement of the old one holds no more: both stay, and the edge weighs how surely that is so."""
@@ -156,14 +270,25 @@ class _Decision:
         relation: NDArray[Any],
         resolution: NDArray[Any],
         weight: NDArray[np.float64],
+        *,
+        late: bool,
     ) -> None:
-        """One conflict, after those of earlier rows and of nearer neighbours."""
+        """One conflict, after those of earlier rows and of nearer neighbours.
+
+        ``late``: the old one of the two is valid later, so that the new one was told late and is what ends.
+        """
         fresh, other = int(new[place]), self._standing(int(old[place]))
         if self.outcome.get(fresh) == "skipped" or other in self.successor or self.outcome.get(other) == "skipped":
             return
         texts = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
         word, decided = str(relation[place]), str(resolution[place])
-        if decided == "keep-new":
+        if late and word != "duplicate":
+            if decided == "keep-new" and fresh not in self.root and fresh not in self.successor:
+                why = f"Updated: {difference(texts[1], texts[0])}"
+                self._supersede(other, fresh, word, float(weight[place]), why, told=fresh)
+            elif decided != "keep-new":
+                self.edges.append((other, fresh, _EDGES[word], float(weight[place])))
+        elif decided == "keep-new":
             self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(texts[1], texts[0])}")
         elif fresh in self.root or other == fresh:
             return
@@ -204,13 +329,17 @@ class _Decision:
         self.gone[fresh] = True
         return True
 
-    def _supersede(self, fresh: int, other: int, word: str, weight: float, why: str) -> None:
+    def _supersede(
+        self, fresh: int, other: int, word: str, weight: float, why: str, *, told: int | None = None
+    ) -> None:
+        """``fresh`` takes the place of ``other``; ``told``: what was told now, where that is what ends."""
         stays = self._standing(fresh)
         if stays == other or stays in self.successor or self._leads(stays, other):
             return
         self.successor[other] = stays
         self.gone[other] = True
-        self.superseded.append((fresh, stays, other, why))
+        self.ended_by[other] = fresh
+        self.superseded.append((fresh if told is None else told, stays, other, why))
         self.edges += [(stays, other, _EDGES[word], weight), (stays, other, "supersedes", 1.0)]
 
     def _leads(self, row: int, to: int) -> bool:
@@ -263,6 +392,7 @@ class _Decision:
             change=change,
             texts={place_of[row]: text for row, text in self.texts.items()},
             edges=(own[shown], ids[source[shown]], ids[target[shown]], relation[shown], weight[shown]),
+            fact_times=self._fact_times(ids),
         )
 
     def _joined(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
@@ -317,15 +447,20 @@ class _Decision:
     def _changed(self, ids: Ints, gain: float) -> Change:
         """Other values: of what was superseded, of what others were merged into."""
         now, parts = self.joint.now, []
-        goes = {other: (stays, why, fresh) for fresh, stays, other, why in self.superseded}
+        goes = {
+            other: (stays, why, self.ended_by[other])
+            for _, stays, other, why in self.superseded
+            if self._ends(other)
+        }
         if self.stored:
             goes |= {row: (root, self.why[row], root) for row, root in self.root.items()}
         if goes:
             old = np.array(sorted(goes))
             until = self._numbers("valid_until", old)
             over = self._began(np.array([goes[row][2] for row in old.tolist()]))
-            # it held until the other began; one that began earlier, remembered out of order, ends nothing before now
-            over = np.where(over > self._began(old), np.minimum(over, now), now)
+            # it held until the other began
+            over = np.maximum(over, self._began(old))
+            over = self._on_the_line(old, over)
             parts.append(
                 values_of(
                     ids[old].tolist(),
@@ -343,9 +478,43 @@ class _Decision:
             counted = {"access": (self._numbers("access", roots) + again * times).tolist()} if again else {}
             parts.append(values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted))
             parts += self._united(ids, self.merges)
+            parts += self._since(ids)
         if self.combined:
             parts += self._united(ids, self.combined) + self._values(ids)
         return Change(set=parts)
+
+    def _ends(self, row: int) -> bool:
+        """Whether a memory is superseded in the end: on a line, whether the last of its times is over."""
+        line = self.timeline.lines.get(row)
+        return line is None or line.killer is not None
+
+    def _on_the_line(self, rows: Ints, over: Ints) -> Ints:
+        """When memories end, for those on the line of a property as the line has it."""
+        ends = over.copy()
+        for place, row in enumerate(rows.tolist()):
+            line = self.timeline.lines.get(row)
+            if line is not None and row in self.timeline.touched and line.segments[-1][1] != FOREVER:
+                ends[place] = line.segments[-1][1]
+        return ends
+
+    def _since(self, ids: Ints) -> list[dict[str, Any]]:
+        """An earlier beginning for what was told again late."""
+        parts = []
+        for root, others in self.merges.items():
+            began = int(self._began(np.array([root]))[0])
+            first = min(int(self._began(np.array([one]))[0]) for one in others)
+            if first < began:
+                parts.append(values_of([int(ids[root])], valid_from=[first]))
+        return parts
+
+    def _fact_times(self, ids: Ints) -> list[list[Any]]:
+        """Of facts that were told again: when, and the times within which another value held."""
+        found = []
+        for row in self.timeline.touched:
+            line = self.timeline.lines.get(row)
+            if line is not None and (len(line.told) > 1 or line.gaps):
+                found.append([int(ids[row]), line.told, [list(gap) for gap in line.gaps]])
+        return found
 
     def _values(self, ids: Ints) -> list[dict[str, Any]]:
         """The values of a fact that was combined with another: both."""
@@ -386,7 +555,8 @@ class _Decision:
         return np.where(since == NEVER, self._numbers("created", rows), since)
 
     def _numbers(self, column: str, rows: Ints) -> NDArray[Any]:
-        return self.joint.side(rows).number(column)
+        known, place = np.unique(rows, return_inverse=True)
+        return np.asarray(self.joint.side(known).number(column)[place.reshape(-1)])
 
     def _confidence(self, row: int) -> float:
         state, place = self.joint.home(row)
@@ -407,6 +577,16 @@ class _Decision:
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
     """Which pairs reach equally far and hold at the same time."""
+    may = _reach_alike(pairs, now)
+    for side, places in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
+        # what held before says nothing against what holds
+        until = side.number("valid_until")[places]
+        may &= (until == NEVER) | (until > now)
+    return may
+
+
+def _reach_alike(pairs: Pairs, now: int) -> NDArray[np.bool_]:
+    """Which pairs reach equally far, and began: what is to hold one day says nothing against what holds."""
     may = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
         may &= pairs.same(column, none=True)
@@ -415,9 +595,7 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
     may &= (scope != "session") | pairs.same("session", none=True)
     may &= (visibility != "private") | pairs.same("creator", none=True)
     for side, places in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
-        # what held before, and what is to hold one day, says nothing against what holds
-        until, since = side.number("valid_until")[places], side.number("valid_from")[places]
-        may &= ((until == NEVER) | (until > now)) & (since <= now)
+        may &= side.number("valid_from")[places] <= now
     return may
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.state import State
-from memlab.subjects.modules.words import words
+from memlab.subjects.modules.grouping import Nearest
+from memlab.subjects.modules.words import stem_of, words
 
-__all__ = ["InTask", "ModuleWords", "described", "nearest", "owners", "plain_path"]
+__all__ = ["InTask", "ModuleWords", "described", "owners", "plain_path"]
 
 _LISTS = ("files", "tests", "entry_points", "depends_on")
 _MOST = 2_000
@@ -39,7 +40,7 @@ class ModuleWords:
 
     def __init__(self, modules: Mapping[str, Mapping[str, Any]]) -> None:
         self.modules = modules
-        self._owner = owners(modules)
+        self._owner, self._nearest = owners(modules), Nearest(modules)
         self._weights = {name: _weighed(name, one) for name, one in modules.items()}
         held = Counter(word for mine in self._weights.values() for word in mine)
         self._rarity = {word: math.log1p(len(modules) / count) for word, count in held.items()}
@@ -68,7 +69,7 @@ class ModuleWords:
 
     def _of(self, path: str) -> str | None:
         plain = plain_path(path)
-        return self._owner.get(plain) or nearest(plain, self.modules)
+        return self._owner.get(plain) or self._nearest(plain)
 
 
 def described(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -90,12 +91,6 @@ def plain_path(path: str) -> str:
     return path.replace("\\", "/").removeprefix("./")
 
 
-def nearest(path: str, modules: Iterable[str]) -> str | None:
-    """The module with the deepest folder around a file that no scan found; None without one."""
-    around: Sequence[str] = [name for name in modules if name != "." and path.startswith(name + "/")]
-    return max(around, key=len, default="." if "." in modules and "/" not in path else None)
-
-
 def _with(module: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
     lists = {name: list(dict.fromkeys([*module.get(name, ()), *said.get(name, ())])) for name in _LISTS}
     return {"description": said.get("description") or module.get("description", ""), **lists}
@@ -113,11 +108,4 @@ def _weighed(name: str, module: Mapping[str, Any]) -> dict[str, float]:
 def _words(text: str) -> list[str]:
     """Words in small letters, those of names written together apart; common ones are left out."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    return [stem for word in re.findall(r"[^\W_]{2,}", apart.lower()) if (stem := _stem(word)) not in words("common")]
-
-
-def _stem(word: str) -> str:
-    for end in ("ings", "ing", "ers", "er", "ed", "es", "s"):
-        if word.endswith(end) and len(word) - len(end) >= 3:
-            return word[: -len(end)]
-    return word
+    return [stem for word in re.findall(r"[^\W_]{2,}", apart.lower()) if (stem := stem_of(word)) not in words("common")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import re
 import tomllib
@@ -10,22 +11,38 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from memlab.privacy import screen
+from memlab.subjects.modules.conventions import (
+    is_instructions,
+    rules_of,
+    rules_of_package,
+    rules_of_pyproject,
+    states_rules,
+)
 from memlab.subjects.modules.walking import Tree
 from memlab.subjects.modules.words import words
 
 __all__ = ["Command", "Convention", "Manifests", "read_manifests"]
 
 _MOST = 1 << 20
-_MOST_CONVENTIONS = 60
+_MOST_CONVENTIONS = 100
+_MOST_RULES = 200_000
+_DEEPEST = 3
+"""Folders above a manifest: deeper ones are of examples and of copies."""
 _SCRIPTS = {"build": "build", "test": "test", "lint": "lint", "check": "check", "typecheck": "check", "start": "run"}
 """What is done by the usual targets of a Makefile, and scripts of a package.json."""
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-_INSTRUCTIONS = re.compile(
-    r"(agents|claude|gemini|contributing|conventions?|style ?guide|copilot-instructions)\.\w+", re.I
-)
-_README = re.compile(r"readme(\.\w+)?", re.I)
-_OF_RULES = re.compile(r"style|convention|guideline|contribut|rules?\b|develop", re.I)
-_BULLET = re.compile(r"\s{0,3}(?:[-*+]|\d{1,2}[.)])\s+(\S.{18,238})")
+_LOCKS |= {"package-lock.json": "npm", "npm-shrinkwrap.json": "npm", "uv.lock": "uv", "poetry.lock": "poetry"}
+_LOCKS |= {"Pipfile.lock": "pipenv", "pdm.lock": "pdm", "Gemfile.lock": "bundler", "composer.lock": "composer"}
+_RUN = {"npm": "npx", "pnpm": "pnpm exec", "yarn": "yarn", "bun": "bunx"}
+"""How each manager runs a tool of a package that is installed."""
+_JS_TESTS = {
+    "vitest": "vitest run",
+    "jest": "jest",
+    "mocha": "mocha",
+    "ava": "ava",
+    "@playwright/test": "playwright test",
+    "cypress": "cypress run",
+}
 _TARGET = re.compile(r"^([a-z][\w-]{0,30})\s*:(?!=)", re.M)
 
 
@@ -58,13 +75,17 @@ def read_manifests(tree: Tree) -> Manifests:
     """Read them; one that is broken is counted in ``tree.left_out``, and the others count."""
     found = _Found(tree)
     for path in (*tree.others, *tree.sources):
-        if (read := _READERS.get(PurePosixPath(path).name)) is not None and path.count("/") <= 3:
-            try:
+        name = PurePosixPath(path).name
+        if path.count("/") > _DEEPEST and not is_instructions(path):
+            continue
+        try:
+            if (read := _READERS.get(name)) is not None:
                 read(found, path)
-            except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-                tree.left_out["a manifest that is broken"] += 1
-        elif "/" not in path or path.startswith(".github/"):
-            found.instructions(path)
+            for rule in rules_of(path, tree.text(path, _MOST_RULES)) if states_rules(path) else ():
+                found.rule(rule, path)
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
+            tree.left_out["a manifest that is broken"] += 1
+    found.unconfigured()
     rules = {screen(rule.text).text: rule.file for rule in reversed(found.conventions)}
     return Manifests(
         tuple(dict.fromkeys(one for one in found.commands if one.command.isprintable() and len(one.command) < 200)),
@@ -111,12 +132,21 @@ class _Found:
     def pyproject(self, path: str) -> None:
         given = tomllib.loads(self.tree.text(path, _MOST))
         project, tool = given.get("project", {}), given.get("tool", {})
+        poetry = tool.get("poetry", {})
+        poetry_groups = (group.get("dependencies", ()) for group in poetry.get("group", {}).values())
         extras = (name for names in project.get("optional-dependencies", {}).values() for name in names)
         groups = (
             name for names in given.get("dependency-groups", {}).values() for name in names if isinstance(name, str)
         )
         needs = self.needs(
-            [*project.get("dependencies", ()), *extras, *groups, *tool.get("poetry", {}).get("dependencies", ())]
+            [
+                *project.get("dependencies", ()),
+                *extras,
+                *groups,
+                *poetry.get("dependencies", ()),
+                *poetry.get("dev-dependencies", ()),
+                *(name for group in poetry_groups for name in group),
+            ]
         )
         self.frameworks |= tool.keys() & words("frameworks")
         if "build-system" in given:
@@ -127,13 +157,8 @@ class _Found:
             self.command("lint", "ruff check .", path)
         if "mypy" in tool:
             self.command("check", "mypy", path)
-        for tool_name, option in (("ruff", "line-length"), ("black", "line-length")):
-            if option in tool.get(tool_name, {}):
-                self.rule(
-                    f"Lines of Python have at most {int(tool[tool_name][option])} characters ({tool_name}).", path
-                )
-        if tool.get("mypy", {}).get("strict") is True:
-            self.rule("Types are checked by mypy in strict mode.", path)
+        for rule in rules_of_pyproject(tool):
+            self.rule(rule, path)
         if needed := project.get("requires-python"):
             self.rule(f"Python {str(needed)[:40]} is supported.", path)
         for called in project.get("scripts", {}).values():
@@ -146,11 +171,22 @@ class _Found:
         given = json.loads(self.tree.text(path, _MOST))
         folder = str(PurePosixPath(path).parent)
         beside = {PurePosixPath(one).name for one in self.tree.others if str(PurePosixPath(one).parent) == folder}
-        runner = next((tool for lock, tool in _LOCKS.items() if lock in beside), "npm")
+        stated = str(given.get("packageManager", "")).split("@")[0]
+        runner = stated if stated in _RUN else next((tool for lock, tool in _LOCKS.items() if lock in beside), "npm")
+        if stated in _RUN and not beside & _LOCKS.keys():
+            self.manager(stated, path)
         for name in given.get("scripts", {}):
             if name in _SCRIPTS:
                 self.command(_SCRIPTS[name], f"{runner} test" if name == "test" else f"{runner} run {name}", path)
-        self.needs([*given.get("dependencies", {}), *given.get("devDependencies", {})])
+        needs = {*given.get("dependencies", {}), *given.get("devDependencies", {})}
+        self.needs(needs)
+        if "test" not in given.get("scripts", {}):
+            for tool, command in _JS_TESTS.items():
+                if tool in needs:
+                    self.command("test", f"{_RUN[runner]} {command}", path)
+                    break
+        for rule in rules_of_package(given):
+            self.rule(rule, path)
         for named in (given.get("main"), *_values(given.get("bin"))):
             if isinstance(named, str):
                 self.entry(named, path)
@@ -187,49 +223,53 @@ class _Found:
         self.command("build", "gradle build", path)
         self.command("test", "gradle test", path)
 
+    def requirements(self, path: str) -> None:
+        lines = (line.split("#")[0].strip() for line in self.tree.text(path, _MOST).splitlines())
+        needs = self.needs(line for line in lines if line and not line.startswith("-"))
+        if "pytest" in needs:
+            self.tested("pytest", path)
+
+    def gemfile(self, path: str) -> None:
+        needs = self.needs(re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MOST), re.M))
+        if "rspec" in needs or "rspec-rails" in needs:
+            self.command("test", "bundle exec rspec", path)
+        elif "minitest" in needs:
+            self.command("test", "bundle exec rake test", path)
+
+    def lock(self, path: str) -> None:
+        """The package manager that wrote a lock file."""
+        name = PurePosixPath(path).name
+        self.manager(_LOCKS[name], path)
+
+    def manager(self, name: str, file: str) -> None:
+        folder = str(PurePosixPath(file).parent)
+        of = "" if folder == "." else f" of {folder}"
+        self.rule(f"Packages{of} are installed by {name}, no other manager.", file)
+
+    def tested(self, command: str, file: str) -> None:
+        """Say once how tests are run in the folder of a file."""
+        folder = PurePosixPath(file).parent
+        if not any(one.what == "test" and PurePosixPath(one.file).parent == folder for one in self.commands):
+            self.command("test", command, file)
+
+    def unconfigured(self) -> None:
+        """How tests are run where no file says it: by the tests themselves."""
+        tests = [path for path in self.tree.sources if re.search(r"(^|/)(test_[^/]+|[^/]+_test)\.py$", path)]
+        if not tests or any(one.what == "test" for one in self.commands):
+            return
+        texts = [self.tree.text(path, 8_192) for path in tests[:20]]
+        if any(re.search(r"^\s*(?:import pytest|from pytest)", text, re.M) for text in texts):
+            self.frameworks.add("pytest")
+            self.commands.append(Command("test", "pytest", tests[0]))
+        elif any(re.search(r"^\s*(?:import unittest|from unittest)", text, re.M) for text in texts):
+            self.frameworks.add("unittest")
+            self.commands.append(Command("test", "python -m unittest", tests[0]))
+
     def tox(self, path: str) -> None:
         self.command("test", "tox", path)
 
     def nox(self, path: str) -> None:
         self.command("test", "nox", path)
-
-    def editorconfig(self, path: str) -> None:
-        for section in re.split(r"^(?=\[)", self.tree.text(path, 20_000), flags=re.M):
-            if named := re.match(r"\[([^\]\n]{1,60})\]", section):
-                style, size = (
-                    re.search(rf"^{name}\s*=\s*(\w+)", section, re.M) for name in ("indent_style", "indent_size")
-                )
-                if style:
-                    width = f", {size[1]} wide" if size else ""
-                    self.rule(f"Files {named[1]} are indented by {style[1]}{width}.", path)
-
-    def tsconfig(self, path: str) -> None:
-        if re.search(r'"strict"\s*:\s*true', self.tree.text(path, _MOST)):
-            self.rule("TypeScript is checked in strict mode.", path)
-
-    def prettier(self, path: str) -> None:
-        given = json.loads(self.tree.text(path, 20_000))
-        chosen = ", ".join(f"{name} {value}" for name, value in sorted(given.items()) if isinstance(value, str | int))
-        if chosen:
-            self.rule(f"Code is formatted by prettier: {chosen[:200]}.", path)
-
-    def instructions(self, path: str) -> None:
-        """The bullets of a file of instructions; of a README those below a heading that speaks of rules."""
-        name = PurePosixPath(path).name
-        whole = _INSTRUCTIONS.fullmatch(name) is not None
-        if not whole and not _README.fullmatch(name):
-            return
-        ruled = whole
-        fenced = False
-        for line in self.tree.text(path, 200_000).splitlines():
-            if line.lstrip().startswith("```"):
-                fenced = not fenced
-            elif line.startswith("#") and not fenced:
-                ruled = whole or _OF_RULES.search(line) is not None
-            elif ruled and not fenced and (bullet := _BULLET.fullmatch(line.rstrip())):
-                text = bullet[1].strip()
-                if text.isprintable() and not text.startswith(("[", "<", "!")):
-                    self.rule(text, path)
 
 
 _READERS = {
@@ -242,12 +282,11 @@ _READERS = {
     "pom.xml": _Found.pom,
     "build.gradle": _Found.gradle,
     "build.gradle.kts": _Found.gradle,
+    **dict.fromkeys(("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"), _Found.requirements),
+    **dict.fromkeys(_LOCKS, _Found.lock),
+    "Gemfile": _Found.gemfile,
     "tox.ini": _Found.tox,
     "noxfile.py": _Found.nox,
-    ".editorconfig": _Found.editorconfig,
-    "tsconfig.json": _Found.tsconfig,
-    ".prettierrc": _Found.prettier,
-    ".prettierrc.json": _Found.prettier,
 }
 
 

@@ -19,7 +19,8 @@ from memlab.journal import Event
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.state import Projection, State
-from memlab.subjects.modules.in_task import ModuleWords, described, nearest, owners, plain_path
+from memlab.subjects.modules.grouping import Nearest
+from memlab.subjects.modules.in_task import ModuleWords, described, owners, plain_path
 
 __all__ = ["ModuleMap", "ModuleMaps", "module_map"]
 
@@ -146,10 +147,10 @@ class ModuleMaps(Projection):
 def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMap:
     """A map as of this state: what memories in use name among its files joins the modules."""
     modules = described(known)
-    owner = owners(modules)
+    owner, nearest = owners(modules), Nearest(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path, session in _touched(state, project):
-        name = owner.get(path) or nearest(path, modules)
+        name = owner.get(path) or nearest(path)
         if name is None:
             continue
         touched[name].add(path)

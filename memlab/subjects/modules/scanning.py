@@ -1,7 +1,8 @@
 """A project's modules from its folder alone: files in groups, their tests, what they import, what they are for.
 
-A module is a folder of source files. A folder with more than half of all files, or more than 80, is not one module but
-as many as it has folders with two files or more. A test belongs to the module whose folder or file it is named after.
+A module is a folder of source files, with the files of the same subject in folders of layers such as routes or stores
+(see ``grouping``). A folder of a layer, or with more than half of all files, or more than 80, is not one module but as
+many as it has folders with two files or more. A test belongs to the module whose folder or file it is named after.
 Imports are found by their lines, of Python, JavaScript, TypeScript, Rust and Go: no code is parsed or run.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from memlab.privacy import screen
 from memlab.progress import bar
+from memlab.subjects.modules.grouping import by_subject, is_layer, neighbours_join
 from memlab.subjects.modules.manifests import Command, Convention, read_manifests
 from memlab.subjects.modules.walking import Tree, walk
 from memlab.subjects.modules.words import language
@@ -63,24 +65,29 @@ def scan(root: Path, *, progress: bool) -> Scan:
     manifests = read_manifests(tree)
     tests = [path for path in tree.sources if _is_test(path)]
     files = sorted(set(tree.sources) - set(tests))
-    modules = {name: Module(name, files=held) for name, held in sorted(_grouped(files).items())}
-    owner = {path: module.name for module in modules.values() for path in module.files}
+    known = _Known(files, manifests.packages)
+    imported: dict[str, list[str]] = {}
+    with bar(progress and len(files) > 3_000, len(files), unit="file", desc="scanning") as step:
+        for path in files:
+            imported[path] = list(known.imports(path, tree.text(path, _READ)))
+            step(1)
+    groups = by_subject(_grouped(files))
+    groups = neighbours_join(groups, imported, _folders(groups))
+    modules = {name: Module(name, files=held) for name, held in groups.items()}
+    owner, folders = {path: name for name, held in groups.items() for path in held}, _folders(groups)
     for path in tests:
         name = _tested(path, modules, owner)
         modules.setdefault(name, Module(name)).tests.append(path)
-    known = _Known(files, owner, manifests.packages)
     entries = set(manifests.entry_points)
-    with bar(progress and len(files) > 3_000, len(files), unit="file", desc="scanning") as step:
-        for module in modules.values():
-            needed = Counter[str]()
-            for path in module.files:
-                needed.update(known.imports(path, tree.text(path, _READ)))
-                step(1)
-            needed.pop(module.name, None)
-            module.depends_on = [name for name, _ in needed.most_common()]
-            module.description = _description(module, tree)
-            named = [path for path in module.files if path in entries or PurePosixPath(path).stem in _ENTRY]
-            module.entry_points = sorted(named, key=lambda path: (path not in entries, path.count("/"), path))[:5]
+    for module in modules.values():
+        needed = Counter(
+            to for path in module.files for target in imported[path] if (to := owner.get(target) or folders.get(target))
+        )
+        needed.pop(module.name, None)
+        module.depends_on = [name for name, _ in needed.most_common()]
+        module.description = _description(module, tree)
+        named = [path for path in module.files if path in entries or PurePosixPath(path).stem in _ENTRY]
+        module.entry_points = sorted(named, key=lambda path: (path not in entries, path.count("/"), path))[:5]
     return Scan(
         tuple(modules.values()),
         manifests.commands,
@@ -111,7 +118,7 @@ def _grouped(files: Sequence[str]) -> dict[str, list[str]]:
             parts = path.split("/")
             beneath["/".join(parts[: depth + 1]) if len(parts) > depth + 1 else ""].append(path)
         several = [name for name, held in beneath.items() if name and len(held) > 1]
-        if not several or not (folder == "." or len(own) > len(files) / 2 or len(own) > _MOST_IN_ONE):
+        if not several or not (is_layer(folder) or len(own) > len(files) / 2 or len(own) > _MOST_IN_ONE):
             found[folder] = own
             return
         rest = [path for name, held in beneath.items() if name not in several for path in held]
@@ -142,29 +149,34 @@ def _tested(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) 
     return stems.get(word) or str(whole.parent)
 
 
-class _Known:
-    """Which module an import leads to."""
+def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The module that an import of a folder leads to: its own, else the one with most of the files below it."""
+    below = defaultdict[str, Counter[str]](Counter)
+    for name, held in groups.items():
+        for path in held:
+            for folder in PurePosixPath(path).parents:
+                below[str(folder)][name] += 1
+    return {
+        folder: folder if folder in held else held.most_common(1)[0][0]
+        for folder, held in below.items()
+        if folder != "."
+    }
 
-    def __init__(self, files: Sequence[str], owner: Mapping[str, str], packages: Mapping[str, str]) -> None:
-        self._owner, self._packages = owner, packages
+
+class _Known:
+    """Which file or folder an import leads to."""
+
+    def __init__(self, files: Sequence[str], packages: Mapping[str, str]) -> None:
+        self._packages = packages
         self._bare: dict[str, str] = {}
         for path in files:
             bare = path.rsplit(".", 1)[0]
             for name in (bare, bare.removesuffix("/__init__"), bare.removesuffix("/index"), bare.removesuffix("/mod")):
                 self._bare.setdefault(name, path)
-        below = defaultdict[str, Counter[str]](Counter)
-        for path in files:
-            for folder in PurePosixPath(path).parents:
-                below[str(folder)][owner[path]] += 1
-        # a folder of several modules stands for its own files, else for the largest of them
-        self._folders = {
-            folder: folder if folder in held else held.most_common(1)[0][0]
-            for folder, held in below.items()
-            if folder != "."
-        }
+        self._folders = {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
 
     def imports(self, path: str, text: str) -> Iterator[str]:
-        """The modules that the text of a file imports, once for each line that does."""
+        """The files, else the folders, that the text of a file imports, once for each line that does."""
         end = path.rsplit(".", 1)[-1].lower()
         here = str(PurePosixPath(path).parent)
         if end in ("py", "pyi", "hy"):
@@ -206,9 +218,9 @@ class _Known:
 
     def _found(self, path: str) -> Iterator[str]:
         if path in self._bare:
-            yield self._owner[self._bare[path]]
+            yield self._bare[path]
         elif path in self._folders:
-            yield self._folders[path]
+            yield path
 
 
 def _joined(folder: str, path: str) -> str:

@@ -18,6 +18,10 @@ __all__ = ["Tree", "walk"]
 _MOST_SEEN = 200_000
 _MOST_FILES = 20_000
 _LONGEST = 500
+_INSTRUCTIONS = frozenset(
+    (".github", ".cursor", ".windsurf", ".clinerules", ".roo", ".continue", ".amazonq", ".kiro", ".junie")
+)
+"""Hidden folders that hold instructions: nothing else of them is read."""
 
 
 class Tree:
@@ -71,7 +75,7 @@ def walk(root: Path) -> Tree:
     held = [not screening.findings for screening in screen_many(found)]
     left_out["named like a secret"] += held.count(False)
     kept = sorted(path for path, fine in zip(found, held, strict=True) if fine)
-    sources = [path for path in kept if language(path)]
+    sources = [path for path in kept if language(path) and path.split("/")[0] not in _INSTRUCTIONS]
     others = sorted(set(kept) - set(sources))
     return Tree(root, sources, others, +left_out)
 
@@ -83,7 +87,7 @@ def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
     if entry.is_symlink():
         return "a link"
     if entry.is_dir(follow_symlinks=False):
-        if entry.name.startswith(".") and entry.name != ".github":
+        if entry.name.startswith(".") and entry.name not in _INSTRUCTIONS:
             return "hidden"
         if entry.name in words("generated") or entry.name.endswith(".egg-info"):
             return "generated or of others"

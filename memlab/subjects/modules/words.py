@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["language", "words"]
+__all__ = ["language", "stem_of", "words"]
 
 
 @cache
@@ -17,8 +17,29 @@ def _read() -> dict[str, Any]:
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """One of the lists: generated, frameworks, common."""
+    """One of the lists: generated, frameworks, common, layers, entries; "layer stems" are the stems of layers."""
+    if name == "layer stems":
+        return frozenset(map(stem_of, words("layers")))
     return frozenset(_read()[name].split())
+
+
+@cache
+def _short() -> dict[str, str]:
+    return {long: short for short, longer in _read()["abbreviations"].items() for long in longer.split()}
+
+
+def stem_of(word: str) -> str:
+    """The stem of a word in small letters; what is usually abbreviated has the abbreviation.
+
+    >>> stem_of("routes"), stem_of("authentication")
+    ('rout', 'auth')
+    """
+    if word in _short():
+        return _short()[word]
+    for end in ("ings", "ing", "ers", "er", "ed", "es", "s"):
+        if word.endswith(end) and len(word) - len(end) >= 3:
+            return word[: -len(end)]
+    return word
 
 
 @cache

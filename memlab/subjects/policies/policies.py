@@ -11,16 +11,17 @@ from typing import Annotated, Any, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from memlab.arguments import AnyNumber, Within, checked
+from memlab.arguments import AnyNumber, AsGiven, Within, checked
 from memlab.display import box, table
 from memlab.errors import InputError, LabError, UnknownName
-from memlab.language import Policy, compile_policy, slot_of
+from memlab.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.policies import (
     SLOTS,
     Attribution,
     Challenge,
     ChallengeDesign,
     Pack,
+    PackLike,
     PolicyDiff,
     Version,
     VersionLog,
@@ -81,7 +82,7 @@ class LabPolicies:
     # -- changing ---------------------------------------------------------------------------------------------
 
     @checked
-    def use(self, pack: str | Path | Pack, *, reason: str = "") -> Pack:
+    def use(self, pack: PackLike, *, reason: str = "") -> Pack:
         """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
 
         Returns the live pack, with whatever is pinned in it.
@@ -114,10 +115,37 @@ class LabPolicies:
         return self.pack
 
     @checked
+    def check(
+        self,
+        slot: str,
+        source: Annotated[Any, AsGiven],
+        *,
+        helpers: tuple[str, ...] = (),
+        params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
+    ) -> Policy:
+        """Return the compiled policy that ``install`` would put into a slot, and change nothing.
+
+        ``source``, ``helpers`` and ``params`` are those of ``install``. Raises a PolicyError for what the dialect does
+        not have, and InputError for a policy of another slot.
+
+        >>> lab.policies.check("recall-score", "(fn [similarity] (* 2 similarity))").hash      # doctest: +SKIP
+        """
+        text, own_helpers, own_params = policy_parts(source)
+        helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
+        values = {**own_params, **(params or {})} if own_params else params
+        policy = compile_policy(text, slot_named(slot).signature, name=slot, params=values, helpers=helpers)
+        named = slot_of(text)
+        if named not in ("", slot):
+            raise InputError(
+                f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
+            )
+        return policy
+
+    @checked
     def install(
         self,
         slot: str,
-        source: str,
+        source: Annotated[Any, AsGiven],
         *,
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
@@ -125,14 +153,13 @@ class LabPolicies:
     ) -> Version:
         """Put a policy into one slot of the live pack.
 
-        ``helpers`` are ``defn`` forms that it calls, ``params`` values of its parameters. InputError if it is pinned.
+        ``source`` is a text, a form of Hy's reader (a quoted one too), or a compiled policy, whose helpers and values
+        of parameters come with it. ``helpers`` are ``defn`` forms that it calls, ``params`` values of its parameters.
+        InputError if the slot is pinned.
+
+        >>> lab.policies.install("recall-score", hy.read("(fn [similarity] (* 2 similarity))"))    # doctest: +SKIP
         """
-        policy = compile_policy(source, slot_named(slot).signature, name=slot, params=params, helpers=helpers)
-        named = slot_of(source)
-        if named not in ("", slot):
-            raise InputError(
-                f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
-            )
+        policy = self.check(slot, source, helpers=helpers, params=params)
 
         def make(versions: VersionLog) -> list[_Change]:
             _check_free(versions, slot)
@@ -143,7 +170,7 @@ class LabPolicies:
     @checked
     def challenge(
         self,
-        pack: str | Path | Pack,
+        pack: PackLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,

@@ -56,6 +56,8 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 
 
 def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
+    if event.kind == "describe-tag":
+        return _described(name, value, event.body["tag"], gone)
     if name in BY_HAND.get(event.kind, ()):
         return [gone.node("entity", one) for one in value] if isinstance(value, list) else gone.node("entity", value)
     if name == "columns" and "first" in event.body:
@@ -71,6 +73,10 @@ def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
         if "entities" in value and "graph" in event.body:
             found["entities"]["entries"] = _mentioned(found["entities"]["entries"], value, event.body["graph"], gone)
         return found
+    if name == "tellings":
+        return _tellings(value, gone)
+    if name == "fact_times":
+        return _fact_times(value, gone)
     if name == "clusters":
         return [{**one, "name": gone.node("cluster", one["name"])} if "name" in one else one for one in value]
     if name == "summaries":
@@ -207,6 +213,39 @@ def _rows(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
     return [_walked(row, gone) for row in dumped]
 
 
+def _tags(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
+    return [{name: _described(name, value, row["tag"], gone) for name, value in row.items()} for row in dumped]
+
+
+def _described(name: str, value: Any, tag: str, gone: PurgePlan) -> Any:
+    """A tag by its name, or what is said of it: of one that only purged memories bore, nothing."""
+    called = gone.node("tag", tag)
+    return called if name == "tag" else gone.cut(value) if called == tag else ""
+
+
+def _tellings(told: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
+    """How memories were told again, without those of purged memories and what was told where all of it goes."""
+    return [
+        {name: _told(name, value, gone) for name, value in row.items()}
+        for row in told
+        if not gone.within([row["memory"]])
+        and not gone.takes(
+            row.get("context") or "", project=row.get("project"), session=row.get("session"), viewer=row.get("creator")
+        )
+    ]
+
+
+def _fact_times(told: Iterable[Sequence[Any]], gone: PurgePlan) -> list[Any]:
+    """When facts were told again, without those of purged memories."""
+    return [list(one) for one in told if not gone.within([one[0]])]
+
+
+def _told(name: str, value: Any, gone: PurgePlan) -> Any:
+    if name in ("context", "reason"):
+        return gone.cut.note(name, value)
+    return gone.named(value, name) if isinstance(value, str) else value
+
+
 def _unchanged(dumped: Any, gone: PurgePlan) -> Any:
     """A register of ids, numbers and hashes."""
     return dumped
@@ -219,6 +258,9 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "gaps": _rows,
     "relationships": _rows,
     "modules": _rows,
+    "tags": _tags,
+    "tellings": _tellings,
+    "fact-times": _fact_times,
     "switches": _rows,
 }
 

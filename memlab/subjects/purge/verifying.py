@@ -178,11 +178,14 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "gaps": lambda dumped: [[row[name] for name in ("gap", "decision", "at", "closed", "embedder")] for row in dumped],
     "relationships": lambda dumped: [{**row, "agent": None} for row in dumped],
     "modules": lambda dumped: [row["version"] for row in dumped],
+    "tags": lambda dumped: [],
+    "tellings": lambda dumped: [],
+    "fact-times": lambda dumped: [],
     "switches": lambda dumped: [row["since"] for row in dumped],
     "injected": lambda dumped: [ids for *_, ids in dumped],
 }
 """Registers without what a purge may take out of them: the names of clusters, agents and sessions, what was looked for,
-what is said of modules and why memory is off."""
+what is said of modules and tags, who told what again, and why memory is off."""
 
 
 def _differences(what: str, wrong: Flags) -> Iterator[str]:

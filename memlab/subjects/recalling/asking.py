@@ -22,6 +22,7 @@ from memlab.subjects.agents.switch import filters_while_off
 from memlab.subjects.core import Core
 from memlab.subjects.feedback.coactivation import coactivated
 from memlab.subjects.feedback.reinforcing import reinforced
+from memlab.subjects.recalling.once import Once
 from memlab.subjects.recalling.past import Past
 
 __all__ = ["Questions", "Use"]
@@ -63,14 +64,24 @@ class Questions:
         log: bool,
         pack: Pack | None = None,
         use: Use | None = None,
+        again: bool | None = True,
     ) -> Hits:
-        """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written."""
+        """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written.
+
+        ``again`` says whether what was given before in the session may be shown; None: as the pack's setting
+        ``recall-again`` says.
+        """
         checked_text(query)
         store = self._store
+        once: Once | None = None
         now = store.clock() if at is None else datable(to_micros(at), "at=")
         filters = self._seen_by(filters)
         with store.reading() as state:
             store.refresh_index()
+            if again is None:
+                again = bool((pack or store.versions.pack).settings["recall-again"])
+            if not again and session is not None and use is None:
+                use = once = Once(limit)
             asked, state = pack or store.versions.pack, seen(store.journal, state, filters.viewer)
             filters, off = filters_while_off(state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
@@ -78,15 +89,17 @@ class Questions:
             logs = log and pack is None and off is None and not store.journal.read_only
             if logs:
                 refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
-            slate = self._core.recaller.recall(
-                state,
-                asked,
-                question,
-                limit=int(asked.settings["limit"]) if limit is None else limit,
-                seed=self._core.seed if logs else None,  # what is not logged teaches nothing, so it explores nothing
-                challenges=() if pack else store.versions.challenges,
-                selection=None if use is None else use.selection(state, asked, question),
-            )
+            with self._core.latencies.measured("search"):
+                slate = self._core.recaller.recall(
+                    state,
+                    asked,
+                    question,
+                    limit=int(asked.settings["limit"]) if limit is None else limit,
+                    # what is not logged teaches nothing, so it explores nothing
+                    seed=self._core.seed if logs else None,
+                    challenges=() if pack else store.versions.challenges,
+                    selection=None if use is None else use.selection(state, asked, question),
+                )
             if use is not None:
                 use.shown(slate)
             memories = recalled(state, slate.shown)
@@ -105,7 +118,8 @@ class Questions:
                     tx.slate(decision, encode(slate))
                     for kind, said in ({} if use is None else use.events(decision)).items():
                         tx.event(kind, said, at=now)
-            return Hits(slate, asked, decision, memories, redacted=screening.findings, off=off)
+            repeated = () if once is None else once.left_out
+            return Hits(slate, asked, decision, memories, redacted=screening.findings, off=off, repeated=repeated)
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""

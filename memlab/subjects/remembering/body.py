@@ -21,11 +21,17 @@ Value = TypeVar("Value")
 
 
 def remembering(
-    state: State, columns: Mapping[str, list[Any]], first: int, count: int, *, chain: bool
+    state: State,
+    columns: Mapping[str, list[Any]],
+    first: int,
+    count: int,
+    *,
+    chain: bool,
+    named_in: Mapping[int, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """The body of the event that adds ``count`` memories from the id ``first`` on."""
+    """The body of the event that adds ``count`` memories from the id ``first`` on; ``named_in``: names in texts."""
     body: dict[str, Any] = {"first": first, "count": count, "columns": compact(columns) if count else {}}
-    body |= mentioned(columns, range(first, first + count)).body()
+    body |= mentioned(columns, range(first, first + count), named_in).body()
     if chain:
         body["edges"] = chained(state, columns, first, count)
     return body

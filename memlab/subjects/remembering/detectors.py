@@ -14,12 +14,11 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from memlab.subjects.phrases import first_of, holds, padded, phrases, sentences, vocabulary, words_of
+from memlab.english import code_lines, first_of, holds, padded, phrases, sentences, vocabulary, words_of
 
 __all__ = [
     "DETECTORS",
     "Utterance",
-    "code_lines",
     "corrects",
     "kind_of",
     "provenance_of",
@@ -32,16 +31,6 @@ _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance
 _MOST_WITH_GREETING = 2
 _LONGEST_GREETING = 24
 _MOST_POLITE = 6
-_CODE_LINE = re.compile(
-    r"\s{0,64}(?:```|>>> |\$ |#!|#include\b|</?[a-zA-Z][\w-]{0,40}[ />]"
-    r"|(?:async )?def \w{1,80}\(|class \w{1,80}\s?[:({]"
-    r"|from [\w.]{1,120} import\b|import [\w.]{1,120}\s{0,8}(?:;|as\b|$)"
-    r"|(?:export |public |private |static ){0,3}(?:function|fn|func) ?\w{0,80}\("
-    r"|(?:const|let|var) \w{1,80} ?=|(?:if|for|while|switch) ?\(.{0,200}\) ?\{|return\b[^.]{0,80};$"
-    r"|(?:SELECT|select) .{1,200} (?:FROM|from) |(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE) \w"
-    r"|Traceback \(most recent call last\)|[\w.\[\]]{1,80} ?(?:=|\+=) ?[^=\s].{0,200};$"
-    r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
-)
 
 _CLAUSE = re.compile(r"[,;:\u2013\u2014]")
 
@@ -81,11 +70,12 @@ class Utterance:
         return tuple(name for name in DETECTORS if name in self.fired)
 
 
-def utterance(text: str, role: str = "user") -> Utterance:
+def utterance(text: str, role: str = "user", *, asked: bool = False) -> Utterance:
     """The features of one utterance; linear in the length of the text.
 
     Who somebody is, likes or wants is told of the user: by a user of themselves, by anybody else of "the user". What an
     assistant says of itself tells nothing of that, and puts nothing right; what happened may have happened to it.
+    ``asked``: the utterance answers a question, so that its "no" puts nothing right.
 
     >>> utterance("Hi! I'm a nurse and I prefer short answers.").reasons
     ('tells-identity', 'tells-preference')
@@ -105,23 +95,13 @@ def utterance(text: str, role: str = "user") -> Utterance:
         "tells-preference": any(map(_tells_preference, of_user)),
         "tells-goal": any(holds(low, _phrases("goal")) for low in of_user),
         "tells-event": any(map(tells_event, stated)),
-        "corrects": role == "user" and any(map(corrects, stated)),
+        "corrects": role == "user" and any(corrects(low, asked=asked) for low in stated),
         "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
         "commands": any(_commands(low) for _, low in parts),
         "holds-code": bool(code_lines(text)),
         "asks-plainly": bool(parts) and _asks(*parts[-1]),
     }
     return Utterance(len(words), frozenset(name for name, found in fired.items() if found))
-
-
-def code_lines(text: str) -> list[tuple[int, int]]:
-    """Where the lines of a text that are code begin and end."""
-    found, start = [], 0
-    for line in text.splitlines(keepends=True):
-        if _CODE_LINE.match(line):
-            found.append((start, start + len(line.rstrip("\r\n"))))
-        start += len(line)
-    return found
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
@@ -174,11 +154,17 @@ def tells_event(low: str) -> bool:
     return holds(low, _phrases("events")) or (holds(low, _phrases("times")) and holds(low, _phrases("speakers")))
 
 
-def corrects(low: str) -> bool:
-    """Whether a sentence, padded, puts right what was said before."""
+def corrects(low: str, *, asked: bool = False) -> bool:
+    """Whether a sentence, padded, puts right what was said before; ``asked``: it answers a question.
+
+    A "no" that answers a question puts nothing right, and neither does one that goes on to tell of what somebody has
+    or is not ("No, I don't have pets").
+    """
     if holds(low, _phrases("correction")) or first_of(low, _phrases("correction-openings")) is not None:
         return True
-    return low.startswith(" no ") and len(low) > 4 and first_of(low, _phrases("no-correction")) is None
+    if asked or not low.startswith(" no ") or len(low) <= 4:
+        return False
+    return first_of(low, _phrases("no-correction")) is None
 
 
 def _greets(low: str) -> bool:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from memlab.english import emotional_weight, lexicon, proper_names, vocabulary, words_of
 from memlab.policies import Pack
+from memlab.schema import MEMORY
+from memlab.state import State, entity_key, entity_name
 from memlab.subjects.consolidation.extracting import cut, sentences, tokens
-from memlab.subjects.phrases import lexicon, vocabulary, words_of
+from memlab.subjects.entities.merging import entities_of
 
 __all__ = ["summary_of", "tags_of", "with_inferred"]
 
@@ -59,6 +62,39 @@ def with_inferred(pack: Pack, columns: dict[str, list[Any]], texts: Sequence[str
                 summaries[row] = summaries[row] or summary_of(texts[row])
         after["summary"] = summaries
     return after
+
+
+def with_feeling(columns: dict[str, list[Any]], missing: Sequence[int], texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns with the emotional weight of feelings for which none was given, where their texts show one."""
+    kinds = columns.get("kind", [None] * len(texts))
+    found = {row: weight for row in missing if kinds[row] == "feeling" and (weight := emotional_weight(texts[row]))}
+    if not found:
+        return columns
+    given = columns.get("emotional_weight", [MEMORY["emotional_weight"].default] * len(texts))
+    return {**columns, "emotional_weight": [found.get(row, weight) for row, weight in enumerate(given)]}
+
+
+def names_in_texts(
+    state: State, pack: Pack, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
+) -> dict[int, list[str]]:
+    """Return by row the names of entities in texts, as ``infer-entities`` says; of turns and facts none.
+
+    A name that an entity bears stands for that entity; a speaker does not mention themselves.
+    """
+    if pack.settings["infer-entities"] == "off":
+        return {}
+    nothing: list[Any] = [None] * len(texts)
+    kinds, predicates = columns.get("kind", nothing), columns.get("predicate", nothing)
+    speakers, entities = columns.get("speaker", nothing), entities_of(state)
+    found: dict[int, list[str]] = {}
+    for row, text in enumerate(texts):
+        if kinds[row] == "turn" or predicates[row] is not None:
+            continue
+        names = [entities.canonical(name) or entity_name(name) for name in proper_names(text)]
+        own = None if speakers[row] is None else entity_key(speakers[row])
+        if kept := [name for name in dict.fromkeys(names) if entity_key(name) != own]:
+            found[row] = kept
+    return found
 
 
 def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()) -> list[str]:

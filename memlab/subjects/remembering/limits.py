@@ -15,11 +15,16 @@ from memlab.state import State
 __all__ = ["as_agent", "check_bytes", "check_sessions", "is_agent"]
 
 _AGENT = "agent:"
+_PROGRAMS = (_AGENT, "runner:")
 
 
 def is_agent(creator: object) -> bool:
-    """Whether a creator is an agent: agent:coder, ..."""
-    return isinstance(creator, str) and creator.startswith(_AGENT)
+    """Return whether a creator is a program and not a person: an agent or a runner.
+
+    >>> is_agent("agent:coder"), is_agent("runner:insights"), is_agent("user")
+    (True, True, False)
+    """
+    return isinstance(creator, str) and creator.startswith(_PROGRAMS)
 
 
 def as_agent(name: str) -> str:

@@ -9,23 +9,37 @@ from typing import Any
 import polars as pl
 
 from memlab.clock import When
+from memlab.english import complete_answer, last_question
 from memlab.errors import InputError
 from memlab.operations import checked_operations
 from memlab.privacy import Finding, screen, screen_many
-from memlab.state import EVERYONE, checked_columns, checked_text, columns_of, redactions, refuse_names, with_speaker
+from memlab.schema import role_of
+from memlab.state import (
+    EVERYONE,
+    Change,
+    checked_columns,
+    checked_text,
+    columns_of,
+    hidden_from,
+    redactions,
+    refuse_names,
+    with_speaker,
+)
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.facts.fact_rows import named
+from memlab.subjects.facts.succession import succession
 from memlab.subjects.linking.comparing import Comparing, check_linking, linking_of
 from memlab.subjects.linking.linked import Linked
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.remembering.admission import Admission, Observation, admission
 from memlab.subjects.remembering.body import chained, chosen, only, remembering, with_first, with_visibility, without
 from memlab.subjects.remembering.detectors import kind_of, provenance_of, utterance
-from memlab.subjects.remembering.inferred import with_inferred
+from memlab.subjects.remembering.inferred import names_in_texts, with_feeling, with_inferred
 from memlab.subjects.remembering.known import Known
 from memlab.subjects.remembering.limits import check_bytes, check_sessions
-from memlab.subjects.results import Memory, Remembered
+from memlab.subjects.remembering.tellings import tellings_of
+from memlab.subjects.results import Memory, Remembered, with_redacted
 
 __all__ = ["Remembering"]
 
@@ -41,7 +55,11 @@ class Remembering:
         row = {"text": text, **fields}
         if at is not None:
             row["at"] = at
-        return self._core.memory(self.many([row], chain=chain, linking=linking).standing[0])
+        return self.alone(self.many([row], chain=chain, linking=linking))
+
+    def alone(self, remembered: Remembered) -> Memory:
+        """The memory of a call that gave one text; warns of what was taken out of it."""
+        return with_redacted(self._core.memory(remembered.standing[0]), [found for _, found in remembered.redacted])
 
     def many(
         self,
@@ -50,10 +68,11 @@ class Remembering:
         chain: bool,
         linking: str | None,
         known: Known | None = None,
+        succeed: bool = False,
     ) -> Remembered:
         """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``.
 
-        ``known`` leaves out what is here already.
+        ``known`` leaves out what is here already. ``succeed``: facts among them end older ones; see ``succession``.
         """
         columns = columns_of(rows)
         count = len(next(iter(columns.values()), ()))
@@ -80,9 +99,11 @@ class Remembering:
             columns, given = only(kept, columns), only(kept, given)
             texts, screenings, count = chosen(texts, kept), chosen(screenings, kept), int(kept.sum())
         speakers = columns.get("speaker") or [None] * count
-        vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
+        with self._core.latencies.measured("embedding"):
+            vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
         linked: Linked | None = None
-        with store.writing() as tx:
+        told: list[dict[str, Any]] = []
+        with self._core.latencies.measured("write"), store.writing() as tx:
             state, pack = store.state, store.versions.pack
             if known is not None and not (kept := known.still(state)).all():
                 columns, given, speakers = only(kept, columns), only(kept, given), chosen(speakers, kept)
@@ -90,6 +111,7 @@ class Remembering:
                 count = int(kept.sum())
             check_on(state, columns.get("project", [None]))
             first, how = tx.next_id, linking_of(pack, linking, columns)
+            columns = with_feeling(columns, without(given, "emotional_weight", count), texts)
             for name in ("confidence", "strength"):
                 with_first(name, columns, without(given, name, count), pack)
             if "creator" in columns:
@@ -99,6 +121,7 @@ class Remembering:
             if how == "now":
                 edges = chained(state, columns, first, count) if chain else None
                 linked = Comparing(self._core).before(columns, edges, texts, vectors, first=first, now=now)
+                told = tellings_of(linked, columns, now)
                 if linked.texts:
                     personal = self._core.personal()
                     texts = [
@@ -120,12 +143,20 @@ class Remembering:
                 (standing[row], found) for row, screening in enumerate(screenings) for found in screening.findings
             )
             if count:
-                body = remembering(state, columns, first, count, chain=chain) | redactions(findings)
+                names = names_in_texts(state, pack, columns, texts)
+                body = remembering(state, columns, first, count, chain=chain, named_in=names) | redactions(findings)
                 tx.payloads(ids, texts)
                 tx.vectors(first, store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
-            if linked is not None and linked.change:
-                tx.event("link", linked.change.body(), at=now)
+            change = Change() if linked is None else linked.change
+            if succeed and count:
+                gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
+                succeeded = succession(state, pack, columns, ids, gone=gone, now=now)
+                change += succeeded.change
+            times = None if linked is None else linked.fact_times
+            if change or told or times:
+                more = {"tellings": told} if told else {}
+                tx.event("link", {**change.body(), **more, **({"fact_times": times} if times else {})}, at=now)
         store.snapshot_if_due()
         if how == "later":
             self._linker.wake()
@@ -141,12 +172,34 @@ class Remembering:
     ) -> Remembered:
         return Remembered(self._core.memory, self._core.memories, ids, redacted, linked=linked, waits=waits)
 
-    def admit(self, text: str, *, role: str, project: str | None, viewer: str | None = None) -> Admission:
-        """Whether the pack admits an utterance, beside the memories that ``viewer`` sees (None: all)."""
+    def admit(
+        self, text: str, *, role: str, project: str | None, viewer: str | None = None, asked: bool = False
+    ) -> Admission:
+        """Whether the pack admits an utterance, beside the memories that ``viewer`` sees (None: all).
+
+        ``asked``: it answers a question.
+        """
         screened = screen(checked_text(text), personal=self._core.personal()).text
         with self._core.reading():
             near = partial(Comparing(self._core).nearest, viewer=viewer)
-            return admission(self._core.pack, near, screened, utterance(screened, role), role=role, project=project)
+            return admission(
+                self._core.pack, near, screened, utterance(screened, role, asked=asked), role=role, project=project
+            )
+
+    def _question_before(self, fields: Mapping[str, Any]) -> str | None:
+        """The question of somebody else with which a session ended before an utterance of it; None without one."""
+        session = fields.get("session")
+        if session is None:
+            return None
+        with self._core.reading() as state:
+            last = state.last_of(fields.get("project"), session)
+            if last is None or ((hidden := hidden_from(state, EVERYONE)) is not None and hidden[last - 1]):
+                return None
+            speaker, creator = (state.names[name].at(last - 1) for name in ("speaker", "creator"))
+            text = state.texts.at(last - 1)
+        own = role_of(fields.get("speaker"), None if fields.get("speaker") else "user")
+        other = role_of(speaker, creator) != own or (own == "other" and speaker != fields.get("speaker"))
+        return last_question(text) if other and text else None
 
     def _sees(self, creator: str | None, visibility: str | None) -> str:
         """Return whose memories an utterance is compared with: those of its creator too if it will be private."""
@@ -156,7 +209,15 @@ class Remembering:
         return creator if creator is not None and said == "private" else EVERYONE
 
     def observe(
-        self, text: str, *, role: str, at: When | None, chain: bool, linking: str | None, fields: dict[str, Any]
+        self,
+        text: str,
+        *,
+        role: str,
+        at: When | None,
+        chain: bool,
+        linking: str | None,
+        fields: dict[str, Any],
+        before: str | None = None,
     ) -> Observation:
         """``admit``, then ``one`` if it is admitted; see ``Lab.observe``."""
         check_linking(linking)
@@ -169,7 +230,13 @@ class Remembering:
         refuse_names(given)
         checked_operations(given.get("operations", ()))
         own = self._sees(fields.get("creator"), fields.get("visibility"))
-        found = self.admit(text, role=role, project=fields.get("project"), viewer=own)
+        question = self._question_before(fields) if before is None else last_question(before)
+        answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))
+        if answer is not None and question is not None:
+            fields.setdefault("context", f"{question} {text}")
+            text = answer.text
+        project, asked = fields.get("project"), question is not None
+        found = self.admit(text, role=role, project=project, viewer=own, asked=asked)
         if not found.admitted:
             return Observation(found, None)
         fields.setdefault("provenance", provenance_of(role, found.reasons))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
 from memlab.journal import Event
-from memlab.schema import MEMORY, NEVER, RECALLABLE
+from memlab.schema import MEMORY, NEVER, RECALLABLE, spelled
 from memlab.state import Change, State, values_of
 from memlab.subjects.consolidation.grouping import summaries_of
 
@@ -62,7 +62,7 @@ def came_from(state: State, **names: str | None) -> Rows:
         if name is None:
             continue
         known = state.names[column]
-        code = known.code(name)
+        code = known.code(spelled(name, MEMORY[column].words))
         if code < 0:
             raise UnknownName(column, name, MEMORY[column].words or known.vocabulary)
         found &= known.codes == code

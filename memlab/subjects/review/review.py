@@ -23,11 +23,13 @@ from memlab.progress import bar
 from memlab.recall import Recaller
 from memlab.slates import Slates
 from memlab.state import Change, State, checked_text
-from memlab.subjects.core import Core, Memories
+from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.corrections import Corrected, Corrections
-from memlab.subjects.corrections.editing import joined_by_succession
+from memlab.subjects.corrections.editing import joined_by_succession, replaced_by
+from memlab.subjects.corrections.stale import rebuilt, stale_frame, supersession_frame
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.recalling.past import Past
+from memlab.subjects.remembering.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,
@@ -163,6 +165,79 @@ class LabReview:
         Columns: memory_id, of, how, status, text. Without ``memory``, of all that is deprecated.
         """
         return self._corrections.related(memory)
+
+    @checked
+    def stale(self) -> pl.DataFrame:
+        """Return what still tells what a memory told before it was corrected, as versions before 0.2 left it.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each field: ``memory_id``, ``field`` ("summary", "value", "object", or "consolidation" for a
+            summary that quotes a corrected memory), ``holds`` (the old words) and ``text``.
+
+        Examples
+        --------
+        >>> lab.review.stale().height                                                      # doctest: +SKIP
+        0
+        """
+        with self._core.reading() as state:
+            return stale_frame(state, self._core.pack)
+
+    @checked
+    def rebuild(self) -> pl.DataFrame:
+        """Make again what ``stale`` lists, and drop what the new words do not show; return what was listed.
+
+        Each memory is changed by one event. What superseded what in the past stays as it is: see ``supersessions``.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab was opened for reading.
+
+        Examples
+        --------
+        >>> lab.review.rebuild()                                                           # doctest: +SKIP
+        """
+        store = self._core.store
+        with store.writing() as tx:
+            state, pack, now = store.state, store.versions.pack, store.clock()
+            found = stale_frame(state, pack)
+            for id, change in rebuilt(state, pack, now):
+                tx.event("edit", {"memory": id, **change.body()}, at=now)
+        return found
+
+    @checked
+    def supersessions(self) -> pl.DataFrame:
+        """Return which memory superseded which, when, and by which rule.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each superseded memory: ``memory_id``, ``superseded_by``, ``at``, ``rule`` ("correction",
+            "linking", "merge", "by hand" or "unknown"), ``reason``, ``text``, ``by_text``.
+
+        Examples
+        --------
+        >>> lab.review.supersessions().group_by("rule").len()                              # doctest: +SKIP
+        """
+        with self._core.reading() as state:
+            return supersession_frame(state)
+
+    @checked
+    def provenance(self, memory: MemoryLike) -> pl.DataFrame:
+        """Return how a memory came to be known: each time it was told, in the order of time.
+
+        ``how`` is "told" (the memory itself), "told again" (a near-duplicate that was merged into it), or what became
+        of a memory that it replaced: "corrected" by a person, "merged" or "superseded". Columns besides: ``memory_id``,
+        ``at``, ``session``, ``project``, ``speaker``, ``creator``, ``provenance``, ``source``, ``confidence``,
+        ``context`` (what was said around it) and ``reason`` (why it is believed as it is).
+
+        >>> lab.review.provenance(hits[0])                                                 # doctest: +SKIP
+        """
+        with self._core.reading() as state:
+            row = self._core.row(memory)
+            return provenance_frame(state, row, replaced_by(state, row))
 
     @checked
     def gaps(self) -> pl.DataFrame:

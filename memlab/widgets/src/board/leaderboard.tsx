@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { scale, type Scale } from "../shared/scale";
-import { num, plural, visible } from "../shared/text";
+import { num, visible } from "../shared/text";
 import type { Evaluation, Gate, Row } from "./types";
 
 export function Leaderboard({ found }: { found: Evaluation }) {
@@ -41,7 +41,7 @@ export function Leaderboard({ found }: { found: Evaluation }) {
                 <td>
                   <button
                     type="button" class="plain gates" aria-expanded={open === row.policy}
-                    aria-label={`Gates of ${visible(row.policy)}: ${closed(row.gates)}`}
+                    aria-label={`Gates of ${visible(row.policy)}: ${states(row.gates)}`}
                     onClick={() => setOpen(open === row.policy ? null : row.policy)}
                   >
                     <Lights gates={row.gates} />
@@ -100,10 +100,12 @@ function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }
   );
 }
 
+const SIGNS = { open: "✓", closed: "✕", untested: "?", "not needed": "–" };
+
 function Lights({ gates }: { gates: Gate[] }) {
   return (
     <span class="lights" aria-hidden="true">
-      {gates.map((gate) => <i key={gate.name} class={gate.open ? "open" : "closed"} title={`${gate.name}: ${gate.open ? "open" : "closed"}`}>{gate.open ? "✓" : "✕"}</i>)}
+      {gates.map((gate) => <i key={gate.name} class={gate.state.replace(" ", "-")} title={`${gate.name}: ${gate.state}`}>{SIGNS[gate.state]}</i>)}
     </span>
   );
 }
@@ -119,8 +121,8 @@ function Gates({ row }: { row: Row }) {
             <td>{gate.name}</td>
             <td>{gate.shown}</td>
             <td>{gate.asked}</td>
-            <td><span class={`light ${gate.open ? "open" : "closed"}`}>{gate.open ? "✓ open" : "✕ closed"}</span></td>
-            <td>{gate.open ? "" : `${visible(gate.finding)} ${visible(gate.advice)}`}</td>
+            <td><span class={`light ${gate.state.replace(" ", "-")}`}>{`${SIGNS[gate.state]} ${gate.state}`}</span></td>
+            <td>{gate.state === "open" ? "" : `${visible(gate.finding)} ${visible(gate.advice)}`}</td>
           </tr>
         ))}
       </tbody>
@@ -128,21 +130,21 @@ function Gates({ row }: { row: Row }) {
   );
 }
 
-/** What would open the gates that are closed, without a click. */
+/** What would open the gates that are closed or untested, without a click. */
 function Waiting({ rows }: { rows: Row[] }) {
   const shared = new Map<string, { gate: Gate; policies: string[] }>();
   for (const row of rows)
     for (const gate of row.gates) {
-      if (gate.open) continue;
+      if (gate.state !== "closed" && gate.state !== "untested") continue;
       const text = `${gate.finding} ${gate.advice}`;
       shared.set(text, { gate, policies: [...(shared.get(text)?.policies ?? []), row.policy] });
     }
   if (!shared.size) return null;
   return (
-    <ul class="waiting" aria-label="Closed gates and what would open them">
+    <ul class="waiting" aria-label="Closed and untested gates, and what would open them">
       {[...shared].map(([text, { gate, policies }]) => (
         <li key={text}>
-          <span class="light closed">{`✕ ${gate.name}`}</span>
+          <span class={`light ${gate.state}`}>{`${SIGNS[gate.state]} ${gate.name}, ${gate.state}`}</span>
           <span><code>{policies.map(visible).join(", ")}</code>{`: ${visible(text)}`}</span>
         </li>
       ))}
@@ -161,9 +163,12 @@ function tone(row: Row): "good" | "bad" | "withheld" | "none" {
   return row.verdict === "better" ? "good" : row.verdict === "worse" ? "bad" : "none";
 }
 
-function closed(gates: Gate[]): string {
-  const shut = gates.filter((gate) => !gate.open).map((gate) => gate.name);
-  return shut.length ? `${plural(shut.length, "closed", "closed")}, ${shut.join(", ")}` : `all ${gates.length} open`;
+function states(gates: Gate[]): string {
+  const parts = (["closed", "untested"] as const).flatMap((state) => {
+    const names = gates.filter((gate) => gate.state === state).map((gate) => gate.name);
+    return names.length ? [`${names.length} ${state}, ${names.join(", ")}`] : [];
+  });
+  return parts.length ? parts.join("; ") : `all ${gates.filter((gate) => gate.state === "open").length} that are needed open`;
 }
 
 export function span(low: number | null, high: number | null, signed = false): string {

@@ -1,5 +1,5 @@
 /** What memlab/widgets/_board.py puts into traits. */
-export type Gate = { name: string; shown: string; asked: string; open: boolean; finding: string; advice: string; more: number | null };
+export type Gate = { name: string; shown: string; asked: string; state: "open" | "closed" | "untested" | "not needed"; finding: string; advice: string; more: number | null };
 export type Row = {
   policy: string; value: number | null; low: number | null; high: number | null; difference: number | null;
   difference_low: number | null; difference_high: number | null; p: number | null; lower: number | null; upper: number | null;

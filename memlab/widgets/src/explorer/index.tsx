@@ -246,7 +246,9 @@ function summary(about: About, shown: number, form: { question: string }): strin
 /** What the pack says of the chance that the question can be answered at all. */
 function sureness(about: About): string {
   const fewer = about.fewer ? " That is below the pack's floor, so fewer are shown." : "";
-  return `The chance that a memory answers this is ${Math.round(100 * about.known!)}%, by the pack's policy known.${fewer}`;
+  const known = about.known!;
+  const share = known > 0.99 ? "More than 99%" : known < 0.01 ? "Less than 1%" : `${Math.round(100 * known)}%`;
+  return `${share} likely that these memories contain the answer, by the pack's policy known.${fewer}`;
 }
 
 function empty(about: About, question: string): string {

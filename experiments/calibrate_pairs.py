@@ -1,0 +1,89 @@
+"""Fit the knots of ``PAIR_KNOTS`` in ``memlab/embedding/_calibration.py``: closeness of pairs at equal length.
+
+    python experiments/calibrate_pairs.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
+
+Random pairs of texts of one chat, of the chats that are not set aside: messages of LoCoMo, turns of BEAM, single
+sentences of BEAM. Length is the geometric mean of the characters of both. Each line holds the closeness that as many
+pairs exceed as pairs of short statements (40 to 60 characters) exceed the level of the same column. Then the share above
+the thresholds of the designs is printed, before and after. No label is read. Takes 15 seconds on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from held_out import BEAM_READ, LOCOMO_READ
+
+from memlab.embedding import load_embedder
+from memlab.embedding._calibration import SHIPPED_KNOTS, calibrated, even_length
+from memlab.ingest import read_beam, read_locomo
+from memlab.state import with_speaker
+from memlab.subjects.phrases import sentences
+
+LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
+BINS = (40, 60, 80, 120, 160, 240, 320, 640, 1000, 1500, 3000)
+THRESHOLDS = (0.6, 0.8, 0.85, 0.92)
+MOST = 400_000
+
+
+def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
+    """Texts with their speakers, a list for each chat, by kind."""
+    found: dict[str, list[list[tuple[str, str]]]] = {"messages": [], "turns": [], "sentences": []}
+    for benchmark in read_locomo(folder / "locomo/locomo-dev5.json"):
+        if benchmark.conversation.name in LOCOMO_READ:
+            found["messages"].append([(turn.text, turn.speaker) for turn in benchmark.conversation.turns])
+    for number in BEAM_READ:
+        turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
+        found["turns"].append([(turn.text, turn.speaker) for turn in turns])
+        short = [(one.strip(), turn.speaker) for turn in turns for one in sentences(turn.text) if len(one.strip()) > 10]
+        found["sentences"].append(short[::4])
+    return found
+
+
+def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Closeness and length of random pairs; what is said twice in the same words is no pair of two things."""
+    rows = list(dict.fromkeys(rows))
+    vectors = load_embedder(None).encode([with_speaker(*row) for row in rows]).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    size = np.array([max(1, len(text)) for text, _ in rows])
+    first, second = np.triu_indices(len(rows), 1)
+    if len(first) > MOST:
+        kept = rng.choice(len(first), MOST, replace=False)
+        first, second = first[kept], second[kept]
+    cosine = np.concatenate(
+        [(vectors[first[at : at + 50_000]] * vectors[second[at : at + 50_000]]).sum(1) for at in range(0, len(first), 50_000)]
+    )
+    return calibrated(cosine, SHIPPED_KNOTS), np.sqrt(size[first] * size[second])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    given, rng = parser.parse_args(), np.random.default_rng(0)
+    drawn = {kind: [pairs(rows, rng) for rows in lists] for kind, lists in chats(given.folder).items()}
+    kinds = {kind: tuple(np.concatenate(part) for part in zip(*found, strict=True)) for kind, found in drawn.items()}
+    everything = [np.concatenate(part) for part in zip(*kinds.values(), strict=True)]
+    short = everything[0][(everything[1] >= 40) & (everything[1] < 60)]
+    above = [float((short > level).mean()) for level in LEVELS]
+    print("share of short pairs above", dict(zip(LEVELS, np.round(above, 5).tolist(), strict=True)))
+    for low, high in zip(BINS[1:], BINS[2:], strict=False):
+        rows, middle = [], []
+        for closeness, length in kinds.values():
+            among = (length >= low) & (length < high)
+            if among.sum() >= 3000:
+                rows.append([np.quantile(closeness[among], 1 - share) for share in above])
+                middle.append(np.median(length[among]))
+        print(f"({np.mean(middle):.0f}, ({', '.join(f'{one:.3f}' for one in np.mean(rows, axis=0))})),")
+    for low, high in zip(BINS, BINS[1:], strict=False):
+        for kind, (closeness, length) in kinds.items():
+            among = (length >= low) & (length < high)
+            if among.sum() >= 3000:
+                after = even_length(closeness[among], length[among])
+                shares = (" ".join(f"{(one > level).mean():.4f}" for level in THRESHOLDS) for one in (closeness[among], after))
+                print(f"{low:5d}-{high:5d} {kind:9s} {among.sum():8d}  before {next(shares)}  after {next(shares)}")
+
+
+if __name__ == "__main__":
+    main()

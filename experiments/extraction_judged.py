@@ -1,0 +1,86 @@
+"""How right the proposals of extraction are on development chats, by rule and by confidence, as a reader judged them.
+
+    python experiments/extraction_judged.py FOLDER [--draw N --seed TEXT] [--show]
+
+``judgements/extraction.jsonl`` holds for each proposal that was read the chat, the number of its message, what sort it
+is, its rule, which of that rule in the message it is, and the judgement: "useful", "useless" (true, and nothing that
+anybody would ask for) or "wrong". It holds no text; FOLDER has the chats. Chats that are set aside
+(``held_out.py``) are not read. Printed are the shares by rule and by confidence, and how many proposals nobody judged.
+``--draw`` prints proposals to be judged, drawn by a seed; ``--show`` prints those that were judged useless or wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from held_out import BEAM_READ, LOCOMO_READ
+
+import memlab
+from memlab.ingest import read_beam, read_locomo
+from memlab.subjects.extraction.staged import Proposed
+
+JUDGEMENTS = Path(__file__).with_name("judgements") / "extraction.jsonl"
+Key = tuple[str, int, str, str, int]
+
+
+def chats(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """The development chats: of two people with their names, of a user and an assistant by roles."""
+    for chat in read_locomo(folder / "locomo/locomo-dev5.json"):
+        if chat.conversation.name in LOCOMO_READ:
+            said = [{"role": "user", "content": turn.text, "speaker": turn.speaker} for turn in chat.conversation.turns]
+            yield chat.conversation.name, said
+    for number in BEAM_READ:
+        turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
+        yield f"beam-{number}", [{"role": turn.speaker, "content": turn.text} for turn in turns]
+
+
+def proposed(folder: Path) -> Iterator[tuple[Key, Proposed]]:
+    """Every proposal of the development chats under companion, by its key."""
+    with memlab.open(pack="companion") as lab:
+        for name, said in chats(folder):
+            seen: Counter[tuple[int, str, str]] = Counter()
+            for one in lab.extract(said):
+                place = (one.message, one.sort, one.rule)
+                yield (name, *place, seen[place]), one
+                seen[place] += 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--draw", type=int, default=0)
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--show", action="store_true")
+    arguments = parser.parse_args()
+    found = dict(proposed(arguments.folder))
+    if arguments.draw:
+        for key in random.Random(arguments.seed).sample(sorted(found), min(arguments.draw, len(found))):
+            print(*key, f"{found[key].confidence:g}", "|", found[key].text, "<<", " ".join(found[key].span.split()))
+        return
+    rows = [json.loads(line) for line in JUDGEMENTS.read_text(encoding="utf-8").splitlines()]
+    judged = {(row["chat"], row["message"], row["sort"], row["rule"], row["nth"]): row["judgement"] for row in rows}
+    by_rule: dict[str, Counter[str]] = defaultdict(Counter)
+    by_confidence: dict[str, Counter[str]] = defaultdict(Counter)
+    for key, word in judged.items():
+        if key in found:
+            one = found[key]
+            by_rule[f"{one.sort} {one.rule}"][word] += 1
+            step = "below .6" if one.confidence < 0.6 else ".6 to .85" if one.confidence < 0.85 else ".85 and above"
+            by_confidence[f"{one.sort}, {step}"][word] += 1
+            if arguments.show and word != "useful":
+                print(word, *key, f"{one.confidence:g}", "|", one.text)
+    for table in (by_rule, by_confidence):
+        for name, words in sorted(table.items()):
+            share = words["useful"] / words.total()
+            print(f"{name:32} n {words.total():3}  useful {share:.3f}  {dict(words)}")
+    gone, new = sum(key not in found for key in judged), sum(key not in judged for key in found)
+    print(f"{len(found)} proposals; {len(judged)} judged, of which {gone} are no longer made; {new} not judged")
+
+
+if __name__ == "__main__":
+    main()

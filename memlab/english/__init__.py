@@ -1,0 +1,54 @@
+"""English as memlab reads it: words, numbers, sentences, clauses, and what kind of act a sentence is.
+
+One package reads English for linking, extraction, statements, detectors, credit and dates. It knows no memory and no
+lab, imports the standard library alone, and learns nothing from data; its tables are ``english.toml``.
+"""
+
+from memlab.english._acts import Act, Person, Sentence, read_sentences, speech_act, subject_person
+from memlab.english._answers import Completed, complete_answer, last_question
+from memlab.english._clauses import LONGEST, Clause, asserted, contracted_words
+from memlab.english._feelings import emotional_weight
+from memlab.english._foreign import code_lines, without_quotations
+from memlab.english._lexicon import first_of, holds, lexicon, padded, phrases, table, vocabulary
+from memlab.english._names import proper_names
+from memlab.english._numbers import NUMBER_WORDS, number_of, read_number
+from memlab.english._sentences import clauses, sentence_spans, sentences
+from memlab.english._tokens import Shape, Token, tokenize, word_pattern, words_of
+
+__all__ = [
+    "LONGEST",
+    "NUMBER_WORDS",
+    "Act",
+    "Clause",
+    "Completed",
+    "Person",
+    "Sentence",
+    "Shape",
+    "Token",
+    "asserted",
+    "clauses",
+    "code_lines",
+    "complete_answer",
+    "contracted_words",
+    "emotional_weight",
+    "first_of",
+    "holds",
+    "last_question",
+    "lexicon",
+    "number_of",
+    "padded",
+    "phrases",
+    "proper_names",
+    "read_number",
+    "read_sentences",
+    "sentence_spans",
+    "sentences",
+    "speech_act",
+    "subject_person",
+    "table",
+    "tokenize",
+    "vocabulary",
+    "without_quotations",
+    "word_pattern",
+    "words_of",
+]

@@ -1,0 +1,3 @@
+(fn []
+  "A context does not say how sure a memory is."
+  false)

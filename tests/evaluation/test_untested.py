@@ -1,0 +1,180 @@
+"""A gate that the log cannot test is called untested wherever a value is shown; reports open in every state."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from probed_logs import World
+from test_verdicts import challenged
+
+import memlab
+from memlab.cli import main
+from memlab.evaluation import GATES
+from memlab.evaluation._gates import Facts, Gate, gates
+from memlab.slates import Slates
+
+SEEN = np.array([1.0, 0.75, 0.55, 0.42])
+UNTESTED = ["position", "redundancy"]
+
+
+def position_bias(seed=0, recalls=400, pool=12, limit=3):
+    """A wide table in which an item earns less further down, as somebody would export it."""
+    dice = np.random.default_rng(seed)
+    quality = dice.normal(size=(recalls, pool))
+    old = quality + dice.normal(0, 1.5, (recalls, pool))
+    order = np.argsort(-old, axis=1)
+    rows = []
+    for recall in range(recalls):
+        head, probe = order[recall, :limit].tolist(), int(dice.choice(order[recall, limit : limit + 4]))
+        shown = [*head, probe]
+        for item in range(pool):
+            rank = shown.index(item) + 1 if item in shown else None
+            chance = 1.0 if item in head else 0.25 if item in order[recall, limit : limit + 4] else 0.0
+            worth = 0 if rank is None else SEEN[rank - 1] / (1 + math.exp(-quality[recall, item]))
+            clicked = None if rank is None else float(dice.random() < worth)
+            score = float(old[recall, item])
+            rows.append((recall, item, rank, clicked, chance, score, score + 0.3 * float(quality[recall, item])))
+    columns = ["query_id", "memory_id", "rank", "clicked", "p", "old_score", "new_score"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def slates_of(log, **more):
+    return Slates.from_wide(
+        log,
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        limit=3,
+        scores=["old_score", "new_score"],
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def biased():
+    return slates_of(position_bias())
+
+
+def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path):
+    found = memlab.evaluate(biased, ["old_score", "new_score"], missing="zero")
+    assert any(row.value is not None for row in found.rows)
+    for row in found.rows:
+        states = {gate.name: gate.state for gate in row.measured.gates}
+        assert [states[name] for name in UNTESTED] == ["untested", "untested"]
+        assert states["silence"] == "not needed"
+    ends = "Untested: independence, position and redundancy."
+    assert found.to_dict()["headline"].endswith(ends)
+    assert ends in found.text().splitlines()[0]
+    assert "independence, position, redundancy" in found.text()  # the table
+    assert "untested. Whether rewards follow the position" in found.text()
+    assert found.frame["untested"].to_list() == ["independence, position, redundancy"] * 2
+    tested = found.diagnostics.filter(pl.col("gate").is_in(UNTESTED))
+    assert tested["state"].unique().to_list() == ["untested"]
+    assert tested["open"].null_count() == tested.height
+    said = json.loads(json.dumps(found.to_dict()))
+    assert {one["gate"] for one in said["untested"]} == {"independence", *UNTESTED}
+    assert ends in found._repr_html_()
+    page = found.report(tmp_path / "out.html").read_text()
+    assert "untested ?" in page
+    assert ends in page
+    assert set(found.pairs()["untested"]) <= {"independence, position, redundancy"}
+
+
+def test_the_score_that_ranked_the_log_tests_them(biased):
+    found = memlab.evaluate(slates_of(position_bias(), score="old_score"), ["old_score", "new_score"], missing="zero")
+    states = {gate.name: gate.state for row in found.rows for gate in row.measured.gates}
+    assert not {states[name] for name in UNTESTED} & {"untested", "not needed"}
+
+
+def test_a_complete_log_has_no_untested_gate():
+    found = memlab.evaluate(World(clusters=20).slates(), ["good"])
+    assert [gate.name for row in found.rows for gate in row.untested] == []
+    assert "Untested" not in found.text()
+
+
+def test_tune_names_untested_gates(biased):
+    policy = "(lambda (new_score old_score) (+ old_score (* (param :w 0 :low 0 :high 9) (- new_score old_score))))"
+    found = memlab.tune(biased, policy, missing="zero", folds=2, budget=20)
+    assert found.closed == ()
+    assert [gate.name for gate in found.untested][-2:] == UNTESTED
+    assert found.verdict.endswith("position and redundancy.")
+
+
+def state_of(name, state):
+    """A gate in a state, with the words that the library gives it."""
+    if state == "closed" or name in ("propensities", "clusters", "answered probes"):
+        facts = Facts(0.5, 1, 100, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+    else:
+        facts = Facts(0.0, 9, 100, *([math.nan] * 2), 30.0, *([math.nan] * 4))
+    gate: Gate = next(one for one in gates(facts) if one.name == name)
+    return replace(gate, state=state)
+
+
+@pytest.mark.parametrize("design", ["extra", "lot", "ab"])
+def test_a_verdict_of_each_design_has_a_report(design, tmp_path):
+    page = memlab.verdict(challenged(design, recalls=60)).report(tmp_path / "out.html").read_text()
+    assert "What speaks against it" not in page
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return memlab.verdict(challenged("extra", recalls=200))
+
+
+@pytest.mark.parametrize("state", ["closed", "untested"])
+@pytest.mark.parametrize("name", list(GATES))
+def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state, tmp_path):
+    gate = state_of(name, state)
+    one = judged.verdicts[0]
+    changed = replace(one, closed=(gate,), better=None) if state == "closed" else replace(one, untested=(gate,))
+    found = replace(judged, verdicts=(changed,))
+    page = found.report(tmp_path / "out.html").read_text()
+    heading = {"closed": "What speaks against it", "untested": "What was not tested"}
+    assert [word in page for word in heading.values()] == [state == key for key in heading]
+    said = found.to_dict()["verdicts"][0]
+    if state == "closed":
+        assert said["withheld"] == [str(gate)]
+        assert "No verdict on b" in said["sentence"]
+        assert "Untested" not in said["sentence"]
+    else:
+        assert said["untested"] == [{"gate": name, "reason": str(gate)}]
+        assert said["sentence"].endswith(f"Untested: {name}.")
+        assert f"Untested: {name}." in repr(found)
+        assert f"Untested: {name}." in found._repr_html_()
+        assert found.frame["untested"].to_list() == [name]
+
+
+def test_a_withheld_verdict_of_a_log_has_a_report(tmp_path):
+    found = memlab.verdict(challenged("lot", seen=np.array([1.0, 1.0, 0.3, 0.1])))
+    assert found.withheld
+    page = found.report(tmp_path / "out.html").read_text()
+    assert "What speaks against it" in page
+    assert "Rewards follow the position" in page
+
+
+def test_a_verdict_on_few_recalls_says_what_was_not_tested():
+    found = memlab.verdict(challenged("extra", recalls=12))["b"]
+    assert {"position", "redundancy", "balance"} <= {gate.name for gate in found.untested}
+    assert "Untested: balance, position and redundancy." in found.sentence
+
+
+def test_whole_heads_need_neither_position_nor_redundancy():
+    assert memlab.verdict(challenged("ab"))["b"].untested == ()
+
+
+def test_the_command_line_names_untested_gates(tmp_path):
+    path = tmp_path / "log.parquet"
+    position_bias(recalls=200).write_parquet(path)
+    columns = ["--decision", "query_id", "--shown", "rank", "--reward", "clicked", "--propensity", "p", "--limit", "3"]
+    given = ["-p", "old_score", "-p", "new_score", "--missing", "zero", "--json"]
+    done = CliRunner().invoke(main, ["evaluate", str(path), *columns, *given])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.output)
+    assert {one["gate"] for one in said["untested"]} >= set(UNTESTED)
+    assert "Untested: " in said["headline"]

@@ -1,0 +1,125 @@
+"""Frames are what a person filters and changes: verbs take them, and a lab reads its own frame back."""
+
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+import memlab
+from memlab.schema import MEMORY
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock():
+    return memlab.ManualClock(NOON)
+
+
+@pytest.fixture
+def lab(clock):
+    with memlab.open(clock=clock) as opened:
+        opened.remember("Deploys go out on Tuesdays", kind="convention", tags=["ci"], importance=0.7, project="api")
+        clock.advance(days=2)
+        opened.remember("Ada prefers tea", kind="preference", scope="global", confidence=0.6, speaker="Ada")
+        opened.remember("How we ship", kind="procedure", triggers=["ship it"], steps=["make", "make deploy"])
+        opened.facts.add("Ada", "lives_in", "Rome", confidence=0.95, at="2026-05-01")
+        opened.graph.link(1, 3, "depends-on", weight=0.5)
+        opened.feedback(opened.recall("tea")[0], "success")
+        opened.forget(3)
+        yield opened
+
+
+def test_a_frame_as_it_is_changes_nothing(lab):
+    events = lab.log.height
+    assert lab.edit(lab.memories) == ()
+    assert lab.log.height == events
+
+
+def test_changed_values_are_written_back_in_one_transaction_or_not_at_all(lab):
+    frame = lab.memories.with_columns(importance=pl.lit(0.9), tags=pl.lit(["a", "b"]))
+    changed = lab.edit(frame)
+    assert [memory.id for memory in changed] == [1, 2, 3, 4]
+    assert lab.memories["importance"].to_list() == [0.9] * 4
+    assert lab.memories["tags"].to_list() == [["a", "b"]] * 4
+    before = lab.memories
+    for column, value in {"access": 7.0, "status": "active", "created": NOON, "superseded_by": 2.0}.items():
+        with pytest.raises(memlab.InputError, match=column):
+            lab.edit(lab.memories.with_columns(pl.lit(0.2).alias("importance"), pl.lit(value).alias(column)))
+    with pytest.raises(memlab.InputError, match='no column "colour"'):
+        lab.edit(lab.memories.with_columns(colour=pl.lit("red"), importance=pl.lit(0.1)))
+    with pytest.raises(memlab.InputError, match="importance"):
+        lab.edit(lab.memories.with_columns(importance=pl.when(pl.col("id") == 4).then(7.0).otherwise(0.3)))
+    assert lab.memories.equals(before)
+
+
+def test_a_changed_text_goes_the_way_of_an_edited_one(lab):
+    frame = lab.memories.filter(pl.col("id") == 1).select("id", text=pl.lit("Deploys go out on Fridays"))
+    (memory,) = lab.edit(frame)
+    assert memory.text == "Deploys go out on Fridays"
+    assert dict(lab.memories.select("id", "status").rows())[1] == "superseded"
+
+
+def test_nothing_that_is_not_a_number_counts_as_a_change(lab):
+    frame = lab.memories.with_columns(stability=pl.lit(float("nan")))
+    assert lab.edit(frame) == ()
+
+
+def test_forget_and_its_kin_take_a_frame(lab):
+    chosen = lab.memories.filter(pl.col("kind") == "convention")
+    assert lab.forget(chosen).ids == (1,)
+    assert lab.restore(chosen).ids == (1,)
+    hits = lab.recall("tea", log=False)
+    assert lab.delete(hits.frame).ids == tuple(hits.frame["memory_id"])
+    with pytest.raises(memlab.InputError, match="id or memory_id"):
+        lab.forget(chosen.drop("id"))
+
+
+def test_a_loaded_frame_loses_no_column(lab, clock):
+    clock.advance(days=30)
+    with memlab.open(clock=clock) as other:
+        loaded = other.load(lab.memories)
+        assert loaded.count("added") == 4
+        assert not loaded.left_out
+        mine, theirs = lab.memories, other.memories
+        for name in mine.columns:
+            if name != "origin":
+                assert mine[name].equals(theirs[name], null_equal=True), name
+        assert other.load(lab.memories).count("known") == 4
+        assert len(other) == 4
+
+
+def test_a_lab_knows_its_own_frame(lab):
+    assert lab.load(lab.memories).count("known") == 4
+    assert len(lab) == 4
+
+
+def test_some_rows_and_columns_of_a_frame_are_loaded_with_defaults_for_the_others(lab, clock):
+    frame = lab.memories.select("id", "text", "kind", "created", "importance").filter(pl.col("id") != 4)
+    with memlab.open(clock=clock) as other:
+        assert other.load(frame.lazy()).count("added") == 3
+        assert other.memories["importance"].to_list() == lab.memories["importance"].to_list()[:3]
+        assert other.memories["confidence"].to_list() == [MEMORY["confidence"].default] * 3
+        with pytest.raises(memlab.InputError, match="another memory in each row"):
+            other.load(pl.concat([frame, frame]))
+
+
+def test_edges_are_written_from_a_frame(lab):
+    lab.graph.link(pl.DataFrame({"source": [1, 2], "target": [2, 4], "relation": ["relates_to", "caused-by"]}))
+    lab.graph.link(lab.edges.with_columns(weight=pl.lit(0.25)))
+    between = lab.edges.filter(pl.col("to_kind") == "memory").select("source", "target", "relation", "weight")
+    assert sorted(between.rows()) == [(1, 2, "relates-to", 0.25), (1, 3, "depends-on", 0.25), (2, 4, "caused-by", 0.25)]
+    tagged = lab.edges.filter(pl.col("to_kind") == "tag")
+    assert tagged["weight"].to_list() == [1.0] * len(tagged)
+    before = lab.edges
+    for wrong in (
+        {"source": [1, 1], "target": [2, 99]},
+        {"source": [1, 1], "target": [2, 1]},
+        {"source": [1], "target": [2], "weight": [7.0]},
+        {"source": [1], "target": [2], "relation": ["no such"]},
+        {"source": [1], "target": [2], "colour": ["red"]},
+        {"source": [1]},
+    ):
+        with pytest.raises(memlab.InputError):
+            lab.graph.link(pl.DataFrame(wrong))
+    assert lab.edges.equals(before)

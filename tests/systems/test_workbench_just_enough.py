@@ -1,0 +1,145 @@
+"""A context holds just enough: what belongs to the task's modules and what the task is about, and no more."""
+
+import pytest
+
+import memlab
+
+AUTH = [
+    ("Refresh token is not validated", "gotcha", "src/auth/tokens.ts"),
+    ("Users are logged out when two tabs refresh at once", "gotcha", "src/auth/session.ts"),
+]
+BILLING = [
+    ("Invoices round half to even", "gotcha", "src/billing/invoice.ts"),
+    ("Stripe webhooks arrive twice, so handlers are idempotent", "gotcha", "src/billing/webhooks.ts"),
+]
+TASK = "bug in the auth system: logged out after 5 minutes"
+
+
+@pytest.fixture
+def workbench(clock):
+    with memlab.open(pack="workbench", clock=clock) as lab:
+        rows = [{"text": text, "kind": kind, "files": [file]} for text, kind, file in AUTH + BILLING]
+        jobs = [f"Job {letter} writes to bucket {letter}-out" for letter in "abcdefghij"]
+        rows += [{"text": text, "kind": "session-insight"} for text in jobs]
+        lab.remember_many([{**row, "project": "p"} for row in rows], linking="off")
+        yield lab
+
+
+def texts(context):
+    return [hit.text for hit in context.hits]
+
+
+def test_an_auth_task_injects_its_module_and_nothing_of_billing_or_of_nightly_jobs(workbench):
+    found = workbench.context(TASK, project="p")
+    assert set(texts(found)) == {text for text, _, _ in AUTH}
+    assert "the policy inject gives it no priority" in set(found.left_out["why"])
+
+
+def test_what_has_no_file_is_injected_where_the_task_is_about_it(workbench):
+    found = texts(workbench.context("job c does not write to its bucket", project="p"))
+    assert "Job c writes to bucket c-out" in found
+    assert not {text for text, _, _ in AUTH + BILLING} & set(found)
+
+
+def test_a_task_about_another_module_by_its_words_alone_finds_it(workbench):
+    found = texts(workbench.context("an invoice is rounded wrongly", project="p"))
+    assert "Invoices round half to even" in found
+    assert "Refresh token is not validated" not in found
+
+
+def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
+    rule = workbench.remember("Use tabs for indentation", kind="convention", project="p", linking="off")
+    assert [hit.id for hit in workbench.context("translate the manual into Welsh", project="p").hits] == [rule.id]
+
+
+def test_the_floor_is_a_parameter_of_the_policy(workbench):
+    source = workbench.pack.policies["inject"].source
+    workbench.policies.install("inject", source.replace("(param :fits 0.3", "(param :fits -1"))
+    found = texts(workbench.context(TASK, project="p"))
+    assert sum(text.startswith("Job") for text in found) > 2
+    assert not {text for text, _, _ in BILLING} & set(found)
+
+
+class TestNothingTwice:
+    """Tier 3: what an agent asks for never holds a memory twice in a session."""
+
+    QUERY = "job that writes to a bucket"
+
+    def test_a_second_recall_shows_what_is_new(self, workbench):
+        agent = workbench.agent("coder", project="p", session="monday")
+        first, second = (agent.recall(self.QUERY, limit=4) for _ in range(2))
+        assert len(first) == len(second) == 4
+        assert set(first.ids).isdisjoint(second.ids)
+        assert set(second.repeated) == set(first.ids)
+        assert "given before" in repr(second)
+
+    def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(self, workbench):
+        agent = workbench.agent("coder", project="p", session="monday")
+        given = set(agent.context(TASK).hits.ids)
+        assert given
+        shown = set(agent.recall(TASK).ids)
+        assert shown.isdisjoint(given)
+        assert shown.isdisjoint(agent.context(self.QUERY).hits.ids)
+
+    def test_again_shows_all_and_other_sessions_and_agents_see_all(self, workbench):
+        agent = workbench.agent("coder", project="p", session="monday")
+        first = agent.recall(self.QUERY, limit=4)
+        assert agent.recall(self.QUERY, limit=4, again=True).ids == first.ids
+        for name, session in (("coder", "tuesday"), ("reviewer", "monday")):
+            other = workbench.agent(name, project="p", session=session)
+            assert other.recall(self.QUERY, limit=4).ids == first.ids
+
+    def test_it_survives_opening_the_lab_again(self, tmp_path, clock):
+        for _ in range(2):
+            with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:
+                if not len(lab):
+                    lab.remember("Deploys go out on Tuesdays", project="p")
+                shown = lab.agent("coder", project="p", session="monday").recall("when are deploys?")
+        assert (len(shown), shown.repeated) == (0, (1,))
+
+    def test_other_packs_repeat(self, clock):
+        with memlab.open(clock=clock) as lab:
+            lab.remember("Deploys go out on Tuesdays")
+            agent = lab.agent("coder", session="monday")
+            assert [len(agent.recall("when are deploys?")) for _ in range(2)] == [1, 1]
+            assert len(agent.recall("when are deploys?", again=False)) == 1
+            assert len(agent.recall("when are deploys?", again=False)) == 0
+
+    def test_searches_are_no_contexts_in_the_metrics(self, workbench):
+        agent = workbench.agent("coder", project="p", session="monday")
+        agent.recall(self.QUERY)
+        found = workbench.agents.metrics()
+        assert (found["contexts"], found["searches"]) == (0, 1)
+
+
+def test_metrics_have_latencies_and_an_unknown_saving_is_none(workbench):
+    workbench.context(TASK, project="p")
+    workbench.remember("One more thing", project="p")
+    found = workbench.agents.metrics()
+    assert all(found[f"latency-{part}"] > 0 for part in ("embedding", "search", "write"))
+    assert found["tokens-injected"] > 0
+    assert (found["tokens-discovery"], found["tokens-saved"]) == (None, None)
+
+
+class TestRedaction:
+    KEY = "the key is AKIAIOSFODNN7EXAMPLE"
+
+    def test_it_is_said_by_the_result_a_warning_and_the_log(self, workbench):
+        with pytest.warns(memlab.RedactionWarning, match="AWS access key"):
+            memory = workbench.remember(self.KEY, project="p")
+        assert memory.redacted == ("AWS access key",)
+        assert "AKIA" not in memory.text
+        assert workbench[memory.id].redacted == ()
+        assert workbench.log.filter(kind="remember")["what"][-1] == "redacted: AWS access key"
+
+    def test_agents_and_corrections_are_told_too(self, workbench):
+        with pytest.warns(memlab.RedactionWarning):
+            memory = workbench.agent("coder", project="p").remember(self.KEY)
+        assert memory.redacted
+        plain = workbench.remember("the key is in the vault", project="p")
+        with pytest.warns(memlab.RedactionWarning):
+            assert workbench.edit(plain, text=self.KEY + "!").redacted
+
+    @pytest.mark.filterwarnings("error")
+    def test_nothing_is_said_of_a_text_without_secrets(self, workbench):
+        assert workbench.remember("the key is in the vault", project="p").redacted == ()
