@@ -1,0 +1,99 @@
+"""What takes the place of what, whatever the policies of linking say: one place is taken once, by what holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from embedders import letters
+from hypothesis import given
+from hypothesis import strategies as st
+from properties import examples
+
+import memlab
+from memlab.embedding import load_embedder
+from memlab.schema import RECALLABLE
+
+TRIGRAMS = load_embedder(letters)
+LINK = """
+(fn [pair/similarity pair/negates pair/update-words]
+  (cond (< pair/similarity 0.3) "none"
+        pair/update-words "updates"
+        pair/negates "contradicts"
+        (> pair/similarity 0.7) "duplicate"
+        else "related"))
+"""
+RESOLVE = '(fn [pair/rank pair/update-words] (if pair/update-words "{}" (if (> pair/rank 1) "{}" "{}")))'
+LONGEST = 1500
+"""Characters of two texts in one: an embedder has read no more of a text."""
+
+resolutions = st.sampled_from(["keep-new", "keep-old", "merge", "keep-both"])
+texts = st.lists(st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3).map(" ".join)
+
+
+def opened(link: str, resolve: str) -> memlab.Lab:
+    lab = memlab.open(embedder=TRIGRAMS, clock=memlab.ManualClock("2026-03-01"))
+    lab.policies.install("link", link, reason="for this test")
+    lab.policies.install("resolve", resolve, reason="for this test")
+    return lab
+
+
+def in_use(lab: memlab.Lab) -> set[int]:
+    return set(lab.memories.filter(lab.memories["status"].is_in(RECALLABLE))["id"])
+
+
+@examples(120)
+@given(st.tuples(resolutions, resolutions, resolutions), st.lists(st.lists(texts, min_size=1, max_size=6), max_size=3))
+def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
+    decided: tuple[str, str, str], batches: Sequence[Sequence[str]]
+) -> None:
+    """In the order of the new texts, each place is taken of a memory in use, by one that is in use itself."""
+    with opened(LINK, RESOLVE.format(*decided)) as lab:
+        for batch in batches:
+            before = in_use(lab)
+            told = lab.remember_many(batch, linking="now")
+            successors = dict(lab.memories.select("id", "superseded_by").rows())
+            taken: set[int] = set()
+            for of in told.outcomes.filter(outcome="superseded")["of"]:
+                assert of in before | set(told.ids)
+                assert of not in taken
+                assert successors[of] not in taken
+                assert successors[of] in before | set(told.ids)
+                taken.add(of)
+            assert before | set(told.ids) == in_use(lab) | taken
+            assert set(told.standing) <= in_use(lab) | taken
+            edges = lab.edges.filter(relation="supersedes").select("target", "source").rows()
+            assert {(of, successors[of]) for of in taken} <= set(edges)
+
+
+def words(count: int, letter: str) -> str:
+    """A text of so many characters, of words that no other letter has."""
+    text = " ".join(f"{letter}{number:03d}" for number in range(count))
+    return text[:count].rstrip().ljust(count, letter)
+
+
+@pytest.mark.parametrize("more", [-200, -1, 0, 1, 200])
+@pytest.mark.parametrize("old", [20, 750, 1400])
+def test_two_texts_become_one_of_at_most_what_an_embedder_reads(old: int, more: int) -> None:
+    first = words(old, "a")
+    second = words(LONGEST - old - len("; ") + more, "b") if LONGEST - old - 2 + more > 0 else ""
+    if not second:
+        return
+    with opened('(fn [pair/rank] "updates")', '(fn [pair/rank] "merge")') as lab:
+        lab.remember(first)
+        lab.remember(second, linking="now")
+        shown = lab.memories.select("text", "status").rows()
+        if more <= 0:
+            assert shown == [(first, "superseded"), (f"{first}; {second}", "active")]
+        else:
+            assert shown == [(first, "active"), (second, "active")]
+            assert lab.edges["relation"].to_list() == ["updates"]
+
+
+def test_a_text_that_others_are_merged_into_does_not_grow_beyond_that() -> None:
+    with opened('(fn [pair/rank] (if (= pair/rank 1) "updates" "none"))', '(fn [pair/rank] "merge")') as lab:
+        for letter in "abcdefgh":
+            lab.remember(words(400, letter), linking="now")
+        lengths = lab.memories["text"].str.len_chars().to_list()
+        assert max(lengths) > 1000
+        assert all(length <= LONGEST for length in lengths)
