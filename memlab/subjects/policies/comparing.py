@@ -48,6 +48,8 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
     if not most or better not in pack_names():
         return None
     with core.reading() as state:
+        if core.store.versions.empty:
+            return None
         live = core.pack
         kinds = state.names["kind"]
         turns = int(np.count_nonzero(kinds.codes[: len(state)] == kinds.code("turn")))
