@@ -115,7 +115,7 @@ class Lab:
         self._compose(store, seed)
         try:
             if chosen is not None or store.versions.empty:
-                self.policies.use(chosen or DEFAULT_PACK)
+                self.policies.use(chosen or DEFAULT_PACK, compare=0)
             if not read_only and unreached(store.journal):
                 reach_lost_mirrors(store)
             if backups:

@@ -32,8 +32,8 @@ def test_an_example_runs_twice_and_the_second_time_is_as_the_first(number, folde
 
 def test_the_swap_puts_another_memory_first(folder):
     left = _run(0)
-    assert left["hits"][0].text == "The user indents with tabs"
-    assert left["swapped"][0].text == "The user has moved to four spaces"
+    assert left["hits"][0].text == "The user has moved to four spaces"
+    assert left["swapped"][0].text == "The user indents with tabs"
 
 
 def test_the_log_of_the_third_example_says_which_is_better(folder):

@@ -334,7 +334,7 @@ FEATURES: Declared[Feature] = Declared(
             "num",
             "spread",
             "of a correction: greatest, over the older memories of its speaker in the pool, of the relevance, cubed, "
-            "times how surely it corrects that one, by their closeness for texts of their lengths and by late; "
+            "times how surely it corrects that one, by closeness for their lengths, common words, late, says-change; "
             "relevance is late, or the mean of late and similarity, each from 0 to 1 over the pool, if that is "
             "greater; 0 for any other kind",
             "",

@@ -378,6 +378,17 @@ class Candidates(Moment):
             self.asked.embedder.closeness,
         )
 
+    def content(self) -> list[frozenset[int]]:
+        """The stems of each row that say what it is about: no stop words, no words such as user and like."""
+        forms, _, counts = self.held()
+        written = self.asked.words.written
+        stems = written.terms[forms]
+        unspecific = self.asked.signs.words["unspecific"]
+        known = [form for word in unspecific if (form := written.id_of(word)) >= 0]
+        stems = np.where(among(stems, np.unique(written.terms[known])), -1, stems) if known else stems
+        parts = np.split(stems, counts.cumsum()[:-1])
+        return [frozenset(part[part >= 0].tolist()) for part in parts]
+
     def corrects(self) -> Values:
         kinds = self.state.names["kind"]
         (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
@@ -389,6 +400,8 @@ class Candidates(Moment):
             np.maximum(self["late"], (min_max(self["late"]) + min_max(self["similarity"])) / 2.0),
             self["late"],
             self["words"],
+            self.content(),
+            self["says-change"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.asked.embedder.closeness,

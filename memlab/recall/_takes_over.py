@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,19 @@ _TYPICAL, _AT_TYPICAL, _PER_LOG_WORD = 8.0, 0.03, 0.233
 """Closeness of a pair of statements that have nothing to do with each other: at eight words each, and by the logarithm
 of the geometric mean of their numbers of words. A line through 9,290 pairs of statements of tests and experiments."""
 
-_BIAS, _PER_NEARER, _PER_GAP, _PER_LATE = -9.35, 7.4, 7.8, 12.5
+_BIAS, _PER_NEARER, _PER_GAP, _PER_LATE, _PER_SHARED = -8.5, 6.0, 6.3, 9.4, 8.0
 """Log-odds that a correction corrects a statement of which a query is asked: by how much closer the two are than an
-unrelated pair, by how much less close than the nearest older statement, and by the feature ``late`` of the correction.
-A logistic regression of 80 pairs (twenty of ``READ`` in tests/systems/correction_pairs.py and the sixty for development
-of experiments/data/outdated.jsonl) against 1,760 other combinations."""
+unrelated pair, by how much less close than the nearest older statement, by the feature ``late`` of the correction, and
+by the share of the words of the shorter one that both hold. A logistic regression of 80 pairs (twenty of ``READ`` in
+tests/systems/correction_pairs.py and the sixty for development of experiments/data/outdated.jsonl) against 1,760 other
+combinations."""
 
-_ODDS = (-2.4, -1.4)
-"""Log-odds from which it may be the correction, and from which it surely is: one in forty of the other combinations is
-above the first, one in a hundred above the second, and of the 80 pairs 85% and 79%."""
+_IF_CHANGE = 1.4
+"""Added for a correction that says a change ("moved", "now", "instead"): it leaves out what was said before, where one
+that says "not in seconds" repeats it. Set by hand."""
+
+_ODDS = (-2.0, -1.0)
+"""Log-odds from which it may be the correction, and from which it surely is."""
 
 Scores = NDArray[np.float64]
 
@@ -65,6 +69,8 @@ def corrects(
     relevance: Scores,
     late: Scores,
     words: Scores,
+    content: Sequence[frozenset[int]],
+    says_change: NDArray[np.bool_],
     created: NDArray[Any],
     speakers: NDArray[np.int32],
     closeness: Callable[[Scores], Scores],
@@ -77,12 +83,14 @@ def corrects(
         The places of corrections in the pool, in any order.
     relevance, late, words
         Of each place, how relevant it is, from 0 to 1, and the features ``late`` and ``words``.
+    content, says_change
+        Of each place, the stems that say what it is about, and whether a word of it says that something changed.
 
     Notes
     -----
     A correction rarely repeats the words of what it corrects. Which older statement of its speaker is meant is told by
-    how close the two are, for texts of their lengths, and by how much the correction itself speaks of the query. A
-    correction of a correction has the relevance of the first statement.
+    how close the two are, for texts of their lengths, by the words that both hold, and by how much the correction itself
+    speaks of the query. A correction of a correction has the relevance of the first statement.
     """
     found = np.zeros(len(vectors))
     allowed = _older(created, speakers)
@@ -95,10 +103,17 @@ def corrects(
             continue
         near = nearer[row, older]
         odds = _BIAS + _PER_NEARER * near + _PER_GAP * (near - near.max()) + _PER_LATE * late[row]
+        odds += _IF_CHANGE if says_change[row] else 0.0
+        odds += _PER_SHARED * np.array([_shared(content[row], content[place]) for place in older.tolist()])
         share = np.clip((odds - _ODDS[0]) / (_ODDS[1] - _ODDS[0]), 0.0, 1.0)
         found[row] = (share * reached[older] ** 3).max()
         reached[row] = max(reached[row], np.cbrt(found[row]))
     return found
+
+
+def _shared(one: frozenset[int], other: frozenset[int]) -> float:
+    """Return the share of the stems of the shorter statement that both hold."""
+    return len(one & other) / max(1, min(len(one), len(other)))
 
 
 def _older(created: NDArray[Any], speakers: NDArray[np.int32]) -> NDArray[np.bool_]:

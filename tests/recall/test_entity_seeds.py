@@ -162,7 +162,7 @@ class TestSlates:
     def test_the_setting_decides_the_fingerprint_of_what_was_received(self, town):
         one, other = (load_pack(pack(seeds=seeds)).fingerprints("e") for seeds in (0, 3))
         changed = {name for name in one if one[name] != other[name]}
-        assert changed == {"received", "activation", "hops", "session-seed", "takes-over"}
+        assert changed == {"received", "activation", "hops", "session-seed", "takes-over", "corrects"}
 
     def test_a_logged_recall_is_recalled_again_as_it_was(self, disk):
         with disk() as lab:

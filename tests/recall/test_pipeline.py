@@ -108,4 +108,5 @@ def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
         "hops",
         "session-seed",
         "takes-over",
+        "corrects",
     }

@@ -93,7 +93,7 @@ class TestAnchors:
 
 def test_words_that_every_memory_of_a_user_has_are_no_evidence(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        for text in ("User prefers cider to beer", "User likes chess", "User likes rowing on the lake"):
+        for text in ("User now prefers wine to beer", "User likes chess", "User likes rowing on the lake"):
             lab.remember(text, kind="observation")
-        assert lab.recall("Which drinks does the user like?", log=False)[0].text == "User prefers cider to beer"
+        assert lab.recall("What drinks does the user like?", log=False)[0].text == "User now prefers wine to beer"
         assert len(lab.recall("What does the user like?", log=False)) >= 2, "a query of such words alone keeps them"

@@ -131,7 +131,7 @@ def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
     assert studio._about["numbers"] == 27
     assert ask(studio, "text", of="sliders") == {}
-    assert (studio._about["numbers"], len(studio.params), studio._about["meaning"]) == (0, 26, True)
+    assert (studio._about["numbers"], len(studio.params), studio._about["meaning"]) == (0, 27, True)
     assert ask(studio, "text", of="live") == {}
     assert studio._about["same"]
 
