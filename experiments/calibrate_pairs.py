@@ -11,6 +11,7 @@ the thresholds of the designs is printed, before and after. No label is read. Ta
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,9 @@ from held_out import BEAM_READ, LOCOMO_READ
 
 from memlab.embedding import load_embedder
 from memlab.embedding._calibration import SHIPPED_KNOTS, calibrated, even_length
+from memlab.english import sentences
 from memlab.ingest import read_beam, read_locomo
 from memlab.state import with_speaker
-from memlab.english import sentences
 
 LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
 BINS = (40, 60, 80, 120, 160, 240, 320, 640, 1000, 1500, 3000)
@@ -53,7 +54,10 @@ def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.nda
         kept = rng.choice(len(first), MOST, replace=False)
         first, second = first[kept], second[kept]
     cosine = np.concatenate(
-        [(vectors[first[at : at + 50_000]] * vectors[second[at : at + 50_000]]).sum(1) for at in range(0, len(first), 50_000)]
+        [
+            (vectors[first[at : at + 50_000]] * vectors[second[at : at + 50_000]]).sum(1)
+            for at in range(0, len(first), 50_000)
+        ]
     )
     return calibrated(cosine, SHIPPED_KNOTS), np.sqrt(size[first] * size[second])
 
@@ -68,7 +72,7 @@ def main() -> None:
     short = everything[0][(everything[1] >= 40) & (everything[1] < 60)]
     above = [float((short > level).mean()) for level in LEVELS]
     print("share of short pairs above", dict(zip(LEVELS, np.round(above, 5).tolist(), strict=True)))
-    for low, high in zip(BINS[1:], BINS[2:], strict=False):
+    for low, high in itertools.pairwise(BINS):
         rows, middle = [], []
         for closeness, length in kinds.values():
             among = (length >= low) & (length < high)
@@ -76,12 +80,14 @@ def main() -> None:
                 rows.append([np.quantile(closeness[among], 1 - share) for share in above])
                 middle.append(np.median(length[among]))
         print(f"({np.mean(middle):.0f}, ({', '.join(f'{one:.3f}' for one in np.mean(rows, axis=0))})),")
-    for low, high in zip(BINS, BINS[1:], strict=False):
+    for low, high in itertools.pairwise(BINS):
         for kind, (closeness, length) in kinds.items():
             among = (length >= low) & (length < high)
             if among.sum() >= 3000:
                 after = even_length(closeness[among], length[among])
-                shares = (" ".join(f"{(one > level).mean():.4f}" for level in THRESHOLDS) for one in (closeness[among], after))
+                shares = (
+                    " ".join(f"{(one > level).mean():.4f}" for level in THRESHOLDS) for one in (closeness[among], after)
+                )
                 print(f"{low:5d}-{high:5d} {kind:9s} {among.sum():8d}  before {next(shares)}  after {next(shares)}")
 
 

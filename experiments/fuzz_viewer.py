@@ -504,7 +504,7 @@ READERS: dict[str, Asked] = {
     "graph.activate": lambda lab, names: lab.graph.activate(names.some(3)),
     "recall": _content,
     "context": lambda lab, names: _contexts(lab),
-    "agents.metrics": lambda lab, names: [(m := lab.agents.metrics()).frame, m.contexts, m.memories, repr(m)],
+    "agents.metrics": lambda lab, names: [(m := lab.agents.metrics()).contexts, m.memories],
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),
@@ -544,7 +544,7 @@ NOT_READ = {
         *("graph.tag", "graph.describe_tag"),
         *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
         *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
-        "review.rebuild",
+        *("review.rebuild", "check", "modules.touch", "operations.adapt_policy", "operations.check_fall"),
         *("feedback_many", "attribute", "credits.calibrate", "credits.transcript", "modules.scan"),
         *("modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
         *("operations.run", "load", "io.backup", "io.check", "challenge"),

@@ -37,7 +37,9 @@ EDGES = ("updates", "contradicts", "similar-to", "relates-to")
 def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
     """The messages of each chat as rows: text, speaker, at."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
-    found = [one.conversation for one in read_locomo(folder / "locomo/locomo-dev5.json") if one.conversation.name in locomo]
+    found = [
+        one.conversation for one in read_locomo(folder / "locomo/locomo-dev5.json") if one.conversation.name in locomo
+    ]
     talks = {one.name: one for one in found}
     talks |= {f"beam-{number}": read_beam(folder / "beam100k" / str(number))[0].conversation for number in beam}
     return {
@@ -126,7 +128,16 @@ def show_judged(path: Path, told: dict[str, list[dict[str, Any]]], most: int) ->
     for line in lines:
         if line["data"] in told:
             say = f"judged {line['judgement']}"
-            show(line["pack"], line["data"], line["decision"], told[line["data"]], line["later"], line["earlier"], say, most)
+            show(
+                line["pack"],
+                line["data"],
+                line["decision"],
+                told[line["data"]],
+                line["later"],
+                line["earlier"],
+                say,
+                most,
+            )
     for decision in dict.fromkeys(line["decision"] for line in lines):
         told_of = Counter(str(line["judgement"]) for line in lines if line["decision"] == decision)
         print(decision, dict(told_of))

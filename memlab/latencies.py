@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 from time import perf_counter
+
+from memlab.interrupts import ThreadLock
 
 __all__ = ["PARTS", "Latencies"]
 
@@ -21,7 +22,7 @@ class Latencies:
 
     def __init__(self) -> None:
         self._durations: dict[str, deque[float]] = {part: deque(maxlen=_KEPT) for part in PARTS}
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
 
     @contextmanager
     def measured(self, part: str) -> Iterator[None]:

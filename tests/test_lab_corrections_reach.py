@@ -84,7 +84,7 @@ def test_facts_and_observations_that_were_read_from_it_are_read_again():
     lab.agents.commit(lab.extract(said, session="s"))
     edited = lab.edit(turn, text="I live in Milan")
     now = lab.memories.filter(pl.col("status") == "active")["text"].to_list()
-    assert set(now) == {"I live in Milan", "The user lives in Milan"}
+    assert set(now) == {"I live in Milan", 'The user shared: "I live in Milan"', "The user lives in Milan"}
     assert (edited.rebuilt, edited.dropped) == (("extracted",), ("extracted",))
     assert lab.facts.profile().text == "The user lives in Milan."
 

@@ -359,9 +359,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabGraph.stats": lambda d: (d.lab.graph.stats, {"progress": False}),
     "Lab.at": lambda d: (d.lab.at, {"when": "2026-03-01"}),
     "LabReview.provenance": lambda d: (d.lab.review.provenance, {"memory": 1}),
-    "LabReview.stale": lambda d: (d.lab.review.stale, {}),
-    "LabReview.supersessions": lambda d: (d.lab.review.supersessions, {}),
-    "LabReview.rebuild": lambda d: (d.lab.review.rebuild, {}),
     "LabReview.related": lambda d: (d.lab.review.related, {}),
     "LabUpkeep.forecast": lambda d: (d.lab.upkeep.forecast, {"memories": 1, "until": "2026-04-01", "points": 3}),
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
@@ -422,6 +419,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Mirror.wait": lambda d: (d.lab.io.mirror(d.folder / "mirror").wait, {"seconds": 0.0}),
     "Loaded.count": lambda d: (d.lab.load(d.exported).count, {"what": "added"}),
     "LabOperations.run": lambda d: (d.lab.operations.run, {"operations": "(stats)"}),
+    "LabOperations.adapt_policy": lambda d: (d.lab.operations.adapt_policy, {}),
     "LabOperations.proposals": lambda d: (d.lab.operations.proposals, {"memories": [3]}),
     "Ran.__getitem__": lambda d: (d.lab.operations.run("(stats)").__getitem__, {"index": 0}),
     # -- deciding -----------------------------------------------------------------------------------------------------
@@ -477,6 +475,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabIndex.rebuild": lambda d: (d.lab.index.rebuild, {}),
     "LabIndex.wait": lambda d: (d.lab.index.wait, {"timeout": 0.0}),
     "Embedder.encode": lambda d: (EMBEDDER.encode, {"texts": ["tabs"]}),
+    "Embedder.pair_closeness": lambda d: (
+        EMBEDDER.pair_closeness,
+        {"cosine": np.array([0.5]), "length": np.array([40.0])},
+    ),
     "Embedder.closeness": lambda d: (EMBEDDER.closeness, {"cosine": np.array([0.5])}),
     # -- logs ---------------------------------------------------------------------------------------------------------
     "Slates": lambda d: (memlab.Slates, {name: frame.lazy() for name, frame in d.frames.items()}),

@@ -77,6 +77,7 @@ class Embedder:
         """
         return calibrated(cosine, self._knots)
 
+    @checked
     def pair_closeness(self, cosine: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the closeness of pairs of texts on the scale of short statements, whatever their length.
 

@@ -385,7 +385,7 @@ class Candidates(Moment):
         stems = written.terms[forms]
         unspecific = self.asked.signs.words["unspecific"]
         known = [form for word in unspecific if (form := written.id_of(word)) >= 0]
-        stems = np.where(among(stems, np.unique(written.terms[known])), -1, stems) if known else stems
+        stems = np.where(np.isin(stems, written.terms[known]), -1, stems) if known else stems
         parts = np.split(stems, counts.cumsum()[:-1])
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 

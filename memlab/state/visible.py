@@ -22,7 +22,19 @@ __all__ = ["VisibleBody"]
 Flags = NDArray[np.bool_]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
-_PARTS = ("edges", "strengthen", "unlink", "join", "set", "graph", "summaries", "moved", "registers", "tellings", "fact_times")
+_PARTS = (
+    "edges",
+    "strengthen",
+    "unlink",
+    "join",
+    "set",
+    "graph",
+    "summaries",
+    "moved",
+    "registers",
+    "tellings",
+    "fact_times",
+)
 _LISTED = ("again", "ids", "probes", "verified", "rejected")
 _SINGLE = ("memory", "summary", "edit")
 

@@ -10,16 +10,14 @@ from probed_logs import World
 from memlab import Slates
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.evaluation import evaluate
-from memlab.policies import FEATURES, load_pack
+from memlab.policies import load_pack
 
 WORLD = World(clusters=3, recalls=4, pool=8, limit=2, depth=3, seed=4)
 
 
 def logged_by(pack, embedder="the embedder"):
     """The fingerprints that a recall under a pack leaves."""
-    given = {"embedder": embedder} | {name: repr(value) for name, value in pack.settings.items()}
-    given |= {slot: policy.hash for slot, policy in pack.policies.items()}
-    return {"embedder": embedder} | {name: feature.fingerprint(given) for name, feature in FEATURES.items()}
+    return {"embedder": embedder} | dict(pack.fingerprints(embedder))
 
 
 def slates(*, fingerprints=None, lab=None, **features):

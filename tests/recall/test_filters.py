@@ -79,10 +79,10 @@ def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pa
     clock = memlab.ManualClock("2026-03-01")
     admitted = [memory for memory in given if admits(memory, arguments)]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-        lab.remember_many(given)
+        lab.remember_many(given, linking="off")
         found = lab.recall(query, log=False, **arguments)
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as small:
-        small.remember_many(admitted)
+        small.remember_many(admitted, linking="off")
         alone = small.recall(query, log=False, branch=arguments["branch"])
     assert [(hit.ref, hit.score) for hit in found] == [(hit.ref, hit.score) for hit in alone]
     for name, values in alone.slate.numbers.items():

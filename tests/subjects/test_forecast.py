@@ -130,7 +130,9 @@ FORMULAS = {
     "fsrs": by_fsrs,
     "actr": by_actr,
 }
-FORMULAS |= {f"{name}-plus": FORMULAS[name] for name in ("associative", "cascade", "companion", "factgraph", "workbench")}
+FORMULAS |= {
+    f"{name}-plus": FORMULAS[name] for name in ("associative", "cascade", "companion", "factgraph", "workbench")
+}
 """A plus pack lets memories fade as the design that it is named after."""
 spans = st.floats(math.log(60e6), math.log(30 * 365 * DAY)).map(lambda log: round(math.exp(log)))
 

@@ -27,12 +27,14 @@ RESOLVE = '(fn [pair/rank pair/update-words] (if pair/update-words "{}" (if (> p
 LONGEST = 1500
 """Characters of two texts in one: an embedder has read no more of a text."""
 
+SURE = '(pack sure "Whatever it decides is done." :inherits memlab) (setting destroy-certainty 0)'
+
 resolutions = st.sampled_from(["keep-new", "keep-old", "merge", "keep-both"])
 texts = st.lists(st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3).map(" ".join)
 
 
 def opened(link: str, resolve: str) -> memlab.Lab:
-    lab = memlab.open(embedder=TRIGRAMS, clock=memlab.ManualClock("2026-03-01"))
+    lab = memlab.open(pack=SURE, embedder=TRIGRAMS, clock=memlab.ManualClock("2026-03-01"))
     lab.policies.install("link", link, reason="for this test")
     lab.policies.install("resolve", resolve, reason="for this test")
     return lab

@@ -27,7 +27,11 @@ HISTORY = [
     ("Bob", "uses", "Go", 9),
     ("Bob", "uses", "Rust", 18),
 ]
-ENDS = [("Cleo", "lives-in", "Bonn", 2, 6), ("Cleo", "lives-in", "Kyiv", 11, None), ("Cleo", "lives-in", "Bonn", 17, 24)]
+ENDS = [
+    ("Cleo", "lives-in", "Bonn", 2, 6),
+    ("Cleo", "lives-in", "Kyiv", 11, None),
+    ("Cleo", "lives-in", "Bonn", 17, 24),
+]
 
 
 def day(number: int) -> str:

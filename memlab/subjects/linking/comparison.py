@@ -98,7 +98,12 @@ def _bag(text: str) -> tuple[str, ...]:
 
 
 def _of_a_third(part: Part) -> bool:
-    return part.person == "third" and any(word[0].isupper() for word in part.text.split()[:1]) and part.claim is not None and part.claim.bare
+    return (
+        part.person == "third"
+        and any(word[0].isupper() for word in part.text.split()[:1])
+        and part.claim is not None
+        and part.claim.bare
+    )
 
 
 def _stronger(one: Verdict, other: Verdict) -> Verdict:
@@ -153,26 +158,61 @@ def _at_other_times(new: Part, old: Part) -> bool:
     ours, theirs = new.claim, old.claim
     if ours is None or theirs is None:
         return False
-    return not ours.changing and (ours.times != theirs.times or ours.past != theirs.past) and bool(ours.times | theirs.times)
+    return (
+        not ours.changing
+        and (ours.times != theirs.times or ours.past != theirs.past)
+        and bool(ours.times | theirs.times)
+    )
 
 
-_WHERE = re.compile(r"\b(?:in|for|on) (?:the |our |my |all |a )?(?P<where>[A-Za-z][\w.-]*(?: files?| code| projects?)?)")
+_WHERE = re.compile(
+    r"\b(?:in|for|on) (?:the |our |my |all |a )?(?P<where>[A-Za-z][\w.-]*(?: files?| code| projects?)?)"
+)
 
 
 def _elsewhere(new: str, old: str) -> bool:
     """Whether both name where they hold, and different things: tabs in Makefiles, spaces in Python."""
-    ours, theirs = (
-        {stem(match["where"].lower().split()[0]) for match in _WHERE.finditer(text)} for text in (new, old)
-    )
+    ours, theirs = ({stem(match["where"].lower().split()[0]) for match in _WHERE.finditer(text)} for text in (new, old))
     if not ours or not theirs or ours & theirs:
         return False
     one, other = (frozenset(map(stem, words_of(text))) for text in (new, old))
     # what differs is where, and something else: "in Boston" and "in Seattle" differ in where alone
-    return bool((one - other) - ours - _LITTLE) and bool((other - one) - theirs - _LITTLE) and bool(one & other - _LITTLE) and not _CHANGED.search(new)
+    return (
+        bool((one - other) - ours - _LITTLE)
+        and bool((other - one) - theirs - _LITTLE)
+        and bool(one & other - _LITTLE)
+        and not _CHANGED.search(new)
+    )
 
 
-_LITTLE = frozenset(map(stem, ("the", "a", "an", "i", "we", "in", "for", "on", "file", "files", "my", "our", "is", "are", "user", "now", "to", "at")))
-_CHANGED = re.compile(r"\b(?:now|moved|switched|no longer|instead|changed|relocated|rescheduled|migrated)\b", re.IGNORECASE)
+_LITTLE = frozenset(
+    map(
+        stem,
+        (
+            "the",
+            "a",
+            "an",
+            "i",
+            "we",
+            "in",
+            "for",
+            "on",
+            "file",
+            "files",
+            "my",
+            "our",
+            "is",
+            "are",
+            "user",
+            "now",
+            "to",
+            "at",
+        ),
+    )
+)
+_CHANGED = re.compile(
+    r"\b(?:now|moved|switched|no longer|instead|changed|relocated|rescheduled|migrated)\b", re.IGNORECASE
+)
 
 
 def _as_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
@@ -266,7 +306,9 @@ def _by_values(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
         for before in _comparable(kind, theirs.by_kind, content):
             if values & before:
                 continue
-            enough = shared >= 2 and near >= (0.34 if cue else 0.6) or (kind.startswith("count:") and len(kind) > 6 and cue and near >= 0.3)
+            enough = (shared >= 2 and near >= (0.34 if cue else 0.6)) or (
+                kind.startswith("count:") and len(kind) > 6 and cue and near >= 0.3
+            )
             if not enough:
                 continue
             if cue:
@@ -280,7 +322,9 @@ def _comparable(kind: str, others: dict[str, frozenset[str]], content: frozenset
     """The values of the other text of the same kind; a bare number meets what the new text names."""
     found = [others[kind]] if kind in others and kind != "count:" else []
     if kind == "count:":
-        found += [values for name, values in others.items() if name.startswith("count:") and name[6:] in content and name[6:]]
+        found += [
+            values for name, values in others.items() if name.startswith("count:") and name[6:] in content and name[6:]
+        ]
         found += [others["count:"]] if "count:" in others else []
     elif kind.startswith("count:") and "count:" in others and not found:
         found += []
@@ -291,10 +335,16 @@ def _frame(part: Part) -> frozenset[str]:
     """What a statement is about, without its values and the words of change."""
     left_out = table("linking", "moves") | {"user", "information", "update"}
     return frozenset(
-        word for word in part.statement.content if word not in left_out and not word[0].isdigit() and word not in _months()
+        word
+        for word in part.statement.content
+        if word not in left_out and not word[0].isdigit() and word not in _months()
     )
 
 
 @cache
 def _months() -> frozenset[str]:
-    return frozenset(stem(word) for word in vocabulary("negation", "calendar")) | vocabulary("negation", "calendar") | {"am", "pm"}
+    return (
+        frozenset(stem(word) for word in vocabulary("negation", "calendar"))
+        | vocabulary("negation", "calendar")
+        | {"am", "pm"}
+    )

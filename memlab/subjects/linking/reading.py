@@ -24,8 +24,12 @@ MOST_PARTS = 32
 MOST_CHARACTERS = 6_000
 """Characters of a text that are read: a page and a half of talk; what follows is a document."""
 
-_PRESUPPOSED = re.compile(r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE)
-_CUT = re.compile(r",\s(?:so|but|and|which|because)\s|;\s|\s-\s|\s(?:but|because|although|whereas)\s|:\s(?=[A-Z])", re.IGNORECASE)
+_PRESUPPOSED = re.compile(
+    r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
+)
+_CUT = re.compile(
+    r",\s(?:so|but|and|which|because)\s|;\s|\s-\s|\s(?:but|because|although|whereas)\s|:\s(?=[A-Z])", re.IGNORECASE
+)
 _LABEL = re.compile(r"^\s*(?:Information Update|Update|Note|News):\s+", re.IGNORECASE)
 
 
@@ -85,9 +89,8 @@ def read_text(text: str) -> Reading:
         for start, stop in _spans(read, one):
             said = read[start:stop].strip(" \n\t,;:-*\u2022")
             pieces = [said] if len(said) <= 160 else [piece.strip() for piece in _CUT.split(said)]
-            for piece in pieces:
-                if any(map(str.isalnum, piece)):
-                    found.append(Part(piece, one.person, one.hedged, whole and len(pieces) == 1 and one.act != "question"))
+            alone = whole and len(pieces) == 1 and one.act != "question"
+            found += [Part(piece, one.person, one.hedged, alone) for piece in pieces if any(map(str.isalnum, piece))]
             if len(found) >= MOST_PARTS:
                 return Reading(text, tuple(found[:MOST_PARTS]))
     return Reading(text, tuple(found))
@@ -114,5 +117,7 @@ def _is_rule(sentence: str) -> bool:
     if not words or not asks.isdisjoint(words):
         return False
     rule = vocabulary("linking", "rule-verbs")
-    first = next((word for word in words if word not in ("always", "never", "do", "not", "don't", "please", "only")), "")
+    first = next(
+        (word for word in words if word not in ("always", "never", "do", "not", "don't", "please", "only")), ""
+    )
     return first in rule or words[0] in ("always", "never")

@@ -449,9 +449,7 @@ class _Decision:
         """Other values: of what was superseded, of what others were merged into."""
         now, parts = self.joint.now, []
         goes = {
-            other: (stays, why, self.ended_by[other])
-            for _, stays, other, why in self.superseded
-            if self._ends(other)
+            other: (stays, why, self.ended_by[other]) for _, stays, other, why in self.superseded if self._ends(other)
         }
         if self.stored:
             goes |= {row: (root, self.why[row], root) for row, root in self.root.items()}

@@ -52,39 +52,105 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     bonds = "|".join(sorted(map(re.escape, table("linking", "relationship")), key=len, reverse=True))
     states = "|".join(sorted(map(re.escape, _opposites()), key=len, reverse=True))
     frames = [
-        ("residence", rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|resides?|based|moved|relocated|moving|settled) (?:back )?(?:in|to) {_PLACE}"),
-        ("residence", rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|lived) (?:in|with|on) (?P<value>(?:a|an|the|my|her|his|their) [\w ]{{3,24}})"),
+        (
+            "residence",
+            rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|resides?|based|moved|relocated|moving|settled) (?:back )?(?:in|to) {_PLACE}",
+        ),
+        (
+            "residence",
+            rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|lived) (?:in|with|on) (?P<value>(?:a|an|the|my|her|his|their) [\w ]{{3,24}})",
+        ),
         ("employer", rf"{_SUBJECT}{_ADVERB} ?(?:works?|working|employed|worked) (?:at|for|by) {_PLACE}"),
-        ("employer", rf"{_SUBJECT}{_ADVERB} ?(?:joined|hired by|started (?:working )?(?:a new job )?at|left|quit) {_PLACE}"),
-        ("job", rf"{_SUBJECT}{_ADVERB} ?(?:work(?:s|ing|ed)? as|became|become|promoted to|'m|am|is|was|a)? ?(?:an?|the)? ?(?:[a-z]+ ){{0,2}}?(?P<value>{jobs})\b"),
-        ("job", rf"(?:job|role|title|position|profession)(?: is| was| changed to)(?: now)?(?: an?)? (?P<value>(?:[a-z]+ ){{0,2}}(?:{jobs}))\b"),
-        ("age", rf"{_SUBJECT}{_ADVERB} ?(?:(?<=am )|(?<=is )|(?<=are )|(?<=was )|turned |turns |aged )(?P<value>\d{{1,3}})(?: years old| yrs old|(?= (?:now|today|last|this|yesterday|in)\b)|$)"),
+        (
+            "employer",
+            rf"{_SUBJECT}{_ADVERB} ?(?:joined|hired by|started (?:working )?(?:a new job )?at|left|quit) {_PLACE}",
+        ),
+        (
+            "job",
+            rf"{_SUBJECT}{_ADVERB} ?(?:work(?:s|ing|ed)? as|became|become|promoted to|'m|am|is|was|a)? ?(?:an?|the)? ?(?:[a-z]+ ){{0,2}}?(?P<value>{jobs})\b",
+        ),
+        (
+            "job",
+            rf"(?:job|role|title|position|profession)(?: is| was| changed to)(?: now)?(?: an?)? (?P<value>(?:[a-z]+ ){{0,2}}(?:{jobs}))\b",
+        ),
+        (
+            "age",
+            rf"{_SUBJECT}{_ADVERB} ?(?:(?<=am )|(?<=is )|(?<=are )|(?<=was )|turned |turns |aged )(?P<value>\d{{1,3}})(?: years old| yrs old|(?= (?:now|today|last|this|yesterday|in)\b)|$)",
+        ),
         ("relationship", rf"{_SUBJECT}{_ADVERB} ?(?P<value>{bonds})\b"),
-        ("diet", rf"{_SUBJECT}{_ADVERB} ?(?:turned|went|became|gone|stopped being|follows?|following|on|eats?|eating|started eating|stopped eating|quit|a|an|being|strictly|mostly|having)* ?(?:a |an |any )?(?P<value>{diets})\b"),
-        ("favourite", r"favou?rite (?P<of>[a-z-]+(?: [a-z-]+)?)(?: of (?:mine|all time))? (?:is|was|are|changed to|became|:)(?: now)? (?P<value>[\w'-]+(?: [\w'-]+){0,4})"),
-        ("favourite", r"(?P<value>(?-i:[A-Z])[\w'-]+(?: [A-Z]?[\w'-]+){0,3}) (?:is|are)(?: now)? (?:my|the user's|her|his) (?:new |current )?favou?rite (?P<of>[a-z-]+(?: [a-z-]+)?)"),
-        ("tool", r"\b(?:uses?|using|used|adopted|chose|picked)(?: now)? (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]+)?)(?: now)? (?:for|as)(?: all| our| my| the)? (?P<of>[a-z][\w-]+(?: [a-z][\w-]+)?)"),
-        ("tool", r"\b(?P<of>[a-z][\w-]+(?: [a-z]+)?) (?:now )?(?:runs?|is|are|was|happens?|goes?|go|done|handled|managed|built|written|stored|kept|hosted|deployed|live|lives)(?: now)?(?: done| run| handled| managed| built| written| stored| kept| hosted| deployed)? (?:with|on|using|via|by|through|in) (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]+)?)"),
-        ("tool", r"\b(?:our|the|my) (?P<of>[a-z][\w-]+(?: [a-z]+)?) (?:is|are)(?: now)? (?P<value>(?-i:[A-Z])[\w.+#-]+(?: (?-i:[A-Z])[\w.+#-]+)?)$"),
-        ("change", r"\b(?:switched|migrated|moved|changed|converted|ported)(?: (?:(?:the|our|my|all) )?(?P<of>[\w-]+(?: [\w-]+){0,3}?))?(?: over)?(?: from (?P<from>[\w.+#/ -]+?))? to (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]*)?)(?: for (?:the |our |my )?(?P<of2>[\w-]+(?: [\w-]+)?))?"),
-        ("change", r"\breplaced (?:the |our |my )?(?P<from>[\w.+#/ -]+?) (?:with|by) (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]*)?)(?: for (?:the |our |my )?(?P<of2>[\w-]+(?: [\w-]+)?))?"),
-        ("version", r"\b(?P<of>(?-i:[A-Z])[\w.+-]*[A-Za-z+]|node|python|java|ruby|go|php|postgres|react|django|rails)(?:'s)? ?(?:version|v|is (?:at|on)|requires?|:)? ?v?(?P<value>\d{1,3}(?:\.\d+){0,3})\b"),
-        ("port", r"\b(?P<of>[a-z][\w-]*(?: [a-z]+)?(?<!\bport))?(?: (?:now )?(?:runs?|listens?|is|starts?|served|available|exposed|binds?)(?: now)?)?(?: on| at| to)? ?\bport (?:is |now |changed to |: ?)*(?P<value>\d{2,5})\b"),
-        ("port", r"\b(?P<of>[a-z][\w-]*(?: [a-z]+)?) (?:now )?(?:runs|listens|starts|is served)(?: now)? on (?P<value>\d{4,5})\b"),
-        ("status", rf"\b(?P<of>[A-Za-z][\w-]*(?: [a-z][\w-]*){{0,3}}) (?:is|are|was|has been|have been|got|turned|stays?)(?: now| currently| no longer| not| still)* (?P<value>{states})\b"),
+        (
+            "diet",
+            rf"{_SUBJECT}{_ADVERB} ?(?:turned|went|became|gone|stopped being|follows?|following|on|eats?|eating|started eating|stopped eating|quit|a|an|being|strictly|mostly|having)* ?(?:a |an |any )?(?P<value>{diets})\b",
+        ),
+        (
+            "favourite",
+            r"favou?rite (?P<of>[a-z-]+(?: [a-z-]+)?)(?: of (?:mine|all time))? (?:is|was|are|changed to|became|:)(?: now)? (?P<value>[\w'-]+(?: [\w'-]+){0,4})",
+        ),
+        (
+            "favourite",
+            r"(?P<value>(?-i:[A-Z])[\w'-]+(?: [A-Z]?[\w'-]+){0,3}) (?:is|are)(?: now)? (?:my|the user's|her|his) (?:new |current )?favou?rite (?P<of>[a-z-]+(?: [a-z-]+)?)",
+        ),
+        (
+            "tool",
+            r"\b(?:uses?|using|used|adopted|chose|picked)(?: now)? (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]+)?)(?: now)? (?:for|as)(?: all| our| my| the)? (?P<of>[a-z][\w-]+(?: [a-z][\w-]+)?)",
+        ),
+        (
+            "tool",
+            r"\b(?P<of>[a-z][\w-]+(?: [a-z]+)?) (?:now )?(?:runs?|is|are|was|happens?|goes?|go|done|handled|managed|built|written|stored|kept|hosted|deployed|live|lives)(?: now)?(?: done| run| handled| managed| built| written| stored| kept| hosted| deployed)? (?:with|on|using|via|by|through|in) (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]+)?)",
+        ),
+        (
+            "tool",
+            r"\b(?:our|the|my) (?P<of>[a-z][\w-]+(?: [a-z]+)?) (?:is|are)(?: now)? (?P<value>(?-i:[A-Z])[\w.+#-]+(?: (?-i:[A-Z])[\w.+#-]+)?)$",
+        ),
+        (
+            "change",
+            r"\b(?:switched|migrated|moved|changed|converted|ported)(?: (?:(?:the|our|my|all) )?(?P<of>[\w-]+(?: [\w-]+){0,3}?))?(?: over)?(?: from (?P<from>[\w.+#/ -]+?))? to (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]*)?)(?: for (?:the |our |my )?(?P<of2>[\w-]+(?: [\w-]+)?))?",
+        ),
+        (
+            "change",
+            r"\breplaced (?:the |our |my )?(?P<from>[\w.+#/ -]+?) (?:with|by) (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]*)?)(?: for (?:the |our |my )?(?P<of2>[\w-]+(?: [\w-]+)?))?",
+        ),
+        (
+            "version",
+            r"\b(?P<of>(?-i:[A-Z])[\w.+-]*[A-Za-z+]|node|python|java|ruby|go|php|postgres|react|django|rails)(?:'s)? ?(?:version|v|is (?:at|on)|requires?|:)? ?v?(?P<value>\d{1,3}(?:\.\d+){0,3})\b",
+        ),
+        (
+            "port",
+            r"\b(?P<of>[a-z][\w-]*(?: [a-z]+)?(?<!\bport))?(?: (?:now )?(?:runs?|listens?|is|starts?|served|available|exposed|binds?)(?: now)?)?(?: on| at| to)? ?\bport (?:is |now |changed to |: ?)*(?P<value>\d{2,5})\b",
+        ),
+        (
+            "port",
+            r"\b(?P<of>[a-z][\w-]*(?: [a-z]+)?) (?:now )?(?:runs|listens|starts|is served)(?: now)? on (?P<value>\d{4,5})\b",
+        ),
+        (
+            "status",
+            rf"\b(?P<of>[A-Za-z][\w-]*(?: [a-z][\w-]*){{0,3}}) (?:is|are|was|has been|have been|got|turned|stays?)(?: now| currently| no longer| not| still)* (?P<value>{states})\b",
+        ),
     ]
     return tuple((name, re.compile(frame, re.IGNORECASE)) for name, frame in frames)
 
 
-_NOW = re.compile(r"\b(?:now|no longer|any ?more|anymore|these days|nowadays|from now on|currently|as of|instead|again)\b", re.IGNORECASE)
+_NOW = re.compile(
+    r"\b(?:now|no longer|any ?more|anymore|these days|nowadays|from now on|currently|as of|instead|again)\b",
+    re.IGNORECASE,
+)
 _CAME = re.compile(
     r"\b(?:moved|relocated|became|turned|switched|migrated|changed|converted|ported|replaced|joined|left|quit|got|started|"
     r"stopped|promoted|upgraded|downgraded|renamed|gave up|given up|went|gone|new|just|finally|since|passed|sold|broke|split)\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(r"\b(?:was|were|used to|lived|worked|had been|back then|formerly|previously|once|as a (?:child|kid|teenager|student))\b", re.IGNORECASE)
-_FUTURE = re.compile(r"\b(?:will|going to|gonna|plan(?:s|ning)? (?:to|on)|want(?:s|ed)? to|would|might|may|could|should|hop(?:e|es|ing) to|thinking (?:of|about)|consider(?:s|ing)?|dream(?:s|ed|ing)?|if|try(?:ing)? to|next|about to)\b", re.IGNORECASE)
-_NOT = re.compile(r"\b(?:no longer|not|isn't|aren't|don't|doesn't|never|stopped|quit|left|gave up|given up|any ?more)\b|n't\b", re.IGNORECASE)
+_PAST = re.compile(
+    r"\b(?:was|were|used to|lived|worked|had been|back then|formerly|previously|once|as a (?:child|kid|teenager|student))\b",
+    re.IGNORECASE,
+)
+_FUTURE = re.compile(
+    r"\b(?:will|going to|gonna|plan(?:s|ning)? (?:to|on)|want(?:s|ed)? to|would|might|may|could|should|hop(?:e|es|ing) to|thinking (?:of|about)|consider(?:s|ing)?|dream(?:s|ed|ing)?|if|try(?:ing)? to|next|about to)\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(
+    r"\b(?:no longer|not|isn't|aren't|don't|doesn't|never|stopped|quit|left|gave up|given up|any ?more)\b|n't\b",
+    re.IGNORECASE,
+)
 
 
 @cache
@@ -120,7 +186,10 @@ def read_slots(text: str) -> tuple[Slot, ...]:
     return tuple(found.values())
 
 
-_USES = re.compile(r"\b(?:use[sd]?|using|with|on|via|runs?|to|is|are|by|through|adopted|chose|prefers?)(?: now| in)? (?P<value>[\w.+#-]+(?: [\w.+#-]+)?)", re.IGNORECASE)
+_USES = re.compile(
+    r"\b(?:use[sd]?|using|with|on|via|runs?|to|is|are|by|through|adopted|chose|prefers?)(?: now| in)? (?P<value>[\w.+#-]+(?: [\w.+#-]+)?)",
+    re.IGNORECASE,
+)
 
 
 def _of_classes(text: str) -> list[Slot]:
@@ -171,7 +240,9 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
         return _changed(groups, value)
     if name in ("tool", "version", "port", "favourite", "status"):
         of = _head(groups.get("of") or "", name)
-        if name == "tool" and (not of or of in vocabulary("linking", "no-purpose") or value in vocabulary("linking", "no-tool")):
+        if name == "tool" and (
+            not of or of in vocabulary("linking", "no-purpose") or value in vocabulary("linking", "no-tool")
+        ):
             return []
         if name == "version" and (of in vocabulary("linking", "no-version") or len(text) > 120):
             return []
@@ -199,7 +270,11 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
 
 def _is_plain_mention(own: str) -> bool:
     """Whether an occupation only follows a subject, as in "she likes the teacher": no verb of being one."""
-    return not re.search(r"\b(?:am|is|was|are|were|work\w*|became|become|promoted|'m|'s|job|role|title|position|profession)\b", own, re.IGNORECASE)
+    return not re.search(
+        r"\b(?:am|is|was|are|were|work\w*|became|become|promoted|'m|'s|job|role|title|position|profession)\b",
+        own,
+        re.IGNORECASE,
+    )
 
 
 def _changed(groups: dict[str, str | None], value: str) -> list[Slot]:
@@ -258,7 +333,11 @@ def _bare(value: str) -> str:
 
 
 def _head(of: str, name: str) -> str:
-    words = [word for word in of.lower().replace("colour", "color").split() if word not in ("the", "our", "my", "all", "a", "an", "now", "new", "current", "we", "i")]
+    words = [
+        word
+        for word in of.lower().replace("colour", "color").split()
+        if word not in ("the", "our", "my", "all", "a", "an", "now", "new", "current", "we", "i")
+    ]
     if not words:
         return ""
     last = words[-1] if name in ("tool", "port", "favourite") else " ".join(words)

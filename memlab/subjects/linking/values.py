@@ -47,7 +47,7 @@ def read_values(text: str) -> Values:
         kind = match.lastgroup or ""
         if kind in ("count", "unit"):
             number = _number(match["count"])
-            names = [word for word in (match["unit"] or "").lower().replace("-", " ").split()]
+            names = list((match["unit"] or "").lower().replace("-", " ").split())
             stop = next((at for at, word in enumerate(names) if word in vocabulary("linking", "no-units")), len(names))
             heads = [stem(word) for word in names[:stop]][:2]
             units.update(heads)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
+import polars as pl
+
 from memlab.errors import MemlabError
+from memlab.interrupts import ThreadLock
 from memlab.operations import Adapted, find_fall, of_fall
 from memlab.storage.store import Store
 
@@ -28,6 +30,8 @@ def propose_revert(store: Store, **asked: Any) -> Adapted | None:
         if len(versions.pack_hashes) < 2:
             return None
         slates = store.slates()
+        if not slates.decisions.select(pl.len()).collect().item():
+            return None
         fall, _, _ = find_fall(slates, versions, {"missing": "censor", **asked})
         if fall is None:
             return None
@@ -45,7 +49,7 @@ class FallWatch:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._earned: Any = None
         self._cursor = 0
         self._calls = 0

@@ -110,7 +110,11 @@ class Questions:
             if logs:
                 with store.writing(durable=False) as tx:
                     state = seen(store.journal, store.state, filters.viewer)
-                    body: dict[str, Any] = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash}
+                    body: dict[str, Any] = {
+                        "ids": list(slate.shown),
+                        "probes": list(slate.probes),
+                        "pack": slate.pack_hash,
+                    }
                     if params:
                         body |= {"of": live.hash, "params": {name: float(value) for name, value in params.items()}}
                     rows = np.array(slate.shown, dtype=np.int64) - 1
