@@ -52,7 +52,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return load
 
 
-@pytest.mark.parametrize("path", PACKS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p for p in PACKS if not p.stem.endswith("-plus")], ids=lambda p: p.stem)
 def test_a_shipped_pack_is_a_module_of_its_policies(path: Path, imported) -> None:
     text = path.read_text(encoding="utf-8")
     source, policies = read_pack(text), load_pack(path).policies

@@ -108,7 +108,19 @@ CALLS = {
     "modules": [LAB],
 }
 AS_JSON = ("recall", "context", "metrics", "list", "show", "trace", "similar")
-BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb", "serve"}
+BESIDE = {
+    "demo",
+    "notebook",
+    "bench locomo",
+    "bench beam",
+    "bench longmemeval",
+    "bench lmeb",
+    "serve",
+    "rebuild",
+    "link",
+    "tag",
+    "touch",
+}
 """They show no lab of the caller's, or show it to programs: tests/serving."""
 
 
