@@ -60,6 +60,10 @@ def draw_moves(before: Hits, after: Hits, *, most: int = 8) -> Draw:
     return draw_ranks(("before", "after"), rows, most=most)
 
 
+_LONGEST_TERM = 30
+"""Characters of a term in the legend: three columns of longer ones leave no room for the bars."""
+
+
 def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Draw:
     """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them."""
     rows = [dict(one.terms) for one in explanations]
@@ -75,7 +79,7 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
                     side = 1 if value > 0 else -1
                     axes.barh(row, value, left=ends[side][row], height=0.62, color=colour, linewidth=0)
                     ends[side][row] += value
-            axes.barh([0], [0], color=colour, label=term)
+            axes.barh([0], [0], color=colour, label=clip(term, _LONGEST_TERM))
         for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
             axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
         names = [f"{clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]
