@@ -77,7 +77,7 @@ def run_demo(
         terms = sorted((term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1]))
         say(f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms, above all")
         for text, value in terms[:_TERMS]:
-            say(f"    {value:+.3f}  {text}")
+            say(f"    {value:+.3f}  {clip(text, 100)}")
 
         helped, stale = _find(before, _HOLDS_NOW), _find(before, _HELD_ONCE)
         lab.feedback(helped, "success")
