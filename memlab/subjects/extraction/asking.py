@@ -16,10 +16,8 @@ from typing import Any
 
 import msgspec
 
-from memlab.display import clip
 from memlab.english import LONGEST, words_of
-from memlab.errors import BadAnswer
-from memlab.models import LanguageModel
+from memlab.models import LanguageModel, read_json_answer
 from memlab.printable import printable
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
@@ -210,15 +208,7 @@ def _line(text: str, most: int) -> str:
 
 
 def _read(content: str) -> _Answer:
-    """An answer in JSON, after what a model thought, within a fence. BadAnswer for any other."""
-    text = content.rpartition("</think>")[2].strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
-    try:
-        return msgspec.json.decode(text, type=_Answer)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = clip(" ".join(str(error).split()), 120)
-        raise BadAnswer(f"The answer is not JSON with facts and memories as they were asked for: {why}.") from None
+    return read_json_answer(content, _Answer, "facts and memories as they were asked for")
 
 
 @cache

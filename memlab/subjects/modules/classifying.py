@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memlab.display import clip
-from memlab.errors import BadAnswer
-from memlab.models import LanguageModel
+from memlab.models import LanguageModel, read_json_answer
 from memlab.subjects.modules.grouping import is_layer
 
 __all__ = ["Classified", "classify"]
@@ -118,15 +116,7 @@ def _moved(
 
 
 def _read(content: str) -> _Answer:
-    """An answer in JSON, after what a model thought, within a fence. BadAnswer for any other."""
-    text = content.rpartition("</think>")[2].strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
-    try:
-        return msgspec.json.decode(text, type=_Answer)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = clip(" ".join(str(error).split()), 120)
-        raise BadAnswer(f"The answer is not JSON with files and modules as it was asked for: {why}.") from None
+    return read_json_answer(content, _Answer, "files and modules as it was asked for")
 
 
 _TEXT = {"type": "string"}
