@@ -367,12 +367,13 @@ class Lab:
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
-        A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
-        tell what another policy would have been worth. ``at`` is the time of asking. The slate is logged and what was
-        shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either. ``pack``
-        asks another pack than the live one, to see what it would show: that is never logged. ``params`` gives other
-        values to parameters of the pack's policies for this recall, ``{"near": 0.5}`` or of one slot alone
-        ``{"eligible:near": 0.5}``; it is logged under the hash that the pack has with them.
+        A probe (``hit.probe``) comes from just below, at the pack's ``probe-rate``, and stands at a random place among
+        the others, so that the log can tell what another policy would have been worth. ``at`` is the time of asking.
+        The slate is logged and what was shown gains an access, unless ``log=False`` or the lab is read-only; then
+        nothing is explored either. ``pack`` asks another pack than the live one, to see what it would show: that is
+        never logged. ``params`` gives other values to parameters of the pack's policies for this recall,
+        ``{"near": 0.5}`` or of one slot alone ``{"eligible:near": 0.5}``; it is logged under the hash that the pack has
+        with them.
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out

@@ -75,6 +75,23 @@ def test_a_trace_tells_the_paths_and_is_cut(lab):
 
 
 @pytest.mark.long
+def test_an_edge_that_is_linked_again_gets_the_weight(lab):
+    first, second = lab.remember_many(["a chorus", "a walk"], linking="off").ids
+    for weight in (0.4, 0.7, 0.7):
+        lab.graph.link(first, second, "derived-from", weight=weight)
+    assert lab.edges.select("weight", "reinforcements").rows() == [(0.7, 1.0)]
+    lab.graph.link(second, first, "derived-from")
+    assert lab.edges.height == 2
+
+
+def test_the_frames_of_the_structure_are_attributes(lab):
+    stats = lab.graph.stats(progress=False)
+    assert stats.communities is stats.frames["communities"]
+    assert {"layers", "totals", "figure"} <= set(dir(stats))
+    with pytest.raises(AttributeError, match="Its frames: totals, kinds"):
+        _ = stats.comunities
+
+
 def test_what_a_tree_shows_is_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])

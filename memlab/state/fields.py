@@ -118,7 +118,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
                 continue
             if value is not None and (not isinstance(value, str) or value not in column.words):
                 text = value if isinstance(value, str) else shown(value)
-                raise InputError(f"{_head(row)}{UnknownName(name, text, column.words)}")
+                raise UnknownName(name, text, column.words, where=_head(row))
         return [default if value is None else value for value in words]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in _rows(values)]

@@ -182,3 +182,14 @@ def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
         lab.remember("Ada was heartbroken as an observation", kind="observation")
         assert lab.memories["emotional_weight"].to_list() == [90.0, 10.0, 5.0]
     assert emotional_weight("a bit worried") < emotional_weight("worried") < emotional_weight("very worried")
+
+
+class TestLessons:
+    def test_a_lesson_is_not_known_because_its_turn_is_there(self, trigrams):
+        said = "Found it: the root cause was a stale lock file in the cache folder."
+        with memlab.open(embedder=trigrams) as lab:
+            lab.load([{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}], session="s")
+            assert lab.agents.end_session("s").text
+            assert lab.memories["text"].to_list().count(said) == 2  # the turn and the lesson
+            lab.agents.end_session("s")
+            assert lab.memories.height == 3

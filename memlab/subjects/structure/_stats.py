@@ -53,7 +53,7 @@ _TRIED = 2_000
 
 @dataclass(frozen=True)
 class Stats:
-    """What ``stats`` found, as frames.
+    """What ``stats`` found, as frames, each an attribute and an item of ``frames``.
 
     ``totals`` (measure, value), ``kinds``, ``layers``, ``layers_by_kind``, ``layers_by_week``, ``relations``,
     ``nodes``, ``communities`` (with ``words``), ``bridges``, ``key`` (the memories that are most important and used),
@@ -66,6 +66,15 @@ class Stats:
     frames: Mapping[str, pl.DataFrame]
     notes: tuple[str, ...]
     found: Clusters = field(repr=False)
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        frames: Mapping[str, pl.DataFrame] = self.__dict__.get("frames", {})
+        if name not in frames:
+            raise AttributeError(f"A Stats has no {name!r}. Its frames: {', '.join(frames)}.")
+        return frames[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.frames]
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
