@@ -235,7 +235,8 @@ class Lab:
     ) -> Memory:
         """Remember one text; durable when it returns.
 
-        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
+        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...; see
+        docs/reference/memories.md#fields-of-a-memory. Without a ``creator`` nobody is, and the project sees the memory.
         ``chain=True`` links it by a ``next`` edge to the last memory of its session. ``linking``: see
         ``remember_many``. Returned is the memory that represents the text: a new one, or the old one that it was merged
         into or that the pack keeps in its place; ``remember_many`` says which in ``outcomes``.
@@ -260,7 +261,8 @@ class Lab:
         ``linking`` says when they are compared with what is there, and with one another: "off" not at all; "now" before
         they are stored, so that a near-duplicate is never stored; "later" in the background, so that this returns at
         once and near-duplicates, which have their ids by then, are superseded by what replaces them. Unless given it
-        is the pack's setting. Turns of a conversation (kind "turn") are never compared: they were said.
+        is the pack's setting; see docs/systems.md#settings-of-each-pack. After "later", ``lab.graph.link_waiting()``
+        waits until that is done. Turns of a conversation (kind "turn") are never compared: they were said.
 
         The pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict. What
         came of it is in ``outcomes``. InputError if an agent (a creator "agent:...") writes more bytes than the setting
@@ -665,13 +667,19 @@ class Lab:
     @property
     @checked
     def memories(self) -> pl.DataFrame:
-        """Every memory as a row: a copy."""
+        """Every memory as a row, in the order of their ids, whatever its status: a copy.
+
+        Columns: docs/reference/memories.md#columns-of-labmemories.
+        """
         return self._core.memories()
 
     @property
     @checked
     def edges(self) -> pl.DataFrame:
-        """Every edge as a row: a copy."""
+        """Every edge as a row, in the order in which they were made: a copy.
+
+        Columns: docs/reference/memories.md#columns-of-labedges.
+        """
         with self._core.reading() as state:
             return state.edge_frame()
 

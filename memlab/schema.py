@@ -216,7 +216,7 @@ MEMORY: dict[str, Column] = {
 }
 
 FIELDS: tuple[str, ...] = tuple(name for name, column in MEMORY.items() if column.given and name != "created")
-"""What ``lab.remember`` takes beside ``at``."""
+"""What ``lab.remember`` takes beside ``at``: docs/reference/memories.md#fields-of-a-memory."""
 
 FIXED = ("text", "ref", "speaker", "project", "session", "created")
 """What is embedded, posted or chained as it was remembered: another value is another memory."""
