@@ -163,3 +163,15 @@ def test_every_page_that_a_docstring_names_is_there():
 def test_every_page_is_in_the_navigation():
     listed = (DOCS.parent / "mkdocs.yml").read_text().split()
     assert [page for file in DOCS.rglob("*.md") if (page := str(file.relative_to(DOCS))) not in listed] == []
+
+
+def test_the_columns_of_stats_and_metrics_are_documented():
+    lab = memlab.open()
+    lab.graph.link(lab.remember("Use tabs"), lab.remember("Run the tests"))
+    stats, metrics = lab.graph.stats(), lab.agents.metrics()
+    listed = re.sub(r"\s+", " ", inspect.getdoc(type(stats)))
+    assert [name for name, frame in stats.frames.items() if f"``{name}``: {', '.join(frame.columns)} " not in listed] == []
+    told = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
+    assert [name for name in metrics.frame["metric"] if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)] == []
+    frames = metrics.frame, metrics.contexts, metrics.memories
+    assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in told] == []

@@ -220,7 +220,7 @@ class LabAgents:
     def metrics(self, *, since: When | None = None) -> Metrics:
         """What the contexts that agents were given were worth: tokens injected and saved, coverage, frequent gotchas.
 
-        ``since`` leaves out what came before. All of it is computed from the journal, which holds no latencies.
+        ``since`` leaves out what came before. All but the latencies is computed from the journal; those are of this process.
 
         >>> lab.agents.metrics()["tokens-saved"]                                           # doctest: +SKIP
         """
