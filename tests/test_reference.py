@@ -141,11 +141,9 @@ def attributes(cls):
 
 
 def test_a_section_of_attributes_names_every_field():
-    listed = {cls: attributes(cls) for cls in ENTRIES.values() if inspect.isclass(cls) and dataclasses.is_dataclass(cls)}
-    listed = {cls: names for cls, names in listed.items() if names}
-    own = {
-        cls: [name for name in cls.__dict__.get("__annotations__", {}) if not name.startswith("_")] for cls in listed
-    }
+    results = [cls for cls in ENTRIES.values() if inspect.isclass(cls) and dataclasses.is_dataclass(cls)]
+    listed = {cls: names for cls in results if (names := attributes(cls))}
+    own = {cls: [name for name in inspect.get_annotations(cls) if not name.startswith("_")] for cls in listed}
     assert len(listed) > 10
     assert {cls: names for cls, names in listed.items() if names != own[cls]} == {}
 
@@ -170,7 +168,8 @@ def test_the_columns_of_stats_and_metrics_are_documented():
     lab.graph.link(lab.remember("Use tabs"), lab.remember("Run the tests"))
     stats, metrics = lab.graph.stats(), lab.agents.metrics()
     listed = re.sub(r"\s+", " ", inspect.getdoc(type(stats)))
-    assert [name for name, frame in stats.frames.items() if f"``{name}``: {', '.join(frame.columns)} " not in listed] == []
+    lines = {name: f"``{name}``: {', '.join(frame.columns)} " for name, frame in stats.frames.items()}
+    assert [name for name, line in lines.items() if line not in listed] == []
     told = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
     assert [name for name in metrics.frame["metric"] if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)] == []
     frames = metrics.frame, metrics.contexts, metrics.memories
