@@ -265,8 +265,9 @@ class Lab:
         waits until that is done. Turns of a conversation (kind "turn") are never compared: they were said.
 
         The pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict. What
-        came of it is in ``outcomes``. InputError if an agent (a creator "agent:...") writes more bytes than the setting
-        ``write-bytes`` or more memories of one session than ``session-writes``; nothing is stored then.
+        came of it is in ``outcomes``; docs/policy-language.md#what-link-and-resolve-leave has the edge of each answer.
+        InputError if an agent (a creator "agent:...") writes more bytes than the setting ``write-bytes`` or more
+        memories of one session than ``session-writes``; nothing is stored then.
         """
         return self._remembering.many(rows, chain=chain, linking=linking)
 
@@ -340,7 +341,9 @@ class Lab:
     ) -> Extracted:
         """Facts and memories of a text, or of messages with ``role`` and ``content``: by rules, or by a ``model``.
 
-        Nothing is stored. ``otherwise``: what becomes of a message that the model does not read, docs/howto/extract.md.
+        Nothing is stored. ``agent`` is who hears it: a fact that it proposes has the agent among its ``agents`` and is
+        shared, a memory is created by the agent and private to it. ``otherwise``: what becomes of a message that the
+        model does not read, docs/howto/extract.md.
         """
         return self._extraction.extract(messages, role, where_of(agent, project, session), model, otherwise)
 
@@ -369,8 +372,9 @@ class Lab:
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
-        A probe (``hit.probe``) comes from just below, at the pack's ``probe-rate``, and stands at a random place among
-        the others, so that the log can tell what another policy would have been worth. ``at`` is the time of asking.
+        A probe (``hit.probe``) comes from just below, at the pack's ``probe-rate``, so that the log can tell what
+        another policy would have been worth. It comes in addition to the ``limit`` and stands at a random place among
+        the others: ``limit=10`` shows ten or eleven. ``at`` is the time of asking.
         The slate is logged and what was shown gains an access, unless ``log=False`` or the lab is read-only; then
         nothing is explored either. ``pack`` asks another pack than the live one, to see what it would show: that is
         never logged. ``params`` gives other values to parameters of the pack's policies for this recall,
@@ -382,6 +386,10 @@ class Lab:
         what is private to another creator, as ``viewed_by`` does. What belongs to a season takes part only while
         ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
         aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
+
+        Without ``branch`` every branch takes part, except under packs that read ``same-branch`` (``workbench``): there
+        only what has no branch does. A lab knows nothing of merges: name a merged branch as well,
+        ``branch=["main", "feature"]``.
 
         ``again=False`` leaves out what the ``viewer`` was given before in the ``session``, by contexts and by recalls
         of this kind; None follows the pack's setting ``recall-again``. ``hits.repeated`` lists what was left out.
@@ -539,7 +547,8 @@ class Lab:
     ) -> Verified:
         """Carry out a verifier's verdict on a logged recall, once; durable when it returns.
 
-        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own).
+        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own);
+        ``[]`` is allowed, and rejects all.
         ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
         that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
 
@@ -571,8 +580,9 @@ class Lab:
         ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
         are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
         which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
-        ``provenance`` and ``source`` are given. An edit of a memory that was edited meanwhile, here or in another
-        process, edits the one that replaced it: the last edit counts, and all are kept.
+        ``provenance`` and ``source`` are given. It keeps the status of a fact, "staged" or "confirmed", and begins with
+        ``access``, ``success`` and ``fail`` at 0; an edit in place keeps them. An edit of a memory that was edited
+        meanwhile, here or in another process, edits the one that replaced it: the last edit counts, and all are kept.
 
         A correction reaches what was derived from the text: summary, fact, inferred tags, edges of linking, steps and
         triggers that repeat its words, facts and observations extracted from it, and summaries of consolidation. What
@@ -604,6 +614,9 @@ class Lab:
 
         The live pack's setting ``grace-days`` says how long ``restore`` brings them back; ``purge(overdue=True)``
         removes what is due. Nothing is purged by itself. What is deleted already stays as it is.
+
+        With ``project`` the map of its modules (``lab.modules``) goes at once. ``restore`` brings back the memories, a
+        new ``lab.modules.scan`` the map.
         """
         return self._corrections.delete(memory, project=project)
 
@@ -614,7 +627,9 @@ class Lab:
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
         status that it had before. What was superseded comes back once what took its place is out of use. Bringing back
         is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
-        has changed it since. InputError for what is superseded by a memory in use, or purged.
+        has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
+        time counts from now on; ``access`` stays as it was. InputError for what is superseded by a memory in use, or
+        purged.
         """
         return self._corrections.restore(memory, project=project)
 

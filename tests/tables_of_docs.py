@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import memlab
+from memlab.operations import OPERATIONS
 from memlab.policies import SETTINGS, load_pack, pack_names
 from memlab.policies._settings import SettingValue
 from memlab.schema import EDGE, FIELDS, MEMORY, Column
@@ -102,8 +103,17 @@ def other_packs() -> str:
     return rows("pack | as | but for", lines)
 
 
+def operations() -> str:
+    lines = [
+        (f"`{name}`", *(" ".join(f"`{one}`" for one in part) for part in (o.required, o.optional)), o.does, o.doc)
+        for name, o in OPERATIONS.items()
+    ]
+    return rows("operation | needed | optional | it | what it does", lines)
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "reference/memories.md": {"fields": fields, "kept": kept, "edges": edges},
+    "reference/operations.md": {"operations": operations},
     "systems.md": {"pack-settings": settings, "other-packs": other_packs},
 }
 

@@ -40,8 +40,9 @@ class LabOperations:
 
         All of them are checked before the first is run: names, arity, types, limits and ids. A memory's operations run
         only with ``consent=True``; a proposal runs as it was shown, whatever the memory holds by now. Those of memories
-        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there
-        may be and how many memories they touch. The run is an event, and so is whatever it does.
+        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there may be and how many memories
+        they touch. The operations and their arguments: docs/reference/operations.md. The run is an event, and so is
+        whatever it does.
 
         Raises a PolicyError with line and caret; InputError without consent.
 
@@ -95,6 +96,8 @@ class LabOperations:
     ) -> Adapted:
         """Revert a policy that does worse, or install one that does better, as ``(adapt-policy)`` does.
 
+        Below 20 recalls with a judgement nothing is concluded.
+
         Parameters
         ----------
         missing
@@ -127,14 +130,18 @@ class LabOperations:
     def check_fall(self) -> Adapted | None:
         """Return the proposal to bring an earlier policy back, or None where the live one has not fallen.
 
-        Memories without feedback are left out. ``lab.feedback`` gives the same proposal, once, with the judgement that
-        showed the fall.
+        Memories without feedback are left out. Days are compared, and the last one counts once the next has begun: a
+        version that was always right and a live one that is always wrong need six days of judged recalls each, less
+        clear cases more. ``lab.feedback`` gives the same proposal, once, with the judgement that showed the fall.
         """
         return propose_revert(self._core.store)
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
         """What these memories would do: hits of a recall, say, of which some hold operations. Nothing is run.
+
+        A memory holds operations when it is remembered with them, at most 100 in 20,000 characters:
+        ``lab.remember("On release day", kind="procedure", operations='(recall "release")')``. They are checked then.
 
         >>> lab.operations.proposals(lab.recall("release day"))                                       # doctest: +SKIP
         """

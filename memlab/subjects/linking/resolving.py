@@ -51,6 +51,7 @@ _EDGES = {
     "contradicts": "contradicts",
     "duplicate": "similar-to",
 }
+"""The relation of the edge that each answer of ``link`` leaves between two memories that both stay."""
 _CONFLICTS = ("duplicate", "updates", "contradicts")
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _UNITED = ("tags", "files", "agents")
