@@ -19,13 +19,8 @@ _DOCS = Path(__file__).parent
 def fenced(text: str) -> str:
     """A docstring whose examples are fenced.
 
-    >>> print(fenced("Adds.\\n\\n>>> 1 + 1  # doctest: +SKIP\\n2"))
-    Adds.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
+    >>> fenced("Adds.\\n\\n>>> 1 + 1  # doctest: +SKIP\\n2").splitlines()
+    ['Adds.', '', '```pycon', '>>> 1 + 1', '2', '```']
     """
     return _EXAMPLE.sub(lambda found: f"```pycon\n{_DIRECTIVE.sub('', found.group())}\n```", text)
 
