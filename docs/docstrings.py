@@ -11,7 +11,7 @@ import griffe
 
 _EXAMPLE = re.compile(r"^>>>.*(?:\n(?!\s*$).*)*", flags=re.MULTILINE)
 _DIRECTIVE = re.compile(r"\s*(?:\\\s*\n\.\.\.\s*)?# doctest:.*")
-_PAGE = re.compile(r"(?<![\w/`(])docs/((?:[\w-]+/)*[\w-]+)\.md(#[\w-]+)?")
+_PAGE = re.compile(r"(?<![\w/`])(?<!\]\()docs/((?:[\w-]+/)*[\w-]+)\.md(#[\w-]+)?")
 _SECTION = re.compile(r"^Attributes\n-+$", flags=re.MULTILINE)
 _DOCS = Path(__file__).parent
 

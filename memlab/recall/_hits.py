@@ -264,9 +264,9 @@ class Hits(Sequence[Hit]):
     def frame(self) -> pl.DataFrame:
         """A row for each hit, best first: what was shown, and the features that were logged with it.
 
-        Columns: rank, memory_id, score, text, ref, speaker, session, project, then a column for each feature of
-        ``memlab.FEATURES`` that the slate holds, spelled as in a policy: ``pl.col("age-days")``, ``pl.col("kind")``.
-        ``probe`` is no column: see ``hit.probe``.
+        Columns: rank, memory_id, score, text, ref, speaker, session, project, then a column for each feature
+        (docs/policy-language.md#features) that the slate holds, spelled as in a policy: ``pl.col("age-days")``,
+        ``pl.col("kind")``. ``probe`` is no column: see ``hit.probe``.
         """
         head = pl.DataFrame(
             {
