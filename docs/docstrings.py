@@ -69,6 +69,10 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = linked(fenced(obj.docstring.value))
 
     def on_class_members(self, *, cls: griffe.Class, **_: object) -> None:
+        made = cls.members.get("__init__")
+        for name, one in cls.members.items():  # what is taken over from an argument has the argument's type
+            if made is not None and one.is_attribute and one.annotation is None and name in made.parameters:
+                one.annotation = made.parameters[name].annotation
         if cls.docstring is None or "dataclass" not in {one.callable_path.split(".")[-1] for one in cls.decorators}:
             return
         fields = {name: one for name, one in cls.members.items() if one.is_attribute and not name.startswith("_")}
