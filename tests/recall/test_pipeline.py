@@ -116,7 +116,9 @@ def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
 def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, clock, design):
     """Both have the room that the budget leaves, not the setting limit."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember_many([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)], linking="off")
+    lab.remember_many(
+        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)], linking="off"
+    )
     lab.challenge('(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)', design=design)
     for number in range(5):
         clock.advance(hours=1)
