@@ -66,7 +66,7 @@ class TestBudget:
     @pytest.mark.long
     @examples(150, 15)
     @given(
-        st.sampled_from(PACKS), st.lists(rows(), max_size=25), st.integers(1, 500) | st.just(5_000), st.integers(1, 200)
+        st.sampled_from(PACKS), st.lists(rows(), max_size=25), st.integers(1, 500) | st.just(5_000), st.integers(0, 200)
     )
     def test_no_lab_and_no_budget_make_a_context_longer_than_that(self, trigrams, pack, given_rows, budget, tier_3):
         changed = memlab.load_pack(f"(pack other :inherits {pack}) (setting tier-3-tokens {tier_3})")
