@@ -19,6 +19,11 @@ def test_tags_are_nodes_that_memories_share():
     ]
 
 
+def test_a_tag_is_given_with_or_without_its_sign(lab):
+    kept = lab.remember("cargo is slow", tags=["#rust", "builds", "#"])
+    assert sorted(lab[kept.id].tags) == ["#", "builds", "rust"]
+
+
 def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
     path = tmp_path / "a.memlab"
     with memlab.open(path, pack="cascade") as lab:
