@@ -77,8 +77,8 @@ def admits(memory, arguments):
 def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pack, query):
     """The same memories in the same order with the same scores and features as in a lab that has only them.
 
-    Without linking: that compares memories of one place whatever a later query leaves out. One that ``where`` leaves out
-    may have been merged with one that it admits, or be among the nearest to which alone that one was linked.
+    Without linking: that compares memories of one place whatever a later query leaves out. One that ``where`` leaves
+    out may have been merged with one that it admits, or be among the nearest to which alone that one was linked.
     """
     clock = memlab.ManualClock("2026-03-01")
     admitted = [memory for memory in given if admits(memory, arguments)]
