@@ -480,7 +480,7 @@ class Lab:
         trusted (``lab.agents.relationships``).
 
         Where the live policy is found to earn less than an earlier one did, the result's ``notice`` proposes, once, to
-        bring that one back: ``lab.operations.adapt_policy(consent=True)`` does.
+        bring that one back, and names the call that does. Nothing changes without it.
 
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
         (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
