@@ -193,3 +193,50 @@ class TestLessons:
             assert lab.memories["text"].to_list().count(said) == 2  # the turn and the lesson
             lab.agents.end_session("s")
             assert lab.memories.height == 3
+
+
+GROWING = [
+    {"role": "user", "content": "I love chess.", "at": "2026-02-01T10:00:00"},
+    {"role": "assistant", "content": "What do you do for a living?", "at": "2026-02-01T10:01:00"},
+    {"role": "user", "content": "A gardener.", "at": "2026-02-01T10:02:00"},
+    {"role": "user", "content": "I live in Lund.", "at": "2026-02-01T10:03:00"},
+]
+
+
+def named(messages):
+    return [{**one, "session": "s", "id": f"m{place}"} for place, one in enumerate(messages)]
+
+
+def facts_of(lab):
+    return lab.facts.frame().select("text", "status").rows()
+
+
+class TestGrowingHistory:
+    @pytest.mark.parametrize("cut", [1, 2, 3])
+    @pytest.mark.parametrize("again", ["whole", "rest"])
+    def test_a_question_and_its_answer_in_two_loads_are_read_together(self, lab, cut, again):
+        with memlab.open() as whole:
+            whole.load(named(GROWING), extract=True, progress=False)
+            wanted = facts_of(whole)
+        assert "The user is a gardener" in dict(wanted)
+        lab.load(named(GROWING)[:cut], extract=True, progress=False)
+        lab.load(named(GROWING)[cut if again == "rest" else 0 :], extract=True, progress=False)
+        assert facts_of(lab) == wanted
+
+    def test_what_a_killed_load_of_a_grown_history_left_unread_is_read(self, lab):
+        lab.load(named(GROWING)[:1], extract=True, progress=False)
+        lab.load(named(GROWING), progress=False)  # as a load that was killed between its turns and its facts
+        lab.load(named(GROWING), extract=True, progress=False)
+        assert "The user lives in Lund" in dict(facts_of(lab))
+        held = len(lab)
+        assert lab.load(named(GROWING), extract=True, progress=False).extracted == 0
+        assert len(lab) == held
+
+    def test_a_fact_that_was_merged_is_not_told_again_by_a_second_load(self, clock):
+        with memlab.open(pack="companion", clock=clock) as lab:
+            lab.load(named(GROWING[:1]), extract=True, progress=False)
+            later = [{"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}]
+            lab.load(later, extract=True, progress=False)
+            told = lab.review.provenance(lab.facts.frame()["id"][0]).height
+            lab.load(later, extract=True, progress=False)
+            assert lab.review.provenance(lab.facts.frame()["id"][0]).height == told
