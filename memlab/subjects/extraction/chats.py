@@ -65,7 +65,9 @@ def chats_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str | 
     return found
 
 
-def unread(messages: Sequence[Message], fresh: Collection[int], tellings: Collection[tuple[int, str]]) -> frozenset[int]:
+def unread(
+    messages: Sequence[Message], fresh: Collection[int], tellings: Collection[tuple[int, str]]
+) -> frozenset[int]:
     """Return the numbers of the messages of a session that extraction has not read.
 
     A session is read from its beginning and stored in one transaction, so what comes before a message of which

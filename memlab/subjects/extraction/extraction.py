@@ -131,7 +131,7 @@ class Extraction:
         only: Collection[int] | None = None,
         before: Message | None = None,
     ) -> Extracted:
-        """What messages propose: all, or those with the numbers ``only``; ``before`` is the message before the first."""
+        """What messages propose: all, or those numbered ``only``; ``before`` is the message before the first."""
         personal = self._core.personal()
         admits = self._admits(where, viewer)
         if model is not None:
@@ -142,9 +142,7 @@ class Extraction:
             return _asked(said, where, model, otherwise, admits)
         earlier = [before, *messages]
         found = [
-            list(proposals(message, number, where, admits, earlier[number]))
-            if only is None or number in only
-            else []
+            list(proposals(message, number, where, admits, earlier[number])) if only is None or number in only else []
             for number, message in enumerate(messages)
         ]
         telling = [number for number, proposed in enumerate(found) if proposed]
