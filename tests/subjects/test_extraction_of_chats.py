@@ -240,3 +240,24 @@ class TestGrowingHistory:
             told = lab.review.provenance(lab.facts.frame()["id"][0]).height
             lab.load(later, extract=True, progress=False)
             assert lab.review.provenance(lab.facts.frame()["id"][0]).height == told
+
+
+MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2
+
+
+@pytest.mark.parametrize("pack", ["companion", "cascade", "workbench", "factgraph", "memlab"])
+@pytest.mark.parametrize("sessions", ["aaaa", "aabb", "abcd"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_value_that_comes_back_is_in_force_again_in_one_session_as_in_several(pack, sessions, count, clock):
+    said = [
+        {"role": "user", "content": words, "at": f"2026-01-{1 + 5 * number:02d}", "session": sessions[number]}
+        for number, words in enumerate(MOVES[:count])
+    ]
+    places = ["The user lives in Zagreb", "The user lives in Sofia"] * 2
+    with memlab.open(pack=pack, clock=clock) as lab:
+        lab.load(said, extract=True, progress=False)
+        in_force = lab.facts.frame(status=("active", "staged", "confirmed"))["text"].to_list()
+        assert in_force == [places[count - 1]]
+        for number in range(count):
+            held = lab.facts.frame(at=f"2026-01-{2 + 5 * number:02d}")["text"].to_list()
+            assert held == [places[number]]
