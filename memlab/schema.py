@@ -173,7 +173,7 @@ MEMORY: dict[str, Column] = {
         Column("title", "name", "What a procedure is called."),
         Column("steps", "list", "What a procedure does, in order."),
         Column("prerequisites", "list", "What a procedure needs."),
-        Column("warnings", "list", "What a procedure must not do."),
+        Column("warnings", "list", "What to beware of in a procedure."),
         Column(
             "operations", "note", "Operations in the dialect of `lab.operations.run`, proposed when it is recalled."
         ),
