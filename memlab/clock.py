@@ -136,7 +136,11 @@ def datable(instant: Micros, name: str) -> Micros:
     0
     """
     if not _FIRST <= instant < _LAST:
-        raise InputError(f"{name} lies in the years 1 to 9998, not at {instant:,} microseconds since 1970.")
+        try:
+            told = from_micros(instant).isoformat()
+        except OverflowError:
+            told = f"{instant:,} microseconds since 1970"
+        raise InputError(f"{name} lies in the years 1 to 9998, not at {told}.")
     return instant
 
 

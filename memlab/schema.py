@@ -173,7 +173,7 @@ MEMORY: dict[str, Column] = {
         Column("title", "name", "What a procedure is called."),
         Column("steps", "list", "What a procedure does, in order."),
         Column("prerequisites", "list", "What a procedure needs."),
-        Column("warnings", "list", "What a procedure must not do."),
+        Column("warnings", "list", "What to beware of in a procedure."),
         Column(
             "operations", "note", "Operations in the dialect of `lab.operations.run`, proposed when it is recalled."
         ),
@@ -246,13 +246,20 @@ def is_open_word(word: object) -> bool:
     return isinstance(word, str) and _OPEN_WORD.fullmatch(word) is not None
 
 
+_SYNONYMS = {"related-to": "relates-to"}
+"""Words of the designs that another word here stands for: workbench calls its relation ``related-to``."""
+
+
 def spelled(word: str, words: Collection[str]) -> str:
     """Return ``word`` as ``words`` spell it where an underscore stands for a hyphen, else ``word`` itself.
 
-    >>> spelled("error_pattern", KINDS), spelled("my_kind", KINDS)
-    ('error-pattern', 'my_kind')
+    A word of a design that stands for one of ``words`` is that one: ``related-to`` is ``relates-to``.
+
+    >>> spelled("error_pattern", KINDS), spelled("my_kind", KINDS), spelled("related_to", RELATIONS)
+    ('error-pattern', 'my_kind', 'relates-to')
     """
     hyphened = word.replace("_", "-")
+    hyphened = _SYNONYMS.get(hyphened, hyphened)
     return hyphened if word not in words and hyphened in words else word
 
 

@@ -135,8 +135,12 @@ class Corrections:
         return with_redacted(Edited(*vars(memory).values(), *told), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
-        """InputError for a memory of another lab: the one that has its id here says something else."""
-        text = self._core.store.state.texts.at(row)
+        """InputError for a memory of another lab: the one that has its id here says something else.
+
+        What is purged has no text to compare; the edit refuses it by its status.
+        """
+        state = self._core.store.state
+        text = None if state.names["status"].at(row) == "purged" else state.texts.at(row)
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
                 f"Memory {memory.id} of this lab is another one than was given: it is a memory of another lab. Name it "

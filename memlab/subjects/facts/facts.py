@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import Count, checked
-from memlab.clock import When, from_micros, to_micros
+from memlab.clock import When, datable, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, Question
@@ -76,7 +76,10 @@ class LabFacts:
         for what, name in names.items():
             if name is not None or what in ("subject", "predicate"):
                 check_name(what, name)
-        start, stop = (to_micros(fields[name]) if fields.get(name) is not None else None for name in _INTERVAL)
+        start, stop = (
+            None if fields.get(name) is None else datable(to_micros(fields[name]), f"Field {name}: A time")
+            for name in _INTERVAL
+        )
         began = start if start is not None else self._core.instant(at)
         if stop is not None and stop <= began:
             raise InputError(
