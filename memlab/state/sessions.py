@@ -48,7 +48,7 @@ class Sessions:
     def _step(self, codes: NDArray[Any], rows: Rows, side: int, mask: NDArray[np.bool_] | None) -> Rows:
         """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
         beside = self._beside[side]
-        found = beside[rows].astype(np.int64)
+        found: Rows = beside[rows].astype(np.int64)
         if mask is None:
             return found
         left = np.flatnonzero((found >= 0) & ~mask[found])

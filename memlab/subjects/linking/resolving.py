@@ -411,11 +411,11 @@ class _Decision:
         left = np.zeros(self.joint.total, dtype=np.bool_)
         left[list(self.root)] = True
         conflicts = self.edges
-        for fresh, old, word, weight, reverse in self.flags:
-            other = int(standing[old])
+        for fresh, earlier, flag, share, reverse in self.flags:
+            other = int(standing[earlier])
             if not left[fresh] and other != fresh:
                 ends = (other, fresh) if reverse else (fresh, other)
-                conflicts = [*conflicts, (*ends, _EDGES[word], weight)]
+                conflicts = [*conflicts, (*ends, _EDGES[flag], share)]
         if self.stored:
             conflicts = [*conflicts, *((root, row, "supersedes", 1.0) for row, root in self.root.items())]
         parts = [
