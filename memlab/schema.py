@@ -201,7 +201,7 @@ MEMORY: dict[str, Column] = {
         Column("ttl_days", "num", "Days that it is to live; none means for good.", None, "days", 0),
         Column("trust", "num", "Trust in where it comes from; none: by its provenance.", None, "share", 0, 1),
         Column("pinned", "bool", "Kept fresh whatever its age.", False),
-        Column("valid_from", "time", "Since when it holds; none: since it was remembered."),
+        Column("valid_from", "time", "Since when it holds; none: since it was created."),
         Column("valid_until", "time", "Until when it held; none: it still does."),
         Column("created", "time", "When it was remembered, or `at` if given.", "now"),
         Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES),
@@ -216,7 +216,7 @@ MEMORY: dict[str, Column] = {
 }
 
 FIELDS: tuple[str, ...] = tuple(name for name, column in MEMORY.items() if column.given and name != "created")
-"""What ``lab.remember`` takes beside ``at``."""
+"""What ``lab.remember`` takes beside ``at``: docs/reference/memories.md#fields-of-a-memory."""
 
 FIXED = ("text", "ref", "speaker", "project", "session", "created")
 """What is embedded, posted or chained as it was remembered: another value is another memory."""

@@ -186,4 +186,7 @@ def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InputError(f"{_head(row)}{name} is a list of strings, not {shown(value)}.")
-    return [_name(name, item, row) for item in value] or None
+    named = [_name(name, item, row) for item in value]
+    if name == "tags":  # "#rust" is the tag rust, as in lab.graph.tag
+        named = [tag.removeprefix("#") or tag for tag in named]
+    return named or None

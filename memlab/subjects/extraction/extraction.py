@@ -68,9 +68,19 @@ _SAID = {
 class Learned:
     """What a session taught, and what storing it did to what was known.
 
-    ``extracted`` are the lessons that were not known yet and the proposals of its messages, ``remembered`` what became
-    of the ones and the others (empty unless they were stored). ``notices`` say in a line each what conflicts: "Updated:
-    tabs -> spaces". ``gaps`` has the questions of the session to which nothing was found, as ``lab.review.gaps`` does.
+    Attributes
+    ----------
+    session
+        The session.
+    extracted
+        The lessons that were not known yet, then the proposals of its messages, as ``lab.extract`` returns them.
+    remembered
+        Two results of ``lab.remember_many``: what became of the lessons, and of the other proposals. ``()`` with
+        ``store=False``.
+    notices
+        A line for each conflict with what was known: "Updated: tabs -> spaces".
+    gaps
+        A frame of the open gaps of the session, with the columns of ``lab.review.gaps``.
     """
 
     session: str

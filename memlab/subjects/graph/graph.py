@@ -68,8 +68,8 @@ class LabGraph:
     def tag(self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False) -> tuple[int, ...]:
         """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
 
-        A ``#`` in front of a tag is left out. Memories that bear the tags already stay as they are. InputError for what
-        is deleted or purged, and without a tag.
+        A ``#`` in front of a tag is left out; ``lab.remember(tags=)`` keeps it, so give tags without one. Memories that
+        bear the tags already stay as they are. InputError for what is deleted or purged, and without a tag.
 
         >>> lab.graph.tag(hits, ["release", "ci"])                                         # doctest: +SKIP
         """
