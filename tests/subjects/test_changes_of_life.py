@@ -38,6 +38,11 @@ CHANGES = [
     ("I play the piano.", "I don't play the piano anymore."),
     ("I drink coffee.", "I stopped drinking coffee."),
     ("I work at Acme.", "I no longer work at Acme."),
+    ("I live in Leeds.", "We moved to Cardiff in May."),
+    ("I eat meat.", "I've become a vegan."),
+    ("I'm a nurse.", "I've just become a teacher."),
+    ("My boss is Karl.", "My new boss is Lena."),
+    ("I work at Acme.", "I started at Globex in March 2026."),
 ]
 CONTROLS = [
     ("I have two cats.", "I lost my job."),
@@ -50,6 +55,9 @@ CONTROLS = [
     ("I work at Acme.", "I quit smoking."),
     ("I use Vim.", "I switched from Windows to Linux."),
     ("I eat meat.", "I gave up sugar."),
+    ("I'm a nurse.", "I become a teacher when I finish."),
+    ("My friend is Karl.", "My new friend is Lena."),
+    ("My boss is Karl.", "My boss is French."),
 ]
 
 

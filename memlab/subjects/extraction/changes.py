@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from memlab.english import Token, lexicon, number_of, table
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, value_at
@@ -21,6 +22,8 @@ _OLDEST = 120
 _MOST_WORDS = 5
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")
 _AUXILIARIES = frozenset(["have", "had", "ended", "up", "has"])
+_PARTICIPLES = ("become", "gone")
+"""Beginnings that need "have" before them."""
 _OWNERS = {"my": "user", "our": "user"}
 
 
@@ -233,6 +236,8 @@ def _became(text: str, words: Sequence[Token], at: int, user: str, start: int) -
     verb = _phrase(words, at, lexicon()["lifecycle"]["beginnings"])
     if verb is None:
         return
+    if verb in _PARTICIPLES and words[at - 1].low in ("i", "we"):
+        return  # "I become a teacher when I finish" is no change so far; "I have become" is one
     after = at + len(verb.split())
     predicate = lexicon()["lifecycle"]["beginnings"][verb]
     if predicate == "switched-to":
@@ -240,10 +245,18 @@ def _became(text: str, words: Sequence[Token], at: int, user: str, start: int) -
         if value is not None:
             yield Change(user, predicate, value[0], False, start, value[1])
         return
-    if after < len(words) and words[after].low in ("a", "an"):
-        value = _value(text, words, after, "is")
-        if value is not None and not _words("professions").isdisjoint(value[0].lower().split()):
-            yield Change(user, predicate, value[0], False, start, value[1])
+    value = _value(text, words, after, "is") if after < len(words) else None
+    if value is None:
+        return
+    post = words[after].low in ("a", "an") and not _words("professions").isdisjoint(value[0].lower().split())
+    if post or value[0].lower() in _states():
+        yield Change(user, predicate, value[0], False, start, value[1])
+
+
+@cache
+def _states() -> frozenset[str]:
+    """What somebody is for long, of which another state is the end: "vegan", "a vegan", "a smoker"."""
+    return frozenset(chain.from_iterable(lexicon()["lifecycle"]["states"].values()))
 
 
 def _ended(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:

@@ -8,7 +8,7 @@ from memlab.english import Token
 from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.fact import SAID_OF_OTHERS, SURE, USER, Fact, Subject
 from memlab.subjects.extraction.properties import property_in
-from memlab.subjects.extraction.values import bare, capital, joined, value_at
+from memlab.subjects.extraction.values import bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import length_of
 from memlab.subjects.extraction.worth import is_cut_short, lasts
 
@@ -19,12 +19,14 @@ def of_a_relative(text: str, words: list[Token], place: int) -> tuple[Fact | Non
     """ "My sister Ola lives ...": who she is to the user, and whom the clause speaks of."""
     if place + 1 >= len(words) or words[place].low not in ("my", "our"):
         return None
-    left = len(words) - place - 1
-    size = next((n for n in (2, 1) if n <= left and joined(words[place + 1 : place + 1 + n]) in relatives()), 0)
+    new = words[place + 1].low in table("renewed")
+    left = len(words) - place - 1 - new
+    of = place + 1 + new
+    size = next((n for n in (2, 1) if n <= left and joined(words[of : of + n]) in relatives()), 0)
     if not size:
         return _whose_name(text, words, place)
-    relation = joined(words[place + 1 : place + 1 + size])
-    at = place + 1 + size
+    relation = joined(words[of : of + size])
+    at = of + size
     names = at
     while names < len(words) and names < at + 2 and capital(text, words[names]):
         names += 1
@@ -34,9 +36,21 @@ def of_a_relative(text: str, words: list[Token], place: int) -> tuple[Fact | Non
         fact = Fact(USER, predicate, name, True, "personal", SURE, start, words[names - 1].stop)
         return fact, Subject(name, False, names, start)
     called = length_of(words, at, ("is called", "is named"))
+    called = called or _is_a_name(text, words, at)
     if called and at + called < len(words) and capital(text, words[at + called]):
         return _name_fact(text, words, at + called, start, predicate), None
     return None, Subject(f"{USER}'s {relation}", False, at, start)
+
+
+def _is_a_name(text: str, words: list[Token], at: int) -> int:
+    """The length of "is" where nothing but a name follows: "My boss is Karl", and not "My sister is French"."""
+    names = words[at + 1 :]
+    if at >= len(words) or words[at].low != "is" or not 1 <= len(names) <= _MOST_OF_A_NAME:
+        return 0
+    return int(all(capital(text, name) for name in names) and not trait_at(text, words, at + 1))
+
+
+_MOST_OF_A_NAME = 3
 
 
 @cache

@@ -96,6 +96,8 @@ def _has(text: str, words: list[Token], place: int, verb: int, at: int) -> Prope
     owner = owner_at(text, words, place)
     if owner is not None:
         noun = words[owner.place : verb]
+        if len(noun) > 1 and noun[0].low in table("renewed"):
+            noun = noun[1:]
         name, predicate = owner.name, "-".join(word.low for word in noun)
         alone = False
     elif words[place].low == "the" and place + 1 < verb:

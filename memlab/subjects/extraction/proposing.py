@@ -165,7 +165,7 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
     """A fact of a message as it is proposed; ``rule`` recognised it."""
     said = message.text[fact.start : fact.stop]
     subject = fact.subject
-    if message.speaker is not None and subject == TEAM:
+    if subject == TEAM and (message.speaker is not None or fact.predicate in vocabulary("extraction", "people-share")):
         subject = USER  # among friends "we" is no team: what "we love" the speaker loves
     if message.speaker is not None and subject.split("'s ", 1)[0] == USER:
         subject = message.speaker + subject.removeprefix(USER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -31,7 +32,7 @@ def value_at(text: str, words: list[Token], at: int, sort: str) -> tuple[str, in
                 break
             if " ".join(word.low for word in rest[place : place + size]) in _stops(sort):
                 end = place
-    rest = _without_tails(rest[:end])
+    rest = _without_tails(_without_date(rest[:end], sort))
     if not rest or len(rest) > _MOST_WORDS:
         return None
     lows = [word.low for word in rest]
@@ -67,6 +68,26 @@ def _without_tails(words: list[Token]) -> list[Token]:
             return words
         words = words[:-size]
     return words
+
+
+def _without_date(words: list[Token], sort: str) -> list[Token]:
+    """Without when it came about, where the value is a place or a post: "Cardiff in May", "Siemens on Monday"."""
+    if sort not in _DATED:
+        return words
+    for at in range(1, len(words) - 1):
+        after = [word.low for word in words[at + 1 : at + 3]]
+        if words[at].low in ("in", "on", "around", "during") and (
+            after[0] in table("dates")
+            or after[0] in table("months")
+            or _YEAR.fullmatch(after[0])
+            or (after[0] in ("early", "late", "mid", "the") and after[-1] in (*table("dates"), *table("months")))
+        ):
+            return words[:at]
+    return words
+
+
+_DATED = ("place", "work", "job", "is")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def capital(text: str, word: Token) -> bool:
