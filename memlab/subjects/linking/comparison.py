@@ -9,22 +9,24 @@ read (``experiments/fit_certainty.py``).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from memlab.english import lexicon, table, vocabulary, words_of
+from memlab.subjects.linking.change import certain, moves_a_value, noticed, score
 from memlab.subjects.linking.conflicts import Claim, conflicts, of_another, updates
 from memlab.subjects.linking.negation import stem
 from memlab.subjects.linking.reading import Part, Reading
 from memlab.subjects.linking.slots import SPEAKER, Slot
 from memlab.subjects.linking.values import read_values
 
-__all__ = ["CERTAINTY", "NOTHING", "Verdict", "compare", "repeats"]
+__all__ = ["CERTAINTY", "NOTHING", "Verdict", "by_rules", "compare", "likeliest", "repeats"]
 
 CERTAINTY: dict[str, float] = {
     "slot, cue": 0.93,
     "slot, short": 0.92,
     "slot": 0.6,
+    "values, moved": 0.92,
     "values, cue, short": 0.92,
     "values, cue": 0.75,
     "values, short": 0.6,
@@ -69,6 +71,33 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
     """
     if not new.parts or not old.parts or new.text == old.text:
         return NOTHING
+    ruled = by_rules(new, old, same_speaker=same_speaker, user_speaks=user_speaks)
+    return _with_odds(ruled, likeliest(new, old, ruled)) if same_speaker else ruled
+
+
+def likeliest(new: Reading, old: Reading, ruled: Verdict) -> float | None:
+    """The greatest log odds of a change over the passages of both; None where no two share what they are about."""
+    found = [
+        odds
+        for later in new.tellings
+        for earlier in old.tellings
+        if (odds := score(later, earlier, ruled.certainty, ruled.updates)) is not None
+    ]
+    return max(found, default=None)
+
+
+def _with_odds(ruled: Verdict, odds: float | None) -> Verdict:
+    """A rule that is nearly certain stands; of all else the odds decide."""
+    if odds is None or not noticed(odds):
+        return ruled
+    likely = certain(odds)
+    if likely <= ruled.certainty:
+        return ruled
+    return replace(ruled, updates=ruled.updates or not ruled.conflicts, certainty=likely, rule="change")
+
+
+def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
+    """What the rules alone say of two texts."""
     best = NOTHING
     short = new.single and old.single
     for later in new.parts:
@@ -78,6 +107,8 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
             found = _compare_parts(later, earlier, short, user_speaks)
             if found is not NOTHING:
                 best = _stronger(best, found)
+    if same_speaker and len(new.tellings) == len(old.tellings) == 1 and moves_a_value(*new.tellings, *old.tellings):
+        best = _stronger(best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved"))
     if not same_speaker and best is not NOTHING:
         return Verdict(best.updates, best.conflicts, best.denies, best.changes, min(best.certainty, 0.5), best.rule)
     return best

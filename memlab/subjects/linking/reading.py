@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from memlab.english import Sentence, read_sentences, vocabulary, words_of
+from memlab.subjects.linking.change import Telling
 from memlab.subjects.linking.conflicts import Claim, claim
 from memlab.subjects.linking.negation import Statement
 from memlab.subjects.linking.slots import Slot, read_slots
@@ -23,6 +24,12 @@ MOST_PARTS = 32
 
 MOST_CHARACTERS = 6_000
 """Characters of a text that are read: a page and a half of talk; what follows is a document."""
+
+PASSAGE = 60
+"""Words of one passage."""
+
+MOST_PASSAGES = 3
+"""Passages of a text in which a change is looked for: what follows is a document."""
 
 _PRESUPPOSED = re.compile(
     r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
@@ -65,6 +72,25 @@ class Reading:
     @property
     def states(self) -> bool:
         return bool(self.parts)
+
+    @cached_property
+    def tellings(self) -> tuple[Telling, ...]:
+        """Its statements as the passages that are asked for a change: a short text is one passage."""
+        found: list[Telling] = []
+        passage: list[str] = []
+        length = 0
+        for part in self.parts:
+            words = part.text.count(" ") + 1
+            if passage and length + words > PASSAGE:
+                found.append(Telling(" . ".join(passage), asks=False))
+                passage, length = [], 0
+                if len(found) == MOST_PASSAGES:
+                    return tuple(found)
+            passage.append(part.text)
+            length += words
+        if passage:
+            found.append(Telling(" . ".join(passage), asks="?" in self.text and not found))
+        return tuple(found)
 
     @property
     def single(self) -> bool:
