@@ -10,7 +10,8 @@ every message beside its five nearest before it of the same speaker: these count
 ``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
 ``memlab.subjects.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
 ``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker exceed when others were
-fitted; the certainty on real chats is a second logistic curve over the scores of the real pairs, fitted out of fold.
+fitted; the certainty is the share of right ones among the real pairs of a like score out of fold, with one right and
+one wrong added. Of each rule the share of right ones is printed beside what ``CERTAINTY`` says.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from memlab.embedding import load_embedder
 from memlab.subjects.linking.change import features
-from memlab.subjects.linking.comparison import by_rules
+from memlab.subjects.linking.comparison import CERTAINTY, by_rules
 from memlab.subjects.linking.reading import read_text
 
 HERE = Path(__file__).parent
@@ -44,7 +45,6 @@ READ = 0.3
 """What one weighs that was read, since it scored high, and is no change."""
 
 PENALTY = 30.0
-WORD_PENALTY = 10.0
 MOST_FLAGGED = 0.043
 """Two of some 46 controls of one speaker, of 60."""
 
@@ -62,13 +62,15 @@ class Rows:
         self.group: list[str] = []
         self.fold: list[int] = []
         self.pairs = 0
+        self.ruled: dict[str, list[int]] = {}
+        """Of each rule how often it was right and how often it fired, on pairs that were written or read."""
 
     def add(self, before: str, after: str, label: float, weight: float, group: str, fold: int) -> None:
         """The passages of two texts that share what they are about; one row without features where none do."""
         new, old = read_text(after), read_text(before)
         ruled = by_rules(new, old, same_speaker=True, user_speaks=False)
         met = [
-            features(later, earlier, ruled.certainty, ruled.updates)
+            features(later, earlier, ruled.certainty)
             for later in new.tellings
             for earlier in old.tellings
             if not later.strong.isdisjoint(earlier.strong)
@@ -76,6 +78,10 @@ class Rows:
         for told in met:
             self.told.append(told)
             self.pair.append(self.pairs)
+        if ruled.rule and (ruled.updates or ruled.conflicts or group == "contradictions") and weight > REAL:
+            count = self.ruled.setdefault(ruled.rule, [0, 0])
+            count[0] += int(label)
+            count[1] += 1
         self.label.append(label)
         self.weight.append(weight)
         self.group.append(group)
@@ -174,12 +180,11 @@ def main() -> None:
     pair = np.array(rows.pair)
     label, weight, fold = np.array(rows.label), np.array(rows.weight), np.array(rows.fold)
     group = np.array(rows.group)
-    words = np.array([name.startswith("word ") for name in names])
     own = group[pair] != "real"
-    centre = np.where(words, 0.0, matrix[own].mean(axis=0))
-    scale = np.where(words, 1.0, matrix[own].std(axis=0) + 1e-6)
+    centre = matrix[own].mean(axis=0)
+    scale = matrix[own].std(axis=0) + 1e-6
     scaled = np.c_[np.ones(len(matrix)), (matrix - centre) / scale]
-    penalty = np.r_[1e-6, np.where(words, WORD_PENALTY, PENALTY)]
+    penalty = np.r_[1e-6, np.full(len(names), PENALTY)]
 
     def scores(train: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
         found = fitted(scaled[train], label[pair][train], weight[pair][train], penalty)
@@ -204,12 +209,16 @@ def main() -> None:
         asked = (group == name)[pair]
         left = rows.best(scores(~asked, asked))[group == name]
         print(f"  {name} left out: {area(left, label[group == name]):.3f}")
-    real = (group == "real") & np.isfinite(best) & (weight > 0)
-    curve = fitted(np.c_[best[real], np.ones(int(real.sum()))], label[real], np.ones(int(real.sum())), np.full(2, 0.01))
-    print(f"certainty on real chats: 1 / (1 + exp(-({curve[0]:.2f} score + {curve[1]:.2f})))")
-    for low in (bound, bound + 0.5, bound + 1, bound + 1.5, bound + 2):
-        above = real & (best >= low)
-        print(f"  from {low:.2f}: {int(above.sum())} real pairs, {int(label[above].sum())} right")
+    read = (group == "real") & np.isfinite(best) & (weight > 0)
+    steps: list[list[float]] = []
+    for low, high in zip((bound, bound + 0.5, bound + 1, bound + 1.5), (bound + 0.5, bound + 1, bound + 1.5, np.inf), strict=True):
+        within = read & (best >= low) & (best < high)
+        right, every = int(label[within].sum()), int(within.sum())
+        share = max((right + 1) / (every + 2), steps[-1][1] if steps else 0.0)
+        steps.append([round(low, 4), round(share, 2)])
+        print(f"  from {low:.2f}: {every} real pairs, {right} right, certainty {share:.2f}")
+    for rule, (right, every) in sorted(rows.ruled.items()):
+        print(f"  rule {rule:20s} right {right} of {every}: {(right + 1) / (every + 2):.2f}, used {CERTAINTY[rule]:.2f}")
     if given.above is not None:
         scored = best[group == "real"]
         for number in np.argsort(-scored).tolist():
@@ -224,7 +233,7 @@ def main() -> None:
             "command": "python experiments/fit_certainty.py FOLDER --write",
             "bias": round(float(found[0] - (weights * centre).sum()), 4),
             "flag": round(bound, 4),
-            "real": [round(float(value), 4) for value in curve],
+            "real": steps,
             "weights": {name: round(float(value), 4) for name, value in zip(names, weights, strict=True)},
         }
         WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

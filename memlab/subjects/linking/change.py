@@ -2,8 +2,8 @@
 
 A logistic model over what two texts of one speaker say: the words that they share and that are not light, phrases of
 ending, beginning, replacing and lasting in the later one, phrases that take such a sign back (still, for once, would,
-back then, another), denial and present tense in the earlier one, values of one kind that differ, common words of the
-later one, and what the rules of ``comparison`` say. The weights are ``certainty.json`` beside this file, fitted by
+back then, another), denial and present tense in the earlier one, values of one kind that differ and what is said beside
+them, and how certain the rules of ``comparison`` are. The weights are ``certainty.json`` beside this file, fitted by
 ``experiments/fit_certainty.py``. Two texts that share no word are not asked about.
 """
 
@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import exp, log
+from math import log
 from pathlib import Path
 from typing import Any
 
-from memlab.english import SIGNS, signs_of_change, vocabulary, words_of
+from memlab.english import signs_of_change, vocabulary, words_of
 from memlab.subjects.linking.negation import stem
 from memlab.subjects.linking.values import Values, read_values
 
@@ -28,8 +28,8 @@ _CLAUSE = re.compile(
     r"[.!?;:]+(?=\s|$)|,|\s[-\u2013\u2014]\s|\s(?:and|but|so|because|while|which|who|after|since|when|until)\s",
     re.IGNORECASE,
 )
-_POSITIVE = ("over", "came", "turned")
-_NEGATIVE = ("kept", "passing", "undone", "before", "other")
+_CHANGE = ("over", "came", "turned")
+_TAKEN_BACK = ("kept", "passing", "undone", "before", "other")
 _NEAR_BEFORE, _NEAR = 10, 8
 """Words before and after a value that say what it is a value of."""
 
@@ -60,10 +60,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Telling:
-    """What a text, or a passage of a long one, states; ``asks``: it asks as well."""
+    """What a text, or a passage of a long one, states; ``said``: the same with its questions, wishes and quotations."""
 
     text: str
-    asks: bool
+    said: str
 
     @cached_property
     def words(self) -> list[str]:
@@ -96,35 +96,31 @@ class Telling:
         return found
 
     @cached_property
-    def clauses(self) -> list[tuple[frozenset[str], float, bool]]:
-        """Of each clause its strong stems, how much of change it says, and whether that is taken back."""
-        found = []
+    def plain_sign(self) -> float:
+        """How much of change its clause says that says most and takes nothing back."""
+        most = 0.0
         for clause in _CLAUSE.split(self.text):
-            words = words_of(clause)
-            if words:
-                told = signs_of_change(words)
-                much = sum(min(told.get(kind, 0), 2) for kind in _POSITIVE) + 0.5 * min(told.get("lasting", 0), 2)
-                left_out = _left_out()
-                strong = frozenset(stem(word) for word in words if word not in left_out)
-                found.append((strong, much, any(told.get(kind, 0) for kind in _NEGATIVE)))
-        return found
+            told = signs_of_change(words_of(clause))
+            if told and not any(told.get(kind, 0) for kind in _TAKEN_BACK):
+                most = max(most, _much(told))
+        return min(most, 3.0)
 
     @cached_property
     def as_later(self) -> dict[str, float]:
         """Its features where it is the later of two."""
-        told = {kind: float(min(self.signs.get(kind, 0), 3)) for kind in SIGNS}
-        sign = min(sum(min(told[kind], 2) for kind in _POSITIVE) + 0.5 * min(told["lasting"], 2), 4.0)
-        back = sum(min(told[kind], 2) for kind in _NEGATIVE)
-        known = vocabulary("changes", "common")
+        told, signs = signs_of_change(words_of(self.said)), self.signs
+        back = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
         return {
-            **{f"later {kind}": told[kind] for kind in ("over", "came", "lasting", "kept", "before", "other")},
-            "later taken back": min(back, 5.0),
-            "later net": sign - back / 1.5,
-            "later plain sign": min(max((much for _, much, taken in self.clauses if not taken), default=0.0), 3.0),
+            "later over": float(min(signs.get("over", 0), 3)),
+            "later kept": float(min(signs.get("kept", 0), 3)),
+            "later before": float(min(signs.get("before", 0), 3)),
+            "later net": min(_much(signs), 4.0) - back / 1.5,
+            "later plain sign": self.plain_sign,
+            "later taken back": float(sum(min(told.get(kind, 0), 2) for kind in _TAKEN_BACK)),
+            "later denies": _denies(self.words),
+            "later asks": float("?" in self.said),
+            "later in first person": float(not vocabulary("changes", "first-person").isdisjoint(self.words[:3])),
             "later length": log(1 + len(self.words)),
-            "later asks": float(self.asks),
-            "later denies": float(not vocabulary("changes", "denials").isdisjoint(self.words)),
-            **{f"word {word}": 1.0 for word in set(self.words) & known},
         }
 
     @cached_property
@@ -138,12 +134,19 @@ class Telling:
     @cached_property
     def as_earlier(self) -> dict[str, float]:
         """Its features where it is the earlier of two."""
+        states = vocabulary("changes", "states")
         return {
-            "earlier denies": float(not vocabulary("changes", "denials").isdisjoint(self.words)),
-            "earlier present": float(min(sum(word in vocabulary("changes", "states") for word in self.words), 2)),
-            "earlier formerly": float(min(sum(word in vocabulary("changes", "formerly") for word in self.words), 2)),
-            "earlier asks": float(self.asks),
+            "earlier denies": _denies(self.words),
+            "earlier present": float(min(sum(word in states for word in self.words), 2)),
         }
+
+
+def _much(signs: Mapping[str, int]) -> float:
+    return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(signs.get("lasting", 0), 2)
+
+
+def _denies(words: list[str]) -> float:
+    return float(not vocabulary("changes", "denials").isdisjoint(words))
 
 
 @cache
@@ -154,19 +157,26 @@ def _left_out() -> frozenset[str]:
 def _of_pair(later: Telling, earlier: Telling) -> dict[str, float]:
     """The features of two texts together."""
     shared = later.strong & earlier.strong
-    count = float(min(len(shared), 4))
-    share = len(shared) / max(1, min(len(later.strong), len(earlier.strong)))
-    told = {
-        "shared": min(count, 3),
-        "shared much": share,
-        "shared in a clause of change": max(
-            (min(much, 3) * (0.5 + len(strong & shared)) * (0.4 if taken else 1.0) for strong, much, taken in later.clauses),
-            default=0.0,
-        ),
+    ours, theirs = later.values.by_kind, earlier.values.by_kind
+    differ = any(kind in theirs and not values & theirs[kind] for kind, values in ours.items())
+    near = cued = 0.0
+    counted = apart = False
+    for was, is_now in differing(later, earlier):
+        alike = float(len(was.strong & is_now.strong))
+        near = max(near, alike)
+        cued = max(cued, alike if is_now.moves else 0.0)
+        counted |= bool(was.unit)
+        apart |= not alike
+    return {
+        "shared": float(min(len(shared), 3)),
+        "shared much": len(shared) / max(1, min(len(later.strong), len(earlier.strong))),
+        "values differ": float(differ),
+        "values differ, shared": float(differ) * min(len(shared), 4),
+        "slot shared": min(near, 4.0),
+        "slot shared, change": min(cued, 4.0),
+        "slot counted, change": float(counted and cued > 0),
+        "slot apart": float(apart and not near),
     }
-    told |= _values(later.values.by_kind, earlier.values.by_kind, len(shared))
-    told |= _slots(later, earlier)
-    return told
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[Value, Value]]:
@@ -183,7 +193,7 @@ def differing(later: Telling, earlier: Telling) -> Iterator[tuple[Value, Value]]
 def moves_a_value(later: Telling, earlier: Telling) -> bool:
     """Whether the later text says that a date, an amount or a count of what both speak of is another now.
 
-    >>> moves_a_value(Telling("The sprint deadline moved to May 5", False), Telling("The sprint deadline is May 1", False))
+    >>> moves_a_value(Telling("The sprint deadline moved to May 5", ""), Telling("The sprint deadline is May 1", ""))
     True
     """
     left = {one.value for one in later.around if one.left}
@@ -236,51 +246,18 @@ def _beside() -> frozenset[str]:
     return vocabulary("linking", "moves", "moves-when", "beside-values")
 
 
-def _slots(later: Telling, earlier: Telling) -> dict[str, float]:
-    """How much is said alike around two values of one kind that differ, and whether a change is said there."""
-    near = cued = share = 0.0
-    counted = apart = False
-    for was, is_now in differing(later, earlier):
-        shared = float(len(was.strong & is_now.strong))
-        near = max(near, shared)
-        share = max(share, shared / max(2, min(len(was.strong), len(is_now.strong))))
-        cued = max(cued, shared if is_now.moves else 0.0)
-        counted |= bool(was.unit)
-        apart |= not shared
-    return {
-        "slot shared": min(near, 4.0),
-        "slot shared much": share,
-        "slot shared, change": min(cued, 4.0),
-        "slot counted": float(counted),
-        "slot counted, change": float(counted and cued > 0),
-        "slot apart": float(apart and not near),
-    }
+def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]:
+    """All features of two texts by name; ``ruled``: how certain the rules are."""
+    return {**later.as_later, **earlier.as_earlier, **_of_pair(later, earlier), "rule certainty": ruled}
 
 
-def _values(ours: Mapping[str, frozenset[str]], theirs: Mapping[str, frozenset[str]], shared: int) -> dict[str, float]:
-    both = [kind for kind in ours if kind in theirs]
-    differ = [kind for kind in both if not ours[kind] & theirs[kind]]
-    return {
-        "values differ": float(bool(differ)),
-        "values differ, shared": float(bool(differ)) * min(shared, 4),
-        "values same": float(min(len(both) - len(differ), 2)),
-    }
-
-
-def features(later: Telling, earlier: Telling, certainty: float, updates: bool) -> dict[str, float]:
-    """All features of two texts by name; ``certainty`` and ``updates`` are of the rule that fired."""
-    told = {"rule certainty": certainty, "rule updates": float(updates)}
-    return {**later.as_later, **earlier.as_earlier, **_of_pair(later, earlier), **told}
-
-
-def score(later: Telling, earlier: Telling, certainty: float, updates: bool) -> float | None:
+def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
     """The log odds of a change, on the scale of the fit; None where the two share no word that says what they are about."""
     if later.strong.isdisjoint(earlier.strong):
         return None
-    weights = _fitted()["weights"]
-    pair = {**_of_pair(later, earlier), "rule certainty": certainty, "rule updates": float(updates)}
     alone = later.odds_as_later + earlier.odds_as_earlier
-    return float(_fitted()["bias"] + alone + sum(weights.get(name, 0.0) * value for name, value in pair.items()))
+    pair = _dot({**_of_pair(later, earlier), "rule certainty": ruled})
+    return float(_fitted()["bias"]) + alone + pair
 
 
 def noticed(odds: float) -> bool:
@@ -289,9 +266,8 @@ def noticed(odds: float) -> bool:
 
 
 def certain(odds: float) -> float:
-    """The share of right ones that real chats show at these log odds, where a change is rare."""
-    slope, shift = _fitted()["real"]
-    return 1 / (1 + exp(-(slope * odds + shift)))
+    """The share of right ones among pairs of real messages with such log odds, where a change is rare."""
+    return max((share for low, share in _fitted()["real"] if odds >= low), default=0.0)
 
 
 def _dot(told: Mapping[str, float]) -> float:

@@ -81,7 +81,7 @@ def likeliest(new: Reading, old: Reading, ruled: Verdict) -> float | None:
         odds
         for later in new.tellings
         for earlier in old.tellings
-        if (odds := score(later, earlier, ruled.certainty, ruled.updates)) is not None
+        if (odds := score(later, earlier, ruled.certainty)) is not None
     ]
     return max(found, default=None)
 

@@ -82,20 +82,25 @@ class Reading:
         for part in self.parts:
             words = part.text.count(" ") + 1
             if passage and length + words > PASSAGE:
-                found.append(Telling(" . ".join(passage), asks=False))
+                found.append(_telling(passage))
                 passage, length = [], 0
                 if len(found) == MOST_PASSAGES:
                     return tuple(found)
             passage.append(part.text)
             length += words
         if passage:
-            found.append(Telling(" . ".join(passage), asks="?" in self.text and not found))
+            found.append(_telling(passage) if found else Telling(" . ".join(passage), self.text[:MOST_CHARACTERS]))
         return tuple(found)
 
     @property
     def single(self) -> bool:
         """Whether the text is one statement and nothing else."""
         return len(self.parts) == 1 and self.parts[0].whole
+
+
+def _telling(passage: list[str]) -> Telling:
+    text = " . ".join(passage)
+    return Telling(text, text)
 
 
 @lru_cache(maxsize=4096)
