@@ -11,7 +11,7 @@ every message beside its five nearest before it of the same speaker: these count
 ``memlab.subjects.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
 ``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker exceed when others were
 fitted; the certainty is the share of right ones among the real pairs of a like score out of fold, with one right and
-one wrong added. Of each rule the share of right ones is printed beside what ``CERTAINTY`` says.
+one wrong added. The certainty of a rule is the share of right ones among the same pairs.
 """
 
 from __future__ import annotations
@@ -48,11 +48,15 @@ PENALTY = 30.0
 MOST_FLAGGED = 0.043
 """Two of some 46 controls of one speaker, of 60."""
 
+FEWEST = 5
+LIKE = 0.9
+"""To what a rule got right FEWEST more pairs are added, of which this share is right; one that fired less is guessed."""
+
 Floats = NDArray[np.float64]
 
 
 class Rows:
-    """Pairs of passages with their features: of one pair of texts there may be several."""
+    """Pairs of texts, and the features of those that share what they are about."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, float]] = []
@@ -66,17 +70,11 @@ class Rows:
         """Of each rule how often it was right and how often it fired, on pairs that were written or read."""
 
     def add(self, before: str, after: str, label: float, weight: float, group: str, fold: int) -> None:
-        """The passages of two texts that share what they are about; one row without features where none do."""
+        """Add a pair; ``group`` is where it is from."""
         new, old = read_text(after), read_text(before)
         ruled = by_rules(new, old, same_speaker=True, user_speaks=False)
-        met = [
-            features(later, earlier, ruled.certainty)
-            for later in new.tellings
-            for earlier in old.tellings
-            if not later.strong.isdisjoint(earlier.strong)
-        ]
-        for told in met:
-            self.told.append(told)
+        if new.telling and old.telling and not new.telling.strong.isdisjoint(old.telling.strong):
+            self.told.append(features(new.telling, old.telling, ruled.certainty))
             self.pair.append(self.pairs)
         if ruled.rule and (ruled.updates or ruled.conflicts or group == "contradictions") and weight > REAL:
             count = self.ruled.setdefault(ruled.rule, [0, 0])
@@ -89,9 +87,9 @@ class Rows:
         self.pairs += 1
 
     def best(self, scores: Floats) -> Floats:
-        """The greatest score of each pair; -inf where it has no passages."""
+        """The score of each pair; -inf where it has no features."""
         found = np.full(self.pairs, -np.inf)
-        np.maximum.at(found, np.array(self.pair), scores)
+        found[self.pair] = scores
         return found
 
 
@@ -103,8 +101,6 @@ def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
         vectors = embedder.encode([row["text"] for row in rows]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         for later in range(1, len(rows)):
-            if rows[later]["speaker"] == "assistant":
-                continue
             for earlier in np.argsort(-(vectors[:later] @ vectors[later]))[:NEAREST].tolist():
                 if rows[earlier]["speaker"] == rows[later]["speaker"]:
                     found.append((name, later, earlier, rows[earlier]["text"], rows[later]["text"]))
@@ -197,7 +193,7 @@ def main() -> None:
     best = rows.best(out)
     told = np.isin(group, WRITERS)
     bound = float(np.quantile(np.maximum(best[told & (label == 0)], -9), 1 - MOST_FLAGGED))
-    print(f"{len(label):,} pairs, {len(matrix):,} of passages, {len(names)} features; flagged from {bound:.2f}")
+    print(f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}")
     for name in dict.fromkeys(rows.group):
         here = group == name
         print(
@@ -217,8 +213,12 @@ def main() -> None:
         share = max((right + 1) / (every + 2), steps[-1][1] if steps else 0.0)
         steps.append([round(low, 4), round(share, 2)])
         print(f"  from {low:.2f}: {every} real pairs, {right} right, certainty {share:.2f}")
+    rules = {}
     for rule, (right, every) in sorted(rows.ruled.items()):
-        print(f"  rule {rule:20s} right {right} of {every}: {(right + 1) / (every + 2):.2f}, used {CERTAINTY[rule]:.2f}")
+        share = (right + LIKE * FEWEST) / (every + FEWEST)
+        if every >= FEWEST:
+            rules[rule] = round(share, 2)
+        print(f"  rule {rule:20s} right {right} of {every}: {share:.2f}, used {CERTAINTY[rule]:.2f}")
     if given.above is not None:
         scored = best[group == "real"]
         for number in np.argsort(-scored).tolist():
@@ -234,6 +234,7 @@ def main() -> None:
             "bias": round(float(found[0] - (weights * centre).sum()), 4),
             "flag": round(bound, 4),
             "real": steps,
+            "rules": rules,
             "weights": {name: round(float(value), 4) for name, value in zip(names, weights, strict=True)},
         }
         WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ from memlab.english import signs_of_change, vocabulary, words_of
 from memlab.subjects.linking.negation import stem
 from memlab.subjects.linking.values import Values, read_values
 
-__all__ = ["Telling", "certain", "features", "moves_a_value", "noticed", "score"]
+__all__ = ["Telling", "certain", "features", "moves_a_value", "noticed", "rules", "score"]
 
 _CLAUSE = re.compile(
     r"[.!?;:]+(?=\s|$)|,|\s[-\u2013\u2014]\s|\s(?:and|but|so|because|while|which|who|after|since|when|until)\s",
@@ -32,6 +32,9 @@ _CHANGE = ("over", "came", "turned")
 _TAKEN_BACK = ("kept", "passing", "undone", "before", "other")
 _NEAR_BEFORE, _NEAR = 10, 8
 """Words before and after a value that say what it is a value of."""
+
+_DATED = 0.4
+"""Share of what is said beside two dates or times that both have."""
 
 _ALIKE = 0.65
 """Share of what is said beside two counts that is enough where they share little more than what they count."""
@@ -209,7 +212,7 @@ def _counted_apart(later: Telling, earlier: Telling) -> Iterator[tuple[Value, Va
     for was in earlier.around:
         if was.unit:
             for is_now in later.around:
-                if is_now.kind.startswith("count:") and not _names_a_thing(is_now.unit) and was.unit in is_now.strong:
+                if is_now.kind == "count:" and was.unit in is_now.strong:
                     yield was, is_now
 
 
@@ -227,7 +230,8 @@ def _moved(was: Value, is_now: Value) -> bool:
     shared = was.strong & is_now.strong
     if is_now.kind in ("date", "time", "day"):
         new = "new" in is_now.moves and not _stems("dated").isdisjoint(shared)
-        return len(shared) >= 2 and (new or not vocabulary("linking", "moves-when").isdisjoint(is_now.moves))
+        moved = new or not vocabulary("linking", "moves-when").isdisjoint(is_now.moves)
+        return moved and len(shared) >= 2 and len(shared) >= _DATED * min(len(was.strong), len(is_now.strong), 5)
     if is_now.kind == "money":
         return len(shared) >= 2 and bool(is_now.moves)
     if not _names_a_thing(was.unit) or not is_now.moves or was.value == is_now.value:
@@ -268,6 +272,12 @@ def noticed(odds: float) -> bool:
 def certain(odds: float) -> float:
     """The share of right ones among pairs of real messages with such log odds, where a change is rare."""
     return max((share for low, share in _fitted()["real"] if odds >= low), default=0.0)
+
+
+def rules() -> dict[str, float]:
+    """How often each rule was right on pairs that were read."""
+    found: dict[str, float] = _fitted()["rules"]
+    return found
 
 
 def _dot(told: Mapping[str, float]) -> float:

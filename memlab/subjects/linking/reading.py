@@ -25,11 +25,8 @@ MOST_PARTS = 32
 MOST_CHARACTERS = 6_000
 """Characters of a text that are read: a page and a half of talk; what follows is a document."""
 
-PASSAGE = 60
-"""Words of one passage."""
-
-MOST_PASSAGES = 3
-"""Passages of a text in which a change is looked for: what follows is a document."""
+MOST_TOLD = 90
+"""Words of a text in which a change is looked for: one that states more is a document."""
 
 _PRESUPPOSED = re.compile(
     r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
@@ -74,33 +71,15 @@ class Reading:
         return bool(self.parts)
 
     @cached_property
-    def tellings(self) -> tuple[Telling, ...]:
-        """Its statements as the passages that are asked for a change: a short text is one passage."""
-        found: list[Telling] = []
-        passage: list[str] = []
-        length = 0
-        for part in self.parts:
-            words = part.text.count(" ") + 1
-            if passage and length + words > PASSAGE:
-                found.append(_telling(passage))
-                passage, length = [], 0
-                if len(found) == MOST_PASSAGES:
-                    return tuple(found)
-            passage.append(part.text)
-            length += words
-        if passage:
-            found.append(_telling(passage) if found else Telling(" . ".join(passage), self.text[:MOST_CHARACTERS]))
-        return tuple(found)
+    def telling(self) -> Telling | None:
+        """Its statements in one, in which a change is looked for; None where it states nothing, or more than one thing."""
+        text = " . ".join(part.text for part in self.parts)
+        return Telling(text, self.text) if text and text.count(" ") < MOST_TOLD else None
 
     @property
     def single(self) -> bool:
         """Whether the text is one statement and nothing else."""
         return len(self.parts) == 1 and self.parts[0].whole
-
-
-def _telling(passage: list[str]) -> Telling:
-    text = " . ".join(passage)
-    return Telling(text, text)
 
 
 @lru_cache(maxsize=4096)
