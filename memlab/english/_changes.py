@@ -6,7 +6,6 @@ proportion to its words.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -41,32 +40,41 @@ def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
 
     Examples
     --------
-    >>> dict(signs_of_change(["i", "gave", "the", "bike", "back", "for", "now"]))
-    {'over': 1, 'lasting': 1, 'passing': 1}
+    >>> dict(signs_of_change(["i", "gave", "the", "bike", "back", "and", "walk", "now"]))
+    {'over': 1, 'lasting': 1}
     """
-    found: Counter[str] = Counter()
-    known = _phrases()
+    found: dict[str, int] = {}
+    known, pairs = _phrases()
+    last = len(words) - 1
     for place, word in enumerate(words):
-        for kind, rest in known.get(word, ()):
-            if not rest or _follows(words, place + 1, rest):
-                found[kind] += 1
-        for clitic in _CLITICS:
-            if word.endswith(clitic) and word != clitic:
-                for kind, rest in known.get(clitic, ()):
-                    if not rest or _follows(words, place + 1, rest):
-                        found[kind] += 1
+        heads = [word] if "'" not in word else [word, *(clitic for clitic in _CLITICS if word.endswith(clitic))]
+        for head in heads:
+            met = known.get(head, ())
+            if head in pairs and place < last:
+                met = (*met, *pairs[head].get(words[place + 1], ()))
+            for kind, rest, at in met:
+                if not rest or _follows(words, place + at, rest):
+                    found[kind] = found.get(kind, 0) + 1
     return found
+
+
+Rest = tuple[str, tuple[str, ...], int]
+"""The kind of a phrase, its words that are still to be found, and how far from its first word they stand."""
 
 
 @cache
-def _phrases() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    """By its first word, the kind of each phrase and its other words."""
-    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+def _phrases() -> tuple[dict[str, list[Rest]], dict[str, dict[str, list[Rest]]]]:
+    """By the first word, phrases of one word and those with a gap after it; by the first two words, all others."""
+    known: dict[str, list[Rest]] = {}
+    pairs: dict[str, dict[str, list[Rest]]] = {}
     for kind in SIGNS:
         for phrase in lexicon()["changes"][kind]:
             for first, *rest in product(*(word.split("/") for word in phrase.split())):
-                found.setdefault(first, []).append((kind, tuple(rest)))
-    return found
+                if rest and rest[0] != _GAP:
+                    pairs.setdefault(first, {}).setdefault(rest[0], []).append((kind, tuple(rest[1:]), 2))
+                else:
+                    known.setdefault(first, []).append((kind, tuple(rest), 1))
+    return known, pairs
 
 
 def _follows(words: Sequence[str], at: int, rest: tuple[str, ...]) -> bool:
@@ -74,7 +82,11 @@ def _follows(words: Sequence[str], at: int, rest: tuple[str, ...]) -> bool:
     for place, word in enumerate(rest):
         if word == _GAP:
             after = rest[place + 1 :]
-            return any(_follows(words, at + width, after) for width in range(1, _WIDEST + 1))
+            first = after[0]
+            return any(
+                words[at + width] == first and _follows(words, at + width, after)
+                for width in range(1, min(_WIDEST, len(words) - at - 1) + 1)
+            )
         if at >= len(words) or words[at] != word:
             return False
         at += 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -29,9 +30,12 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = ("over", "came", "turned")
-_TAKEN_BACK = ("kept", "passing", "undone", "before", "other")
+_TAKEN_BACK = frozenset({"kept", "passing", "undone", "before", "other"})
 _NEAR_BEFORE, _NEAR = 10, 8
 """Words before and after a value that say what it is a value of."""
+
+_TOPIC = 0.33
+"""Share of what two texts are about that both have, where one moves a value of the other."""
 
 _DATED = 0.4
 """Share of what is said beside two dates or times that both have."""
@@ -79,10 +83,6 @@ class Telling:
         return frozenset(stem(word) for word in self.words if word not in left_out)
 
     @cached_property
-    def signs(self) -> Mapping[str, int]:
-        return signs_of_change(self.words)
-
-    @cached_property
     def values(self) -> Values:
         return read_values(self.text)
 
@@ -99,19 +99,30 @@ class Telling:
         return found
 
     @cached_property
+    def clause_signs(self) -> list[Mapping[str, int]]:
+        """The signs of change of each of its clauses that has some."""
+        told = (signs_of_change(words_of(clause)) for clause in _CLAUSE.split(self.text))
+        return [signs for signs in told if signs]
+
+    @cached_property
+    def signs(self) -> Counter[str]:
+        """Those of all its clauses."""
+        found: Counter[str] = Counter()
+        for signs in self.clause_signs:
+            found.update(signs)
+        return found
+
+    @cached_property
     def plain_sign(self) -> float:
         """How much of change its clause says that says most and takes nothing back."""
-        most = 0.0
-        for clause in _CLAUSE.split(self.text):
-            told = signs_of_change(words_of(clause))
-            if told and not any(told.get(kind, 0) for kind in _TAKEN_BACK):
-                most = max(most, _much(told))
-        return min(most, 3.0)
+        plain = (_much(signs) for signs in self.clause_signs if _TAKEN_BACK.isdisjoint(signs))
+        return min(max(plain, default=0.0), 3.0)
 
     @cached_property
     def as_later(self) -> dict[str, float]:
         """Its features where it is the later of two."""
-        told, signs = signs_of_change(words_of(self.said)), self.signs
+        signs, said = self.signs, words_of(self.said)
+        told = signs if said == self.words else signs_of_change(said)
         back = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
         return {
             "later over": float(min(signs.get("over", 0), 3)),
@@ -199,6 +210,8 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
     >>> moves_a_value(Telling("The sprint deadline moved to May 5", ""), Telling("The sprint deadline is May 1", ""))
     True
     """
+    if len(later.strong & earlier.strong) < _TOPIC * min(len(later.strong), len(earlier.strong)):
+        return False
     left = {one.value for one in later.around if one.left}
     pairs = (*differing(later, earlier), *_counted_apart(later, earlier))
     return any(
@@ -231,7 +244,7 @@ def _moved(was: Value, is_now: Value) -> bool:
     if is_now.kind in ("date", "time", "day"):
         new = "new" in is_now.moves and not _stems("dated").isdisjoint(shared)
         moved = new or not vocabulary("linking", "moves-when").isdisjoint(is_now.moves)
-        return moved and len(shared) >= 2 and len(shared) >= _DATED * min(len(was.strong), len(is_now.strong), 5)
+        return moved and len(shared) >= 2 and len(shared) >= _DATED * min(len(was.strong), len(is_now.strong))
     if is_now.kind == "money":
         return len(shared) >= 2 and bool(is_now.moves)
     if not _names_a_thing(was.unit) or not is_now.moves or was.value == is_now.value:

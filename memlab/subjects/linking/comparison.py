@@ -23,8 +23,14 @@ from memlab.subjects.linking.values import read_values
 __all__ = ["CERTAINTY", "NOTHING", "Verdict", "by_rules", "compare", "repeats"]
 
 CERTAINTY: dict[str, float] = {
+    "slot, cue": 0.93,
+    "slot, short": 0.92,
     "slot": 0.6,
+    "values, moved": 0.92,
+    "values, cue, short": 0.92,
+    "values, cue": 0.4,
     "values, short": 0.6,
+    "claim, short": 0.95,
     "claim": 0.4,
     "denial, short": 0.9,
     "words, short": 0.9,
