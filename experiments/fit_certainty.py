@@ -3,15 +3,15 @@
     python experiments/fit_certainty.py FOLDER            # prints what cross-validation finds
     python experiments/fit_certainty.py FOLDER --write    # and writes memlab/subjects/linking/certainty.json
 
-FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for development are read. The pairs are
+FOLDER holdslocomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for development are read. The pairs are
 ``data/changes_of_state*.jsonl`` (three writers who saw no rule; pairs of one speaker), the development split of
 ``contradictions.jsonl``, BEAM's updated values (its own sentences and those of the messages), and from the real chats
 every message beside its five nearest before it of the same speaker: these count as no change unless
 ``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
 ``memlab.subjects.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
-``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker exceed when others were
-fitted; the certainty is the share of right ones among the real pairs of a like score out of fold, with one right and
-one wrong added. The certainty of a rule is the share of right ones among the same pairs.
+``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker
+exceed when others were fitted; the certainty is the share of right ones among the real pairs of a like score out of
+fold, with one right and one wrong added. The certainty of a rule is the share of right ones among the same pairs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MOST_FLAGGED = 0.043
 
 FEWEST = 5
 LIKE = 0.9
-"""To what a rule got right FEWEST more pairs are added, of which this share is right; one that fired less is guessed."""
+"""FEWEST more pairs are added to those of a rule, this share of them right; a rule that fired less is guessed."""
 
 Floats = NDArray[np.float64]
 
@@ -101,9 +101,12 @@ def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
         vectors = embedder.encode([row["text"] for row in rows]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         for later in range(1, len(rows)):
-            for earlier in np.argsort(-(vectors[:later] @ vectors[later]))[:NEAREST].tolist():
-                if rows[earlier]["speaker"] == rows[later]["speaker"]:
-                    found.append((name, later, earlier, rows[earlier]["text"], rows[later]["text"]))
+            nearest = np.argsort(-(vectors[:later] @ vectors[later]))[:NEAREST].tolist()
+            found += [
+                (name, later, earlier, rows[earlier]["text"], rows[later]["text"])
+                for earlier in nearest
+                if rows[earlier]["speaker"] == rows[later]["speaker"]
+            ]
     return found
 
 
@@ -195,10 +198,10 @@ def main() -> None:
     bound = float(np.quantile(np.maximum(best[told & (label == 0)], -9), 1 - MOST_FLAGGED))
     print(f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}")
     for name in dict.fromkeys(rows.group):
-        here = group == name
+        true, untrue = ((group == name) & (label == value) for value in (1, 0))
         print(
-            f"{name:20s} changes noticed {int((best[here & (label == 1)] >= bound).sum())} of {int((here & (label == 1)).sum())}, "
-            f"controls {int((best[here & (label == 0)] >= bound).sum())} of {int((here & (label == 0)).sum())}"
+            f"{name:20s} changes noticed {(best[true] >= bound).sum()} of {true.sum()}, "
+            f"controls {(best[untrue] >= bound).sum()} of {untrue.sum()}"
         )
     print(f"area under the curve, the writers' pairs: {area(best[told], label[told]):.3f}")
     for name in WRITERS:
@@ -207,7 +210,9 @@ def main() -> None:
         print(f"  {name} left out: {area(left, label[group == name]):.3f}")
     read = (group == "real") & np.isfinite(best) & (weight > 0)
     steps: list[list[float]] = []
-    for low, high in zip((bound, bound + 0.5, bound + 1, bound + 1.5), (bound + 0.5, bound + 1, bound + 1.5, np.inf), strict=True):
+    for low, high in zip(
+        (bound, bound + 0.5, bound + 1, bound + 1.5), (bound + 0.5, bound + 1, bound + 1.5, np.inf), strict=True
+    ):
         within = read & (best >= low) & (best < high)
         right, every = int(label[within].sum()), int(within.sum())
         share = max((right + 1) / (every + 2), steps[-1][1] if steps else 0.0)
@@ -224,7 +229,11 @@ def main() -> None:
         for number in np.argsort(-scored).tolist():
             if scored[number] >= given.above:
                 name, later, earlier = named[number]
-                print(json.dumps({"data": name, "later": later, "earlier": earlier, "score": round(float(scored[number]), 2)}))
+                print(
+                    json.dumps(
+                        {"data": name, "later": later, "earlier": earlier, "score": round(float(scored[number]), 2)}
+                    )
+                )
     if given.write:
         whole = np.ones(len(matrix), dtype=np.bool_)
         found = fitted(scaled[whole], label[pair], weight[pair], penalty)

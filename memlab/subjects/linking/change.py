@@ -151,6 +151,7 @@ class Telling:
         states = vocabulary("changes", "states")
         return {
             "earlier denies": _denies(self.words),
+            "earlier over": float(min(self.signs.get("over", 0), 2)),
             "earlier present": float(min(sum(word in states for word in self.words), 2)),
         }
 
