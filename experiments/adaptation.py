@@ -1,9 +1,12 @@
 """Does ``adapt-policy`` notice that a policy got worse, leave alone what did not, and find another weight?
 
-    python experiments/adaptation.py                    # all three parts: some ten minutes on two cores
+    python experiments/adaptation.py                    # falls, nothing and weights: nine minutes of one processor
     python experiments/adaptation.py --only falls --runs 5
+    python experiments/adaptation.py --only more,beside,lives
+    python experiments/adaptation.py --only logged --log reviews.csv
 
-Each run is a lab under the pack ``associative`` with its own settings and a user who judges every memory that is shown.
+Each run of the first three is a lab under the pack ``associative`` with its own settings and a user who judges every
+memory that is shown.
 
 - *falls*: the user asks one thing. A policy under which every memory that is shown answers it is replaced by one under
   which none does. After how many
@@ -13,6 +16,12 @@ Each run is a lab under the pack ``associative`` with its own settings and a use
   the run, and any proposal when asked for at its end, is false.
 - *weights*: importance alone tells what helps: 60 days, three new notes and four judged recalls a day. Are other
   numbers proposed?
+- *more*: falls that are smaller, slower, of other packs, judged late, or within a day (``FALLS``).
+- *beside*: nothing as above, but what is of use falls for all policies at a time near the change (``BESIDE``), or the
+  user asks all day. What no log can tell from a fall of the policy is counted too.
+- *lives*: worlds of ``memlab.simulation``, of which neither the events nor the user know of this experiment.
+- *logged*: a real log of rewards, such as the reviews of a learner (``review_time``, ``review_rating``). The name of
+  the version changes at many times: any fall is false. Then successes after that time are thinned: these are falls.
 """
 
 from __future__ import annotations
@@ -22,13 +31,20 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 import memlab
+from memlab.evaluation import Earnings, compare_periods
+from memlab.simulation import FRESH, HABIT, PROBING, SPARSE, SURE
+from memlab.simulation import WORLDS as SIMULATED
+from memlab.simulation import live as live_through
 
 _TOPICS = ("rust build", "sourdough bread", "harbour tides", "tax returns")
 _WORSE = "(lambda (activation recency) (+ (* -0.9 activation) (* 0.1 recency)))"
@@ -54,6 +70,11 @@ class Still:
     """How many days later a success is told than a failure."""
     drift: float = 0.0
     """By how much the rate falls from the first day to the last, for all policies alike."""
+    step: float | None = None
+    """How many days after the change of the policy the rate becomes ``low``, for all policies alike."""
+    over: float = 0.0
+    """How many days that takes."""
+    low: float = 0.3
 
 
 WORLDS: dict[str, Still] = {
@@ -69,11 +90,24 @@ WORLDS: dict[str, Still] = {
     "drift for all, .8 to .5": Still(0.8, drift=0.3),
 }
 
+BESIDE: dict[str, Still] = {
+    "24 a day with lasting moods": Still(0.6, moods=0.8, memory=0.7, a_day=24, days=20),
+    "10 days before the change": Still(0.9, step=-10),
+    "3 days before the change": Still(0.9, step=-3),
+    "3 days after the change": Still(0.9, step=3),
+    "10 days after the change": Still(0.9, step=10),
+    "over 10 days from 10 before": Still(0.9, step=-10, over=10),
+    "over 10 days around it": Still(0.9, step=-5, over=10),
+    "over 10 days from 5 after": Still(0.9, step=5, over=10),
+}
 
-def opened(clock: memlab.ManualClock, seed: int, *, each: int = 3, alike: bool = False) -> memlab.Lab:
+
+def opened(
+    clock: memlab.ManualClock, seed: int, *, each: int = 3, alike: bool = False, pack: str = "associative"
+) -> memlab.Lab:
     """A lab of a few notes on each of four topics, of various importance unless they are ``alike``."""
     chance = random.Random(seed)
-    lab = memlab.open(pack="associative", clock=clock)
+    lab = memlab.open(pack=pack, clock=clock)
     for topic in _TOPICS:
         for number in range(each):
             importance = 0.5 if alike else chance.random()
@@ -81,27 +115,81 @@ def opened(clock: memlab.ManualClock, seed: int, *, each: int = 3, alike: bool =
     return lab
 
 
-def fall(seed: int) -> dict[str, Any]:
-    """One run of *falls*."""
-    chance, clock = random.Random(seed), memlab.ManualClock("2026-06-01")
-    before, a_day = chance.randrange(40, 121), chance.choice((1, 2, 4, 8))
-    lab, topic = opened(clock, seed, each=4, alike=True), chance.choice(_TOPICS)
+@dataclass(frozen=True)
+class Falling:
+    """A fall: how often what answers is of use before, and what is shown after; 0..1."""
 
-    def live(recalls: int) -> int | None:
+    before: float = 1.0
+    after: float = 0.0
+    over: float = 0.0
+    """Over how many days it goes down."""
+    a_day: tuple[int, ...] = (1, 2, 4, 8)
+    """Recalls a day; 0 for a clock that stands."""
+    every: int = 0
+    """All is judged at the end of every so many days; 0 for at once."""
+    delay: float = 0.0
+    """The mean delay of a judgement in days."""
+    pack: str = "associative"
+    worse: str = _WORSE
+    limit: int = 40
+    """Judged recalls after the change."""
+
+
+_UPSIDE_DOWN = "(lambda (similarity lexical) (- (+ similarity lexical)))"
+
+FALLS: dict[str, Falling] = {
+    "1.0 to 0.0": Falling(),
+    "associative-plus": Falling(pack="associative-plus", worse=_UPSIDE_DOWN),
+    "memlab": Falling(pack="memlab", worse=_UPSIDE_DOWN),
+    "a recall an hour": Falling(a_day=(24,)),
+    "40 recalls a day": Falling(a_day=(40,)),
+    "all within a day": Falling(a_day=(0,)),
+    "0.9 to 0.4": Falling(0.9, 0.4, limit=120),
+    "0.9 to 0.6": Falling(0.9, 0.6, limit=240),
+    "1.0 to 0.0 over 10 days": Falling(over=10, limit=240),
+    "0.9 to 0.3 over 10 days": Falling(0.9, 0.3, over=10, limit=240),
+    "judged once a week": Falling(every=7, limit=120),
+    "delays of 2 days": Falling(delay=2.0, limit=120),
+}
+
+
+def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
+    """One run of *falls* or *more*."""
+    world, chance, clock = FALLS[name], random.Random(seed), memlab.ManualClock("2026-06-01")
+    before, a_day = chance.randrange(40, 121), chance.choice(world.a_day)
+    lab, topic = opened(clock, seed, each=4, alike=True, pack=world.pack), chance.choice(_TOPICS)
+    waiting: list[tuple[float, dict[str, Any]]] = []
+    day = 0.0
+
+    def live(recalls: int, began: float | None) -> int | None:
+        nonlocal day, waiting
         for number in range(recalls):
-            clock.advance(days=1 / a_day)
-            for hit in lab.recall(topic, limit=3):
-                told = lab.feedback(hit, "success" if topic in hit.text else "fail")
-                if told.notice is not None:
-                    return number + 1
+            if a_day:
+                clock.advance(days=1 / a_day)
+                day += 1 / a_day
+            done = 0.0 if began is None else min((day - began) / world.over, 1) if world.over else 1.0
+            hits = lab.recall(topic, limit=3)
+            for hit in hits:
+                if began is None or not world.over:
+                    rate = world.before if topic in hit.text else world.after
+                else:  # whatever is shown, it helps less and less
+                    rate = world.before + done * (world.after - world.before)
+                row = {"memory": hit, "outcome": "success" if chance.random() < rate else "fail"}
+                wait = chance.expovariate(1 / world.delay) if world.delay else 0.0
+                due = (math.floor(day / world.every) + 1) * world.every if world.every else day + wait
+                waiting.append((due, row))
+            rows = [row for due, row in waiting if due <= day]
+            waiting = [one for one in waiting if one[0] > day]
+            if any(told.notice is not None for told in lab.feedback_many(rows)):
+                return number + 1
         return None
 
-    early = live(before)
-    lab.policies.install("recall-score", _WORSE)
-    noticed = live(40)
+    early = live(before, None)
+    lab.policies.install("recall-score", world.worse)
+    noticed = live(world.limit, day)
     rows = lab.policies.attribution("recall-score").frame["rate"].to_list()
-    asked = lab.operations.adapt_policy(missing="zero")
-    found = lab.operations.adapt_policy(missing="zero", consent=True)
+    asked = lab.operations.adapt_policy(missing="zero" if not world.delay and not world.every else "censor")
+    found = lab.operations.adapt_policy(missing="censor", consent=True)
     back = lab.policies["recall-score"].hash == lab.policies.history("recall-score")["hash"][0]
     return {
         "a_day": a_day,
@@ -116,7 +204,7 @@ def fall(seed: int) -> dict[str, Any]:
 
 def still(seed: int, name: str) -> dict[str, Any]:
     """One run of *nothing*."""
-    world, chance, clock = WORLDS[name], random.Random(seed), memlab.ManualClock("2026-06-01")
+    world, chance, clock = (WORLDS | BESIDE)[name], random.Random(seed), memlab.ManualClock("2026-06-01")
     lab = opened(clock, seed)
     waiting: list[tuple[float, int, int, str]] = []
     notices, mood = 0, 0.0
@@ -126,6 +214,9 @@ def still(seed: int, name: str) -> dict[str, Any]:
         keep = math.sqrt(1 - world.memory**2)
         mood = world.memory * mood + keep * chance.gauss(0, world.moods)
         rate = world.rate - world.drift * day / world.days
+        if world.step is not None:
+            past = day - world.days // 2 - world.step
+            rate += (world.low - world.rate) * (min(max(past / world.over, 0), 1) if world.over else past >= 0)
         for number in range(world.a_day):
             clock.advance(days=1 / world.a_day)
             now = day + (number + 1) / world.a_day
@@ -162,21 +253,115 @@ def weights(seed: int) -> dict[str, Any]:
     return {"proposed": found.action == "proposed", "reason": found.reason, "gain": found.gain}
 
 
+@dataclass(frozen=True)
+class Lived:
+    """A life: ``world`` of ``memlab.simulation``, lived with the packs ``before`` and ``after`` day 20 of 40."""
+
+    world: str
+    before: str
+    after: str
+    falls: bool | None
+    """Whether the later pack is worse; None where the world changes with it, so that no log can tell."""
+
+
+_AGAINST = """(pack against "What is far from the question." :inherits memlab)
+(setting limit 5)
+(defpolicy recall-score [similarity lexical] (- (+ (min-max similarity) (min-max lexical))))
+"""
+
+LIVES: dict[str, Lived] = {
+    "same: other numbers": Lived("same", PROBING, FRESH, False),
+    "same: what is far": Lived("same", PROBING, _AGAINST, False),
+    "refused: the same with probes": Lived("refused", SURE, SPARSE, False),
+    "refused: what is far": Lived("refused", SURE, _AGAINST, True),
+    "differs: what is far": Lived("differs", PROBING, _AGAINST, True),
+    "reverses: habit, then fresh": Lived("reverses", HABIT, FRESH, None),
+}
+
+
+def life(seed: int, name: str) -> dict[str, Any]:
+    """One run of *lives*: the notices of the life, and the proposal when asked for at its end."""
+    lived, notices = LIVES[name], []
+    plain = memlab.Lab.feedback
+
+    def feedback(lab: memlab.Lab, *args: Any, **asked: Any) -> Any:
+        told = plain(lab, *args, **asked)
+        if told.notice is not None:
+            notices.append(lab.operations.check_fall())
+        return told
+
+    world = replace(SIMULATED[lived.world], seed=seed, days=40, packs=((0, lived.before), (20, lived.after)))
+    memlab.Lab.feedback = feedback  # type: ignore[method-assign]
+    try:
+        with live_through(world) as lived_through:
+            lab = lived_through.lab
+            asked = lab.operations.check_fall()
+            judged = int(lab.slates().feedback.collect()["decision"].n_unique())
+    finally:
+        memlab.Lab.feedback = plain  # type: ignore[method-assign]
+    return {"notice": bool(notices), "proposed": asked is not None, "judged": judged}
+
+
+def logged(path: Path, kept: float) -> tuple[int, int, list[int]]:
+    """*logged*: how many changes there were, after how many a fall was found, and after how many judged recalls."""
+    rows = pl.read_csv(path, try_parse_dates=True).sort("review_time")
+    times, good = rows["review_time"], (rows["review_rating"] > 1).to_numpy()
+    days = times.dt.epoch("us") // 86_400_000_000
+    in_turn = (days.rank("dense") - 1).to_list()  # the days on which something was judged, numbered
+    found: list[int] = []
+    changes = range(8, in_turn[-1] - 8)
+    for change in changes:
+        chance = random.Random(change)
+        rewards = [
+            float(ok and (day < change or chance.random() < kept)) for ok, day in zip(good, in_turn, strict=True)
+        ]
+        judged = fall_of(times, days.to_list(), rewards, in_turn.index(change), in_turn.index(change + 8))
+        if judged is not None:
+            found.append(judged)
+    return len(changes), len(found), sorted(found)
+
+
+def fall_of(times: pl.Series, days: list[int], rewards: list[float], since: int, until: int) -> int | None:
+    """After how many judged recalls a log is called fallen, looked at after each as ``lab.feedback`` does."""
+    earned, again = Earnings(), 0.0
+    for row in range(until):
+        earned.add("after" if row >= since else "before", days[row], rewards[row], row)
+        if row < since or not earned.may_have_fallen(("before", "after"), "after"):
+            continue
+        if earned.blocks("after") < again:
+            continue
+        again = 1.5 * earned.blocks("after")
+        ids = list(range(row + 1))
+        hashes = ["after" if one >= since else "before" for one in ids]
+        shown = pl.DataFrame({"decision": ids, "memory_id": ids, "propensity": 1.0})
+        judged = pl.DataFrame({"decision": ids, "memory_id": ids, "reward": rewards[: row + 1], "at": times[: row + 1]})
+        slates = memlab.Slates.from_frames(
+            decisions=pl.DataFrame({"decision": ids, "at": times[: row + 1], "pack_hash": hashes}),
+            candidates=shown,
+            exposures=shown.with_columns(position=pl.lit(1)),
+            feedback=judged,
+        )
+        if compare_periods(slates, ["before", "after"], missing="censor").fallen:
+            return row + 1 - since
+    return None
+
+
 def main() -> None:
     """Run the parts and print their figures."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--only", choices=("falls", "nothing", "weights"))
+    asked.add_argument("--only", help="parts, with commas; falls, nothing and weights by default")
+    asked.add_argument("--worlds", help="of *more*, *beside* and *lives* only those, with commas")
+    asked.add_argument("--log", type=Path, help="the file of the part *logged*")
     asked.add_argument("--runs", type=int, help="runs of a part; of each world of *nothing* a tenth of them")
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--processes", type=int, default=2)
     asked.add_argument("--verbose", action="store_true")
     given = asked.parse_args()
     with get_context("spawn").Pool(given.processes) as pool:
-        for part in ("falls", "nothing", "weights"):
-            if given.only in (None, part):
-                began = time.perf_counter()
-                _PARTS[part](pool, given)
-                print(f"  {time.perf_counter() - began:.0f} s\n")
+        for part in (given.only or "falls,nothing,weights").split(","):
+            began = time.perf_counter()
+            _PARTS[part](pool, given)
+            print(f"  {time.perf_counter() - began:.0f} s\n")
 
 
 def _falls(pool: Any, given: argparse.Namespace) -> None:
@@ -214,10 +399,63 @@ def _weights(pool: Any, given: argparse.Namespace) -> None:
             print("  ", one["reason"][:200])
 
 
+def chosen(worlds: Iterable[str], given: argparse.Namespace) -> list[str]:
+    """The worlds that ``--worlds`` names, or all."""
+    return list(worlds) if given.worlds is None else [name for name in given.worlds.split(",") if name in worlds]
+
+
+def _more(pool: Any, given: argparse.Namespace) -> None:
+    count = given.runs or 20
+    print(f"more: {count} runs each; judged recalls until the notice")
+    for name in chosen(FALLS, given):
+        runs = pool.map(partial(fall, name=name), range(given.seed, given.seed + count))
+        told = sorted(one["noticed"] for one in runs if one["noticed"] is not None)
+        within = sum(one <= 40 for one in told)
+        asked, early = (sum(one[what] for one in runs) for what in ("proposed", "early"))
+        print(
+            f"  {name:<26} noticed {len(told)} of {count}, within 40 recalls {within}, median "
+            f"{told[len(told) // 2] if told else '-'}, last {told[-1] if told else '-'}; "
+            f"within {FALLS[name].limit}; proposed when asked at the end {asked}; too early {early}",
+            flush=True,
+        )
+
+
+def _beside(pool: Any, given: argparse.Namespace) -> None:
+    count = given.runs or 20
+    print(f"beside: {count} runs each")
+    for name in chosen(BESIDE, given):
+        runs = pool.map(partial(still, name=name), range(given.seed, given.seed + count))
+        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+        print(f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {count}", flush=True)
+
+
+def _lives(pool: Any, given: argparse.Namespace) -> None:
+    count = given.runs or 5
+    print(f"lives: {count} runs each")
+    for name in chosen(LIVES, given):
+        lived = LIVES[name]
+        runs = pool.map(partial(life, name=name), range(given.seed, given.seed + count))
+        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+        truth = {True: "a fall", False: "no fall", None: "the world changes too"}[lived.falls]
+        print(f"  {name:<32} ({truth}) notices {notices}, at the end {proposals}, of {count}", flush=True)
+
+
+def _logged(pool: Any, given: argparse.Namespace) -> None:
+    print("logged: a change of name at many times, and the successes after it thinned to a share")
+    shares = (1.0, 0.75, 0.5, 0.0)
+    for kept, (changes, found, judged) in zip(shares, pool.map(partial(logged, given.log), shares), strict=True):
+        median = judged[len(judged) // 2] if judged else "-"
+        print(f"  share {kept:<5} fallen {found} of {changes}; judged until then, median {median}", flush=True)
+
+
 _PARTS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
     "falls": _falls,
     "nothing": _nothing,
     "weights": _weights,
+    "more": _more,
+    "beside": _beside,
+    "lives": _lives,
+    "logged": _logged,
 }
 
 if __name__ == "__main__":

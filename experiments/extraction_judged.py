@@ -1,12 +1,15 @@
 """How right the proposals of extraction are on development chats, by rule and by confidence, as a reader judged them.
 
-    python experiments/extraction_judged.py FOLDER [--draw N --seed TEXT] [--show]
+    python experiments/extraction_judged.py FOLDER [--draw N --seed TEXT [--sort fact] [--judge FILE]] [--show]
+    python experiments/extraction_judged.py FOLDER --held-out
 
 ``judgements/extraction.jsonl`` holds for each proposal that was read the chat, the number of its message, what sort it
 is, its rule, which of that rule in the message it is, and the judgement: "useful", "useless" (true, and nothing that
-anybody would ask for) or "wrong". It holds no text; FOLDER has the chats. Chats that are set aside
-(``held_out.py``) are not read. Printed are the shares by rule and by confidence, and how many proposals nobody judged.
-``--draw`` prints proposals to be judged, drawn by a seed; ``--show`` prints those that were judged useless or wrong.
+anybody would ask for) or "wrong". It holds no text; FOLDER has the chats. Those that are set aside (``held_out.py``)
+are read with ``--held-out`` alone, against ``judgements/extraction-held-out.jsonl``, where "second" is what another
+reader said of a third of them. Printed are the shares by rule and by confidence, and how many proposals nobody judged.
+``--draw`` prints proposals to be judged, drawn by a seed, and ``--judge`` writes a line for each; ``--show`` prints
+those that were judged useless or wrong.
 """
 
 from __future__ import annotations
@@ -18,31 +21,32 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from held_out import BEAM_READ, LOCOMO_READ
+from held_out import BEAM_HELD_OUT, BEAM_READ, LOCOMO_HELD_OUT, LOCOMO_READ
 
 import memlab
 from memlab.ingest import read_beam, read_locomo
 from memlab.subjects.extraction.staged import Proposed
 
-JUDGEMENTS = Path(__file__).with_name("judgements") / "extraction.jsonl"
+JUDGEMENTS = Path(__file__).with_name("judgements")
 Key = tuple[str, int, str, str, int]
 
 
-def chats(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """The development chats: of two people with their names, of a user and an assistant by roles."""
+def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """The development chats, or those set aside; of two people by their names, of a user and an assistant by roles."""
+    locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     for chat in read_locomo(folder / "locomo/locomo-dev5.json"):
-        if chat.conversation.name in LOCOMO_READ:
+        if chat.conversation.name in locomo:
             said = [{"role": "user", "content": turn.text, "speaker": turn.speaker} for turn in chat.conversation.turns]
             yield chat.conversation.name, said
-    for number in BEAM_READ:
+    for number in beam:
         turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
         yield f"beam-{number}", [{"role": turn.speaker, "content": turn.text} for turn in turns]
 
 
-def proposed(folder: Path) -> Iterator[tuple[Key, Proposed]]:
-    """Every proposal of the development chats under companion, by its key."""
+def proposed(folder: Path, *, held_out: bool = False) -> Iterator[tuple[Key, Proposed]]:
+    """Every proposal of the chats under companion, by its key."""
     with memlab.open(pack="companion") as lab:
-        for name, said in chats(folder):
+        for name, said in chats(folder, held_out=held_out):
             seen: Counter[tuple[int, str, str]] = Counter()
             for one in lab.extract(said):
                 place = (one.message, one.sort, one.rule)
@@ -55,14 +59,24 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draw", type=int, default=0)
     parser.add_argument("--seed", default="0")
+    parser.add_argument("--sort", choices=("fact", "memory"))
+    parser.add_argument("--judge", type=Path)
+    parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--show", action="store_true")
     arguments = parser.parse_args()
-    found = dict(proposed(arguments.folder))
+    found = dict(proposed(arguments.folder, held_out=arguments.held_out))
     if arguments.draw:
-        for key in random.Random(arguments.seed).sample(sorted(found), min(arguments.draw, len(found))):
+        fit = sorted(key for key in found if arguments.sort in (None, key[2]))
+        drawn = random.Random(arguments.seed).sample(fit, min(arguments.draw, len(fit)))
+        for key in drawn:
             print(*key, f"{found[key].confidence:g}", "|", found[key].text, "<<", " ".join(found[key].span.split()))
+        if arguments.judge is not None:
+            names = ("chat", "message", "sort", "rule", "nth")
+            lines = [json.dumps(dict(zip(names, key, strict=True)) | {"judgement": None}) + "\n" for key in drawn]
+            arguments.judge.write_text("".join(lines), encoding="utf-8")
         return
-    rows = [json.loads(line) for line in JUDGEMENTS.read_text(encoding="utf-8").splitlines()]
+    name = "extraction-held-out.jsonl" if arguments.held_out else "extraction.jsonl"
+    rows = [json.loads(line) for line in (JUDGEMENTS / name).read_text(encoding="utf-8").splitlines()]
     judged = {(row["chat"], row["message"], row["sort"], row["rule"], row["nth"]): row["judgement"] for row in rows}
     by_rule: dict[str, Counter[str]] = defaultdict(Counter)
     by_confidence: dict[str, Counter[str]] = defaultdict(Counter)

@@ -35,7 +35,11 @@ When = Annotated[
     datetime | date | str | int,
     Taken("a datetime, an ISO 8601 string or microseconds", lambda when: datable(to_micros(when), "a time")),
 ]
-"""What a person may pass for an instant: a datetime, an ISO 8601 string, or microseconds."""
+"""An instant, as a caller may give it: a datetime, a date, an ISO 8601 string, or microseconds since 1970-01-01 UTC.
+
+"2026-11-01", "2026-11-01T14:30" and "2026-11-01T14:30:00+01:00" are such strings. A date is its midnight. What names no
+time zone is UTC. An int is microseconds, not seconds. The year is 1 to 9998.
+"""
 
 Clock = Annotated[Callable[[], Micros], Taken("a function that gives microseconds", lambda clock: _clock(clock))]
 
@@ -132,7 +136,11 @@ def datable(instant: Micros, name: str) -> Micros:
     0
     """
     if not _FIRST <= instant < _LAST:
-        raise InputError(f"{name} lies in the years 1 to 9998, not at {instant:,} microseconds since 1970.")
+        try:
+            told = from_micros(instant).isoformat()
+        except OverflowError:
+            told = f"{instant:,} microseconds since 1970"
+        raise InputError(f"{name} lies in the years 1 to 9998, not at {told}.")
     return instant
 
 

@@ -126,15 +126,15 @@ class InputError(MemlabError, ValueError):
 
 
 class UnknownName(InputError, LookupError):
-    """A name or id that nothing in the lab or in memlab declares.
+    """A name or id that nothing in the lab or in memlab declares; ``where`` opens the message, as "Row 3: ".
 
     >>> UnknownName("pack", "associatve", ["associative", "cascade"])
     UnknownName('There is no pack "associatve". Did you mean associative?')
     """
 
-    def __init__(self, what: str, name: object, known: Iterable[str] = ()) -> None:
+    def __init__(self, what: str, name: object, known: Iterable[str] = (), *, where: str = "") -> None:
         self.what, self.name = what, name
-        super().__init__(f'There is no {what} "{name}". {did_you_mean(str(name), known)}')
+        super().__init__(f'{where}There is no {what} "{name}". {did_you_mean(str(name), known)}')
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))

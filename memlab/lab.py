@@ -235,7 +235,8 @@ class Lab:
     ) -> Memory:
         """Remember one text; durable when it returns.
 
-        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
+        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...; see
+        docs/reference/memories.md#fields-of-a-memory. Without a ``creator`` nobody is, and the project sees the memory.
         ``chain=True`` links it by a ``next`` edge to the last memory of its session. ``linking``: see
         ``remember_many``. Returned is the memory that represents the text: a new one, or the old one that it was merged
         into or that the pack keeps in its place; ``remember_many`` says which in ``outcomes``.
@@ -260,11 +261,13 @@ class Lab:
         ``linking`` says when they are compared with what is there, and with one another: "off" not at all; "now" before
         they are stored, so that a near-duplicate is never stored; "later" in the background, so that this returns at
         once and near-duplicates, which have their ids by then, are superseded by what replaces them. Unless given it
-        is the pack's setting. Turns of a conversation (kind "turn") are never compared: they were said.
+        is the pack's setting; see docs/systems.md#settings-of-each-pack. After "later", ``lab.graph.link_waiting()``
+        waits until that is done. Turns of a conversation (kind "turn") are never compared: they were said.
 
         The pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict. What
-        came of it is in ``outcomes``. InputError if an agent (a creator "agent:...") writes more bytes than the setting
-        ``write-bytes`` or more memories of one session than ``session-writes``; nothing is stored then.
+        came of it is in ``outcomes``; docs/policy-language.md#what-link-and-resolve-leave has the edge of each answer.
+        InputError if an agent (a creator "agent:...") writes more bytes than the setting ``write-bytes`` or more
+        memories of one session than ``session-writes``; nothing is stored then.
         """
         return self._remembering.many(rows, chain=chain, linking=linking)
 
@@ -338,7 +341,9 @@ class Lab:
     ) -> Extracted:
         """Facts and memories of a text, or of messages with ``role`` and ``content``: by rules, or by a ``model``.
 
-        Nothing is stored. ``otherwise``: what becomes of a message that the model does not read, docs/howto/extract.md.
+        Nothing is stored. ``agent`` is who hears it: a fact that it proposes has the agent among its ``agents`` and is
+        shared, a memory is created by the agent and private to it. ``otherwise``: what becomes of a message that the
+        model does not read, docs/howto/extract.md.
         """
         return self._extraction.extract(messages, role, where_of(agent, project, session), model, otherwise)
 
@@ -367,18 +372,24 @@ class Lab:
     ) -> Hits:
         """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
 
-        A probe (``hit.probe``, always last) comes from just below, at the pack's ``probe-rate``, so that the log can
-        tell what another policy would have been worth. ``at`` is the time of asking. The slate is logged and what was
-        shown gains an access, unless ``log=False`` or the lab is read-only; then nothing is explored either. ``pack``
-        asks another pack than the live one, to see what it would show: that is never logged. ``params`` gives other
-        values to parameters of the pack's policies for this recall, ``{"near": 0.5}`` or of one slot alone
-        ``{"eligible:near": 0.5}``; it is logged under the hash that the pack has with them.
+        A probe (``hit.probe``) comes from just below, at the pack's ``probe-rate``, so that the log can tell what
+        another policy would have been worth. It comes in addition to the ``limit`` and stands at a random place among
+        the others: ``limit=10`` shows ten or eleven. ``at`` is the time of asking.
+        The slate is logged and what was shown gains an access, unless ``log=False`` or the lab is read-only; then
+        nothing is explored either. ``pack`` asks another pack than the live one, to see what it would show: that is
+        never logged. ``params`` gives other values to parameters of the pack's policies for this recall,
+        ``{"near": 0.5}`` or of one slot alone ``{"eligible:near": 0.5}``; it is logged under the hash that the pack has
+        with them.
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
         what is private to another creator, as ``viewed_by`` does. What belongs to a season takes part only while
         ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
         aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
+
+        Without ``branch`` every branch takes part, except under packs that read ``same-branch`` (``workbench``): there
+        only what has no branch does. A lab knows nothing of merges: name a merged branch as well,
+        ``branch=["main", "feature"]``.
 
         ``again=False`` leaves out what the ``viewer`` was given before in the ``session``, by contexts and by recalls
         of this kind; None follows the pack's setting ``recall-again``. ``hits.repeated`` lists what was left out.
@@ -469,7 +480,7 @@ class Lab:
         trusted (``lab.agents.relationships``).
 
         Where the live policy is found to earn less than an earlier one did, the result's ``notice`` proposes, once, to
-        bring that one back: ``lab.operations.adapt_policy(consent=True)`` does.
+        bring that one back, and names the call that does. Nothing changes without it.
 
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
         (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
@@ -536,7 +547,8 @@ class Lab:
     ) -> Verified:
         """Carry out a verifier's verdict on a logged recall, once; durable when it returns.
 
-        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own).
+        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own);
+        ``[]`` is allowed, and rejects all.
         ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
         that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
 
@@ -568,8 +580,9 @@ class Lab:
         ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
         are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
         which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
-        ``provenance`` and ``source`` are given. An edit of a memory that was edited meanwhile, here or in another
-        process, edits the one that replaced it: the last edit counts, and all are kept.
+        ``provenance`` and ``source`` are given. It keeps the status of a fact, "staged" or "confirmed", and begins with
+        ``access``, ``success`` and ``fail`` at 0; an edit in place keeps them. An edit of a memory that was edited
+        meanwhile, here or in another process, edits the one that replaced it: the last edit counts, and all are kept.
 
         A correction reaches what was derived from the text: summary, fact, inferred tags, edges of linking, steps and
         triggers that repeat its words, facts and observations extracted from it, and summaries of consolidation. What
@@ -601,6 +614,9 @@ class Lab:
 
         The live pack's setting ``grace-days`` says how long ``restore`` brings them back; ``purge(overdue=True)``
         removes what is due. Nothing is purged by itself. What is deleted already stays as it is.
+
+        With ``project`` the map of its modules (``lab.modules``) goes at once. ``restore`` brings back the memories, a
+        new ``lab.modules.scan`` the map.
         """
         return self._corrections.delete(memory, project=project)
 
@@ -611,7 +627,9 @@ class Lab:
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
         status that it had before. What was superseded comes back once what took its place is out of use. Bringing back
         is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
-        has changed it since. InputError for what is superseded by a memory in use, or purged.
+        has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
+        time counts from now on; ``access`` stays as it was. InputError for what is superseded by a memory in use, or
+        purged.
         """
         return self._corrections.restore(memory, project=project)
 
@@ -664,13 +682,19 @@ class Lab:
     @property
     @checked
     def memories(self) -> pl.DataFrame:
-        """Every memory as a row: a copy."""
+        """Every memory as a row, in the order of their ids, whatever its status: a copy.
+
+        Columns: docs/reference/memories.md#columns-of-labmemories.
+        """
         return self._core.memories()
 
     @property
     @checked
     def edges(self) -> pl.DataFrame:
-        """Every edge as a row: a copy."""
+        """Every edge as a row, in the order in which they were made: a copy.
+
+        Columns: docs/reference/memories.md#columns-of-labedges.
+        """
         with self._core.reading() as state:
             return state.edge_frame()
 

@@ -173,7 +173,7 @@ MEMORY: dict[str, Column] = {
         Column("title", "name", "What a procedure is called."),
         Column("steps", "list", "What a procedure does, in order."),
         Column("prerequisites", "list", "What a procedure needs."),
-        Column("warnings", "list", "What a procedure must not do."),
+        Column("warnings", "list", "What to beware of in a procedure."),
         Column(
             "operations", "note", "Operations in the dialect of `lab.operations.run`, proposed when it is recalled."
         ),
@@ -201,7 +201,7 @@ MEMORY: dict[str, Column] = {
         Column("ttl_days", "num", "Days that it is to live; none means for good.", None, "days", 0),
         Column("trust", "num", "Trust in where it comes from; none: by its provenance.", None, "share", 0, 1),
         Column("pinned", "bool", "Kept fresh whatever its age.", False),
-        Column("valid_from", "time", "Since when it holds; none: since it was remembered."),
+        Column("valid_from", "time", "Since when it holds; none: since it was created."),
         Column("valid_until", "time", "Until when it held; none: it still does."),
         Column("created", "time", "When it was remembered, or `at` if given.", "now"),
         Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES),
@@ -216,7 +216,7 @@ MEMORY: dict[str, Column] = {
 }
 
 FIELDS: tuple[str, ...] = tuple(name for name, column in MEMORY.items() if column.given and name != "created")
-"""What ``lab.remember`` takes beside ``at``."""
+"""What ``lab.remember`` takes beside ``at``: docs/reference/memories.md#fields-of-a-memory."""
 
 FIXED = ("text", "ref", "speaker", "project", "session", "created")
 """What is embedded, posted or chained as it was remembered: another value is another memory."""
@@ -246,13 +246,20 @@ def is_open_word(word: object) -> bool:
     return isinstance(word, str) and _OPEN_WORD.fullmatch(word) is not None
 
 
+_SYNONYMS = {"related-to": "relates-to"}
+"""Words of the designs that another word here stands for: workbench calls its relation ``related-to``."""
+
+
 def spelled(word: str, words: Collection[str]) -> str:
     """Return ``word`` as ``words`` spell it where an underscore stands for a hyphen, else ``word`` itself.
 
-    >>> spelled("error_pattern", KINDS), spelled("my_kind", KINDS)
-    ('error-pattern', 'my_kind')
+    A word of a design that stands for one of ``words`` is that one: ``related-to`` is ``relates-to``.
+
+    >>> spelled("error_pattern", KINDS), spelled("my_kind", KINDS), spelled("related_to", RELATIONS)
+    ('error-pattern', 'my_kind', 'relates-to')
     """
     hyphened = word.replace("_", "-")
+    hyphened = _SYNONYMS.get(hyphened, hyphened)
     return hyphened if word not in words and hyphened in words else word
 
 

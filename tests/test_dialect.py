@@ -52,14 +52,17 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return load
 
 
-@pytest.mark.parametrize("path", [p for p in PACKS if not p.stem.endswith("-plus")], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", PACKS, ids=lambda p: p.stem)
 def test_a_shipped_pack_is_a_module_of_its_policies(path: Path, imported) -> None:
     text = path.read_text(encoding="utf-8")
-    source, policies = read_pack(text), load_pack(path).policies
+    source, pack = read_pack(text), load_pack(path)
+    taken = [name for each in source.imports for name in each.names]
+    policies = pack.policies
     module = imported(text, f"shipped_{path.stem}")
     assert tuple(module.__pack__) == (source.name, source.doc, source.inherits)
-    assert module.__settings__ == {name: setting.value for name, setting in source.settings.items()}
-    for slot in source.policies:
+    own = {*source.settings, *taken} & pack.settings.keys()
+    assert module.__settings__ == {name: pack.settings[name] for name in own}
+    for slot in {*source.policies, *taken} & policies.keys():
         bound = getattr(module, slot.replace("-", "_"))
         assert isinstance(bound, Policy)
         assert bound == policies[slot]

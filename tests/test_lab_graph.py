@@ -19,6 +19,11 @@ def test_tags_are_nodes_that_memories_share():
     ]
 
 
+def test_a_tag_is_given_with_or_without_its_sign(lab):
+    kept = lab.remember("cargo is slow", tags=["#rust", "builds", "#"])
+    assert sorted(lab[kept.id].tags) == ["#", "builds", "rust"]
+
+
 def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
     path = tmp_path / "a.memlab"
     with memlab.open(path, pack="cascade") as lab:
@@ -28,10 +33,13 @@ def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
         before = lab.recall("borrow checker mutable references", log=False)
         assert before.ids[:2] == (1, 2)  # memory, tag, memory: two hops
         assert before.frame.filter(memory_id=2)["hops"].item() == 2
+        edges = lab.edges
+        assert edges.filter(to="rust").select("source", "relation").rows() == [(1, "has-tag"), (2, "has-tag")]
+        assert set(edges["to"]) == {"rust", "tea", "food", "coffee"}, "cascade infers tags of topics"
         lab.io.snapshot()
     with memlab.open(path) as lab:  # the tags are in the snapshot
         assert lab.recall("borrow checker mutable references", log=False).ids == before.ids
-        assert {"rust"} <= {tag for tags in lab.memories["tags"] for tag in tags}
+        assert lab.edges.equals(edges)
 
 
 @pytest.fixture
@@ -75,6 +83,23 @@ def test_a_trace_tells_the_paths_and_is_cut(lab):
 
 
 @pytest.mark.long
+def test_an_edge_that_is_linked_again_gets_the_weight(lab):
+    first, second = lab.remember_many(["a chorus", "a walk"], linking="off").ids
+    for weight in (0.4, 0.7, 0.7):
+        lab.graph.link(first, second, "derived-from", weight=weight)
+    assert lab.edges.select("weight", "reinforcements").rows() == [(0.7, 1.0)]
+    lab.graph.link(second, first, "derived-from")
+    assert lab.edges.height == 2
+
+
+def test_the_frames_of_the_structure_are_attributes(lab):
+    stats = lab.graph.stats(progress=False)
+    assert stats.communities is stats.frames["communities"]
+    assert {"layers", "totals", "figure"} <= set(dir(stats))
+    with pytest.raises(AttributeError, match="Its frames: totals, kinds"):
+        _ = stats.comunities
+
+
 def test_what_a_tree_shows_is_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])

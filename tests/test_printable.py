@@ -106,21 +106,13 @@ CALLS = {
     "view": [LAB, "--bundle", "page"],
     "scan": [LAB, "code", "--project", f"code {EVIL}"],
     "modules": [LAB],
+    "touch": [LAB, "x.py", EVIL, "--session", f"now {EVIL}", "--project", f"code {EVIL}"],
+    "link": [LAB, 1, 2, "--relation", "depends-on"],
+    "tag": [LAB, 1, "--tag", f"tag {EVIL}", "--describe", f"for {EVIL}"],
+    "rebuild": [LAB],
 }
-AS_JSON = ("recall", "context", "metrics", "list", "show", "trace", "similar")
-BESIDE = {
-    "demo",
-    "notebook",
-    "bench locomo",
-    "bench beam",
-    "bench longmemeval",
-    "bench lmeb",
-    "serve",
-    "rebuild",
-    "link",
-    "tag",
-    "touch",
-}
+AS_JSON = ("recall", "context", "metrics", "list", "show", "trace", "similar", "touch", "link", "tag", "rebuild")
+BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb", "serve"}
 """They show no lab of the caller's, or show it to programs: tests/serving."""
 
 
@@ -142,7 +134,8 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     (tmp_path / "code" / "x.py").write_text(f'"""What {EVIL} is."""', encoding="utf-8")
     (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
     said = ""
-    for name, words in CALLS.items():
+    calls = [*CALLS.items(), ("tag", [LAB]), ("link", [LAB, 1, 2, "--relation", EVIL])]
+    for name, words in calls:
         for more in ([], ["--json"])[: 1 + (name in AS_JSON)]:
             done = run(*name.split(), *words, *more)
             assert done.exit_code in (0, 1, 2), (name, done.output, done.exception)
@@ -231,5 +224,5 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
         for told in (repr(one), str(one)):
             assert not ACTIVE.search(told), type(one)
     assert "owned" in str(lab.facts.narrative(about))
-    assert "\x1b" in lab.facts.narrative(about).text
+    assert not ACTIVE.search(lab.facts.narrative(about).text)
     assert isinstance(hits.slate.frame, pl.DataFrame)

@@ -1,6 +1,7 @@
 """The reference has an entry for every public name, and every entry says in its first line what it is about."""
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -12,6 +13,7 @@ import pytest
 import memlab
 from memlab.errors import MissingExtra
 from memlab.lab import Lab
+from tests.tables_of_docs import TABLES, between
 
 DOCS = Path(__file__).parents[1] / "docs"
 DIRECTIVES = [name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
@@ -119,6 +121,56 @@ def test_the_first_line_of_every_docstring_is_a_sentence():
     assert {name: line for name, line in first.items() if not re.fullmatch(r"[A-Z`\"'0-9].*[.?]", line)} == {}
 
 
+@pytest.mark.parametrize(("page", "name"), [(page, name) for page, tables in TABLES.items() for name in tables])
+def test_a_table_says_what_is_declared(page, name):
+    match = between(name).search((DOCS / page).read_text(encoding="utf-8"))
+    assert match is not None
+    assert match.group() == TABLES[page][name]() + "\n", "write it again: python tests/tables_of_docs.py"
+
+
+def test_every_column_of_a_lab_is_documented():
+    lab = memlab.open()
+    page = (DOCS / "reference" / "memories.md").read_text(encoding="utf-8")
+    assert [name for name in (*lab.memories.columns, *lab.edges.columns) if f"`{name}`" not in page] == []
+
+
+def attributes(cls):
+    """The names in the section ``Attributes`` of a docstring; none without one."""
+    match = re.search(r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(cls) or "", flags=re.M | re.S)
+    return [] if match is None else re.findall(r"^(\w+)$", match[1], flags=re.M)
+
+
+def test_a_section_of_attributes_names_every_field():
+    results = [cls for cls in ENTRIES.values() if inspect.isclass(cls) and dataclasses.is_dataclass(cls)]
+    listed = {cls: names for cls in results if (names := attributes(cls))}
+    own = {cls: [name for name in inspect.get_annotations(cls) if not name.startswith("_")] for cls in listed}
+    assert len(listed) > 10
+    assert {cls: names for cls, names in listed.items() if names != own[cls]} == {}
+
+
+def test_every_page_that_a_docstring_names_is_there():
+    sources = [file.read_text(encoding="utf-8") for file in Path(memlab.__file__).parent.rglob("*.py")]
+    named = {match for source in sources for match in re.findall(r"\bdocs/([\w/-]+\.md)(#[\w-]+)?", source)}
+    assert [page for page, _ in named if not (DOCS / page).is_file()] == []
+    for page, anchor in named:
+        headings = re.findall(r"^#+ (.+)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.M)
+        anchors = {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in anchors, f"{page}{anchor}"
+
+
 def test_every_page_is_in_the_navigation():
     listed = (DOCS.parent / "mkdocs.yml").read_text().split()
     assert [page for file in DOCS.rglob("*.md") if (page := str(file.relative_to(DOCS))) not in listed] == []
+
+
+def test_the_columns_of_stats_and_metrics_are_documented():
+    lab = memlab.open()
+    lab.graph.link(lab.remember("Use tabs"), lab.remember("Run the tests"))
+    stats, metrics = lab.graph.stats(), lab.agents.metrics()
+    listed = re.sub(r"\s+", " ", inspect.getdoc(type(stats)))
+    lines = {name: f"``{name}``: {', '.join(frame.columns)} " for name, frame in stats.frames.items()}
+    assert [name for name, line in lines.items() if line not in listed] == []
+    told = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
+    assert [name for name in metrics.frame["metric"] if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)] == []
+    frames = metrics.frame, metrics.contexts, metrics.memories
+    assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in told] == []

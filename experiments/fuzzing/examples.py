@@ -420,6 +420,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Loaded.count": lambda d: (d.lab.load(d.exported).count, {"what": "added"}),
     "LabOperations.run": lambda d: (d.lab.operations.run, {"operations": "(stats)"}),
     "LabOperations.adapt_policy": lambda d: (d.lab.operations.adapt_policy, {}),
+    "LabOperations.check_fall": lambda d: (d.lab.operations.check_fall, {}),
     "LabOperations.proposals": lambda d: (d.lab.operations.proposals, {"memories": [3]}),
     "Ran.__getitem__": lambda d: (d.lab.operations.run("(stats)").__getitem__, {"index": 0}),
     # -- deciding -----------------------------------------------------------------------------------------------------

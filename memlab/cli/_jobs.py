@@ -230,6 +230,7 @@ def verdict(lab: Path, challenger: str | None, report: Path | None, as_json: boo
 @click.option("--cluster", help="What belongs together and counts once: day, session, decision, a column.")
 @click.option("--estimator", type=click.Choice(["snips", "ht"]), default="snips", show_default=True)
 @_LEVEL
+@_RANGE
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the search for other numbers.")
 @click.option("--yes", is_flag=True, help="Consent: carry out what is proposed.")
 @as_json_option
@@ -240,8 +241,7 @@ def adapt(lab: Path, yes: bool, as_json: bool, **asked: Any) -> None:
     """
     with existing(lab, read_only=not yes) as opened:
         found = opened.operations.adapt_policy(**asked, consent=yes)
-    report = found.frame.to_dicts()[0] | {"evidence": found.evidence.to_dicts()}
-    tell(report, as_json=as_json, text=lambda: repr(found))
+    tell(found.to_dict(), as_json=as_json, text=lambda: repr(found))
 
 
 @main.command()

@@ -11,6 +11,7 @@ import click
 import memlab
 from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, taken_out, tell
 from memlab.cli._input import LocalPath, Text
+from memlab.errors import InputError
 from memlab.schema import KINDS, spelled
 
 
@@ -235,9 +236,13 @@ def stats(lab: Path, as_json: bool) -> None:
             "hash": opened.pack.hash,
             "embedder": opened.embedder.name,
         }
-        fall = opened.operations.check_fall()
-        if fall is not None:
-            report["notice"] = repr(fall)
+        try:
+            fall = opened.operations.check_fall()
+        except InputError as error:
+            report["notice"] = f"what the policies earned cannot be compared: {error}"
+        else:
+            if fall is not None:
+                report["notice"] = repr(fall)
     tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
 
 

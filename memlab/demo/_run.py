@@ -110,6 +110,9 @@ def run_demo(
         for one in bench.systems
     ]
     _say_table(say, ["system", *metrics, "latency"], rows)
+    say(
+        "    NAME-plus is the design NAME ranked as memlab ranks: for daily use. companion forgets what nobody recalls."
+    )
     quarter = None
     if full:
         from memlab.demo.quarter import live_quarter

@@ -25,6 +25,55 @@ _NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|:$|^[A-Z]\d?$")
 """Code, adjectives such as "UK-based", headings, single letters."""
 
 
+_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\(?\d{1,3}[.)]|[A-Za-z][.)])[ \t]+")
+_LABEL = re.compile(
+    r"[ \t]*(?:\*\*|__)[^\n]{1,80}?(?:\*\*|__)[ \t]*:?|[ \t]*(?:[^\s:.!?]+[ \t]+){0,5}[^\s:.!?]+:(?=\s|$)"
+)
+_HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t].*|(?:\*\*|__)[^*_]+(?:\*\*|__)[ \t]*:?|\|.*|[^.!?]{1,80}:)[ \t]*")
+_MARKED = re.compile(r"(\*\*|__)[^*_\n]{1,80}\1")
+_LEADING = re.compile(r"[ \t]*[^\W\d_][\w'\u2019-]*(?:[ \t]+[A-Z][\w'\u2019-]*)*")
+_AFTER_STOP = re.compile(r"(?:[.!?:]|\u2026)[\"'\u2019\u201d)\]*_]*[ \t\n]+[\"'\u2018\u201c(\[*_]*$")
+_SHORT_ITEM = 8
+_OF_PERSONS = frozenset(["was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will"])
+
+
+def _prose(text: str) -> str:
+    """The text with what is no prose as spaces.
+
+    Headings, rows of tables, labels, what is set in bold, items of lists without a sentence, and how such an item
+    begins. There a capital says nothing of a name: "Contract Details", "Rest Days: ..." are written so.
+    """
+    lines = [_prose_of_line(line) for line in text.split("\n")]
+    return _MARKED.sub(_spaces, "\n".join(lines))
+
+
+def _prose_of_line(line: str) -> str:
+    if _HEADING.fullmatch(line):
+        return " " * len(line)
+    item = _ITEM.match(line)
+    if item is None:
+        return line
+    rest = line[item.end() :]
+    label = _LABEL.match(rest)
+    start = item.end() + (label.end() if label is not None else 0)
+    told = line[start:]
+    if not told.rstrip().endswith((".", "!", "?")) and len(told.split()) <= _SHORT_ITEM:
+        return " " * len(line)
+    first = _LEADING.match(told)
+    begun = 0 if first is None or _acts_next(told[first.end() :]) else first.end()
+    return " " * (start + begun) + told[begun:]
+
+
+def _acts_next(text: str) -> bool:
+    """Whether a text goes on with a verb of persons, so that what stands before it is its subject."""
+    words = words_of(text[:40])
+    return bool(words) and words[0] in _OF_PERSONS
+
+
+def _spaces(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
 def proper_names(text: str) -> list[str]:
     """Return the names that a text mentions, in order, each once.
 
@@ -34,7 +83,7 @@ def proper_names(text: str) -> list[str]:
     Parameters
     ----------
     text
-        Any text; code and quotations are left out.
+        Any text; code, quotations, headings and labels of lists are left out.
 
     Returns
     -------
@@ -48,7 +97,7 @@ def proper_names(text: str) -> list[str]:
     >>> proper_names("Besides I think so. Nice! On Monday we met.")
     []
     """
-    own = without_quotations(text[:_LONGEST])
+    own = _prose(without_quotations(text[:_LONGEST]))
     runs = [run for start, stop in sentence_spans(own) for run in _runs(own, start, stop)]
     written = frozenset(words_of(own)) & frozenset(_LOWER.findall(own))
     runs = [run for run in runs if " " in run[0] or run[0].lower() not in written]
@@ -77,7 +126,7 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
             last += 1
         first = place
         while first < last - 1 and first == 0 and _only_begins(words[first]):
-            first += 1  # "Remember Jon", "Learning German"
+            first += 1  # "Remember Jon", "Learning German", "In Rome"
         if first == last - 1 and place == 0 and (first or _only_begins(words[first])) and last == 1:
             place = last
             continue
@@ -85,16 +134,18 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         for ending in ("'s", "\u2019s"):
             name = name.removesuffix(ending)
         place = first
+        begins = place == 0 or _AFTER_STOP.search(text[words[place - 1].start : words[place].start]) is not None
+        begins = begins and (place == 0 or words[place - 1].low not in vocabulary("extraction", "titles"))
         titled = _bare(words[place]) in vocabulary("extraction", "titles")
         if len(name) > 1 and not (titled and last == place + 1) and _NO_NAME.search(name) is None:
-            yield name, place == 0, last > place + 1 or (_acts(words, last) and not name.endswith(_ENDINGS))
+            yield name, begins, last > place + 1 or (_acts(words, last) and not name.endswith(_ENDINGS))
         place = last
 
 
 def _only_begins(word: Token) -> bool:
-    """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb."""
+    """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb, "In"."""
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
-    return word.low in orders or word.low.endswith(_ENDINGS)
+    return word.low in orders or word.low in vocabulary("negation", "fillers") or word.low.endswith(_ENDINGS)
 
 
 def _joins(text: str, before: Token, word: Token) -> bool:
@@ -110,9 +161,11 @@ def _acts(words: list[Token], place: int) -> bool:
     """Whether a verb in the third person stands at a place: "Sarah works", "Rust is"."""
     if place >= len(words):
         return False
-    low = words[place].low
-    third = low.endswith("s") and low in vocabulary("conflicts", "verbs")
-    return third or low in ("was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will", "can")
+    return _is_third(words[place].low)
+
+
+def _is_third(low: str) -> bool:
+    return low in _OF_PERSONS or (low.endswith("s") and low in vocabulary("conflicts", "verbs"))
 
 
 def _is_capital(text: str, word: Token) -> bool:
@@ -121,4 +174,6 @@ def _is_capital(text: str, word: Token) -> bool:
 
 
 def _bare(word: Token) -> str:
-    return word.low.removesuffix("'s")
+    """The word without a possessive, and of a day the singular."""
+    bare = word.low.removesuffix("'s")
+    return bare[:-1] if bare.endswith("days") else bare

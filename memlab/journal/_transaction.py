@@ -19,6 +19,7 @@ from memlab.clock import Micros
 from memlab.errors import DamagedLab, InputError, LabError
 from memlab.journal._database import RESTORE
 from memlab.journal._event import Event, decoded, encoded
+from memlab.journal._hash_fields import HASH_FIELDS
 from memlab.journal._reading import vectors_are_sound
 from memlab.journal._scrub import Scrub
 from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of
@@ -106,7 +107,8 @@ class Transaction:
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
         """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included.
 
-        PrivacyError if any string in it holds a secret: what is text is redacted before it gets here.
+        PrivacyError if any string in it holds a secret: what is text is redacted before it gets here. Content hashes in
+        the fields that HASH_FIELDS declares are no text.
         """
         if not isinstance(kind, str) or not kind:
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
@@ -114,7 +116,7 @@ class Transaction:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
         self._check_open()
         seq, blob = self._next, encoded(kind, body)
-        refuse_strings(body, f'event "{kind}"')
+        refuse_strings(body, f'event "{kind}"', hashes=HASH_FIELDS.get(kind, ()))
         self._events.append((seq, at, _text(kind, "kind"), blob))
         self._next += 1
         return seq

@@ -154,14 +154,14 @@ def _atom(item: Any) -> str:
         return name
     if kind not in _FOREIGN:
         if isinstance(item, str):
-            return _string(str(item))
+            return _string(str.__str__(item))  # a subclass may say something else of itself
         if item is None or isinstance(item, bool | np.bool_):
             return str(item)
         if isinstance(item, numbers.Integral):
-            whole = int(item)
+            whole = int.__index__(item) if isinstance(item, int) else int(item)
             return str(whole) if abs(whole) < 10**300 else "1e400"  # refused by its size when it is read
         if isinstance(item, numbers.Real):
-            return repr(float(item))
+            return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(
         f"A form of a policy holds {_FOREIGN.get(kind) or shown(item)}, which is no value of the dialect. Its values "
         "are symbols, keywords, numbers, strings, lists and calls."

@@ -14,6 +14,7 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.display import paragraph
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
+from memlab.journal import HASH_FIELDS
 from memlab.moving._bundle import ENGINE, Bundle, node_of
 from memlab.moving._frame import FRAME
 from memlab.operations import checked_operations
@@ -269,7 +270,8 @@ def _check_names(bundle: Bundle) -> None:
     for kind, names in bundle.nodes.items():
         refuse_strings(names, f"name of a {kind}")
     for name, dumped in bundle.registers.items():
-        refuse_strings(dumped, f"register {name}")
+        hashes = [path[2:] for path in HASH_FIELDS["import"] if path[:2] == ("registers", name)]
+        refuse_strings(dumped, f"register {name}", hashes=hashes)
 
 
 def _check_registers(state: State, bundle: Bundle) -> None:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from memlab.display import paragraph
-from memlab.errors import InputError
+from memlab.errors import InputError, UnknownName
 from memlab.language import NumericLiteral, Policy, literals, parametrize
+from memlab.operations._arguments import is_span
 from memlab.operations._lab import OperableLab
 from memlab.operations._revert import Fall, find_fall, under
 from memlab.policies import Pack, Version
@@ -121,6 +122,10 @@ class Adapted:
             schema_overrides={"gain": pl.Float64, "low": pl.Float64, "high": pl.Float64},
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row of ``frame``, ``params``, and the rows of ``evidence``, as JSON values."""
+        return self.frame.row(0, named=True) | {"params": dict(self.params), "evidence": self.evidence.to_dicts()}
+
     def __repr__(self) -> str:
         return printable(f"{self.slot} {self.action}: {self.reason}")
 
@@ -136,6 +141,7 @@ def adapt(
     cluster: str | None = None,
     estimator: Estimator = "snips",
     level: float = 0.95,
+    reward_range: tuple[float, float] | None = None,
     consent: bool = False,
     seed: int = 0,
 ) -> Adapted:
@@ -157,6 +163,8 @@ def adapt(
         "snips" or "ht", as in ``memlab.evaluate``.
     level
         The probability with which nothing is called better wrongly, for each way of comparing.
+    reward_range
+        The smallest and the largest reward, where they are not 0 and 1.
     consent
         Whether to carry out the step. Without it, the step is proposed.
     seed
@@ -166,8 +174,15 @@ def adapt(
     -------
     Adapted
         What was done or proposed, and the evidence.
+
+    Raises
+    ------
+    InputError
+        For a horizon that is no span of time, and for a cluster that is no column of the log.
     """
-    return _Step(lab, missing, horizon, cluster, estimator, level, consent, seed).taken()
+    if horizon is not None and not is_span(horizon):
+        raise InputError(f'horizon is a number and m, h, d or w, such as "7d" or "12h"; not {horizon!r}.')
+    return _Step(lab, missing, horizon, cluster, estimator, level, reward_range, consent, seed).taken()
 
 
 class _Step:
@@ -181,11 +196,18 @@ class _Step:
         cluster: str | None,
         estimator: Estimator,
         level: float,
+        reward_range: tuple[float, float] | None,
         consent: bool,
         seed: int,
     ) -> None:
         self._lab, self._consent, self._seed = lab, consent, seed
-        self._asked: dict[str, Any] = {"missing": missing, "horizon": horizon, "cluster": cluster, "level": level}
+        self._asked: dict[str, Any] = {
+            "missing": missing,
+            "horizon": horizon,
+            "cluster": cluster,
+            "level": level,
+            "reward_range": reward_range,
+        }
         self._estimator = estimator
         self._slates: Slates = lab.slates()
         judged = self._slates.feedback.select(pl.col("decision").drop_nulls().n_unique())
@@ -193,13 +215,11 @@ class _Step:
         self._evidence = pl.DataFrame(schema=_EVIDENCE)
 
     def taken(self) -> Adapted:
-        if self._judged < _MIN_JUDGED:
-            return self._kept(
-                f"{self._judged} recalls were judged, and {_MIN_JUDGED} is the minimum from which anything can be "
-                "concluded"
-            )
+        self._check_cluster()
+        few = self._judged < _MIN_JUDGED
         refused: list[InputError] = []
-        for step in (self._back, self._fallen, self._forward):
+        # what each version earned is compared by bets that hold at every look, however few the recalls are
+        for step in (self._fallen,) if few else (self._back, self._fallen, self._forward):
             try:
                 done = step()
             except InputError as error:
@@ -207,7 +227,17 @@ class _Step:
                 continue
             if done is not None and (done.action != "kept" or not refused):
                 return done
+        if few:
+            return self._kept(
+                f"{self._judged} recalls were judged, and {_MIN_JUDGED} is the minimum from which anything but a clear "
+                "fall can be concluded"
+            )
         return self._kept(f"the log does not tell: {refused[0]}")
+
+    def _check_cluster(self) -> None:
+        cluster, columns = self._asked["cluster"], self._slates.decisions.collect_schema().names()
+        if cluster not in (None, "day", "decision", *columns):
+            raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))
 
     def _kept(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
         hash = self._lab.policies[_SLOT].hash
@@ -399,15 +429,17 @@ def _no_fall(period: Period) -> str:
     """Why an earlier version is not called better by what it earned while it was live; "" if it is."""
     if period.fell:
         return ""
-    if period.step is None:
+    if period.begins is None:
         evidence, needed = period.evidence or 0.0, period.needed or 0.0
         return f"The evidence that the live version earns less is {evidence:.3g}; {needed:.0f} is needed."
-    return "The live version earns less, but not by a step where the version changed: a trend fits as well."
+    return (
+        "The live version earns less, but the fall does not begin where the version changed, or a trend fits as well."
+    )
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
-    """The proposal to revert a fall."""
-    reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason}"
+    """The proposal to revert a fall, which nobody asked for: it ends with the call that carries it out."""
+    reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason} To roll back: {fall.command}"
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "code",
     "ids",
     "integer",
+    "is_span",
     "kind",
     "memory_id",
     "number",
@@ -106,9 +107,14 @@ def integer(low: int, high: int) -> Reader:
     return read
 
 
+def is_span(text: str) -> bool:
+    """Return whether a text is a positive span of time as ``memlab.evaluate`` takes it, such as "7d" or "12h"."""
+    return bool(_SPAN.fullmatch(text)) and float(text[:-1]) > 0
+
+
 def span(name: str, form: Form, source: Text) -> str:
     """A span of time as ``memlab.evaluate`` takes it, such as "7d" or "12h"."""
-    if form.kind != "str" or not _SPAN.fullmatch(form.text):
+    if form.kind != "str" or not is_span(form.text):
         raise _wrong(name, 'a span in quotes, such as "7d", "12h" or "30m"', form, source)
     return form.text
 

@@ -21,10 +21,16 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Fuel:
-    """What a run may use: ``operations`` are counted before the first is run, ``memories`` as they are touched.
+    """What a run may use: ``from memlab.operations import Fuel``, then ``lab.operations.run(text, fuel=Fuel(10))``.
 
-    A memory counts each time that it is added, shown, judged, joined or reached. What a trace or an activation reaches
-    is known when it is done: it may go beyond the fuel, and nothing is run after it.
+    Attributes
+    ----------
+    operations
+        How many operations there may be. They are counted before the first is run.
+    memories
+        How many memories they may touch. A memory counts each time that it is added, shown, judged, joined or reached.
+        What a trace or an activation reaches is known when it is done: it may go beyond the fuel, and nothing is run
+        after it.
     """
 
     operations: int = 1_000
@@ -33,7 +39,30 @@ class Fuel:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation that was run. ``value`` is what it returned, ``rows`` the same as data, ``result`` in a line."""
+    """One operation that was run.
+
+    ``value`` is that of the verb it calls. ``remember`` and ``fact``: the ``Memory``; ``recall``: the ``Hits``;
+    ``feedback``: the ``Feedback``; ``consolidate``: the ``Consolidated``; ``decay!`` and ``get-policy``: the live
+    ``Pack``; ``set-policy-fn``: the ``Version``; ``adapt-policy``: the ``Adapted``; ``stats``: the ``Stats``;
+    ``trace``: the ``LabTrace``; ``activate``: a frame; ``associate``: None.
+
+    Attributes
+    ----------
+    operation
+        The name of the operation.
+    line
+        The line of the text on which it stands, from 1.
+    source
+        Its text.
+    result
+        What it returned, in a line.
+    touched
+        How many memories it touched.
+    rows
+        What it returned, as a list of dicts that ``Ran.json`` writes.
+    value
+        What it returned, as an object.
+    """
 
     operation: str
     line: int
@@ -46,9 +75,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Ran(Sequence[Step]):
-    """The steps of a run, in order. ``event`` is its place in the journal, ``hash`` that of the text.
+    """The steps of a run, in order: a sequence of ``Step``.
 
-    ``memory`` is the one that proposed it, where one did.
+    Attributes
+    ----------
+    steps
+        The steps as a tuple.
+    event
+        The number of the run's event in the journal.
+    hash
+        The SHA-256 of the text that was run.
+    touched
+        How many memories all steps touched.
+    memory
+        The id of the memory that proposed it; None where none did.
     """
 
     steps: tuple[Step, ...]

@@ -35,6 +35,12 @@ class Fall:
     note: str
 
     @property
+    def command(self) -> str:
+        """The call that carries out the revert."""
+        what = f'to="{self.after[:12]}"' if self.slot is None else f'"{self.slot}", to="{self.after[:12]}"'
+        return f"lab.policies.rollback({what})"
+
+    @property
     def gap(self) -> tuple[float, float, float]:
         """What the earlier version earned more, with an interval that holds at every look."""
         assert self.period.difference is not None
@@ -56,7 +62,8 @@ def find_fall(
 ) -> tuple[Fall | None, Periods | None, dict[str, str]]:
     """Compare the live pack with each pack that was live before.
 
-    ``asked`` are the arguments ``horizon``, ``missing``, ``cluster`` and ``level`` of ``compare_periods``. Returns the
+    ``asked`` are the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and ``reward_range`` of
+    ``compare_periods``. Returns the
     fall to the best earlier pack, if there is one; what was compared; and by hash why a fall proposes nothing.
     """
     from memlab.evaluation import CONFOUNDED, compare_periods

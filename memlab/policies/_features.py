@@ -393,3 +393,4 @@ FEATURES: Declared[Feature] = Declared(
     ),
     about="formula",
 )
+"""Every feature by name, with its type, formula, unit and range: docs/policy-language.md#features."""

@@ -320,6 +320,7 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
     ),
     about="doc",
 )
+"""Every setting by name: docs/policy-language.md#settings. Values by pack: docs/systems.md#settings-of-each-pack."""
 
 
 def checked_setting(name: str, value: object) -> SettingValue:

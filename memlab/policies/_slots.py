@@ -420,6 +420,7 @@ SLOTS: Declared[Slot] = Declared(
     about="doc",
     known=_known,
 )
+"""Every slot by name: docs/policy-language.md#slots."""
 
 
 def slot_named(name: str) -> Slot:

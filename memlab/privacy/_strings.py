@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -10,16 +11,24 @@ from memlab.privacy._screen import refuse, screen_many
 
 __all__ = ["refuse_strings"]
 
+Path = tuple[str, ...]
+
 _LONGEST, _MOST = 200, 20_000
+_HASH = re.compile(r"[0-9a-f]{64}")
 _passed: set[str] = set()
 """Strings that hold no secret: names come again and again."""
 
 
-def refuse_strings(value: Any, what: str) -> None:
+def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> None:
     """Raise PrivacyError if any string in ``value``, however deep, holds a secret; ``what`` holds it.
+
+    ``hashes`` are the names that lead to fields of content hashes, ``*`` for any name. What has the exact form of one
+    there is not looked at: by chance a hash looks like a token.
 
     >>> refuse_strings({"project": "api", "ids": [1, 2]}, "event")
     """
+    if hashes:
+        value = _without_hashes(value, hashes)
     strings: set[str] = set()
     _gather(value, strings)
     strings -= _passed
@@ -57,6 +66,23 @@ def _gather(value: Any, into: set[str]) -> None:
         into.add(str(value))
     elif isinstance(value, Mapping):
         _gather(dict(value), into)
+
+
+def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
+    """Return ``value`` with None for each content hash in the fields at ``paths``; names of fields stay."""
+    if isinstance(value, str):
+        return None if () in paths and _HASH.fullmatch(value) else value
+    if isinstance(value, list | tuple):
+        return [_without_hashes(part, paths) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    screened = dict(value)
+    for name in {path[0] for path in paths if path}:
+        for known in list(value) if name == "*" else [name]:
+            if known in value:
+                rests = [path[1:] for path in paths if path and path[0] in (known, "*")]
+                screened[known] = _without_hashes(value[known], rests)
+    return screened
 
 
 _NUMBERS = frozenset((int, float, bool, bytes, type(None)))

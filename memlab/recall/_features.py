@@ -353,9 +353,9 @@ class Candidates(Moment):
         return found
 
     def windows(self) -> Rows:
-        """The rows, the two before each in its session and the two after; -1 where there is none."""
+        """The rows, the two that take part before each in its session and the two after; -1 where there is none."""
         if "windows" not in self._known:
-            self._known["windows"] = self.state.around(self.rows, 2)
+            self._known["windows"] = self.state.around(self.rows, 2, self.asked.population.mask)
         return self._known["windows"]
 
     def held(self) -> tuple[Rows, Values, Rows]:

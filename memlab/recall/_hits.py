@@ -90,7 +90,35 @@ class ScoreExplanation:
 
 @dataclass(frozen=True)
 class Hit:
-    """One memory that a recall showed."""
+    """One memory that a recall showed.
+
+    Attributes
+    ----------
+    id
+        The id of the memory.
+    rank
+        Its position in what was shown, from 1.
+    score
+        What the pack's ``recall-score`` gave it; packs have scales of their own.
+    text
+        The whole text of the memory.
+    kind
+        What sort of memory it is.
+    ref
+        The caller's own identifier.
+    speaker
+        Who said it.
+    session
+        The session it came from.
+    project
+        The project it belongs to.
+    decision
+        The number of the logged recall, as ``lab.feedback(decision=)`` takes it; None where it was not logged.
+    probe
+        Whether it was drawn by chance from below the best, to learn about it.
+    also
+        The ids of memories so near to it that it was shown for them too, by the setting ``collapse-above``.
+    """
 
     id: int
     rank: int
@@ -103,9 +131,7 @@ class Hit:
     project: str | None
     decision: int | None
     probe: bool
-    """Shown to learn about it, from below the best."""
     also: tuple[int, ...]
-    """Memories so near to it that it stands for them, by the setting ``collapse-above``."""
     _hits: Hits
 
     def explain(self) -> ScoreExplanation:
@@ -144,11 +170,22 @@ class Hit:
 
 
 class Hits(Sequence[Hit]):
-    """The answer of a recall, best first. ``slate`` holds the whole pool with its features.
+    """The hits of a recall, best first: a sequence of ``Hit``, with a length, to index and to slice.
 
-    ``redacted`` lists what the privacy gate took out of the question before it was asked. ``off`` says why memory is
-    switched off, so that nothing is shown or logged; None where it is on. ``repeated`` are the ids of memories that
-    were left out because the agent was given them before in the session: ``again=True`` shows them.
+    Attributes
+    ----------
+    slate
+        The whole pool with its features, scores and probabilities.
+    pack
+        The pack that decided.
+    decision
+        The number of the logged recall; None where it was not logged.
+    redacted
+        What the privacy gate took out of the query before it was asked.
+    off
+        Why memory is switched off, so that nothing is shown or logged; None where it is on.
+    repeated
+        The ids of memories left out because the agent was given them before in the session; ``again=True`` shows them.
     """
 
     def __init__(
@@ -225,7 +262,12 @@ class Hits(Sequence[Hit]):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """What was shown, best first: rank, memory_id, score, text, kind, ref, speaker, and the features."""
+        """A row for each hit, best first: what was shown, and the features that were logged with it.
+
+        Columns: rank, memory_id, score, text, ref, speaker, session, project, then a column for each feature
+        (docs/policy-language.md#features) that the slate holds, spelled as in a policy: ``pl.col("age-days")``,
+        ``pl.col("kind")``. ``probe`` is no column: see ``hit.probe``.
+        """
         head = pl.DataFrame(
             {
                 "rank": [hit.rank for hit in self],

@@ -225,19 +225,15 @@ class QuestionFeatures:
         return self.matches.around(windows, terms, k1=_AROUND_K1, b=_AROUND_B)
 
     def around_similarity(self, windows: Rows) -> Scores:
-        """The mean cosine of each row and of those around it that take part."""
+        """The mean cosine of each row and of those around it."""
         unique, place = compact(windows.ravel() + 1)
-        (there,) = (unique > 0).nonzero()
-        rows = unique[there] - 1
-        takes_part = np.zeros(len(unique))
-        takes_part[there] = True if self.population.mask is None else self.population.mask[rows]
+        there = unique > 0
         cosine = np.zeros(len(unique))
-        cosine[there] = self.similarity(rows)
-        cosine *= takes_part
+        cosine[there] = self.similarity(unique[there] - 1)
         total, count = np.zeros(windows.shape[1]), np.zeros(windows.shape[1])
         for own in place.reshape(windows.shape):
             total += cosine[own]
-            count += takes_part[own]
+            count += there[own]
         return total / np.maximum(count, 1.0)
 
     @cached_property

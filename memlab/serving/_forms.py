@@ -196,6 +196,7 @@ class Credited(BaseModel):
 class FeedbackAnswer(BaseModel):
     judged: list[Judged]
     credited: list[Credited]
+    notice: str | None = Field(None, description="A proposal for the user, who alone can carry it out.")
 
 
 class StudioAnswer(BaseModel):

@@ -179,12 +179,14 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
     if given.answer is not None and given.recall is None:
         raise InputError("Say with `recall` what the `answer` was made of: the number that recall and context give.")
     judged: list[Judged] = []
+    notice: str | None = None
     if given.outcome is not None:
         memories = desk.memories(given.memories or list(shown or ()))
         ids = [memory.id for memory in memories if memory.status != "purged"]
         rows = [{"memory": id, "outcome": given.outcome, "decision": given.recall, "source": "agent"} for id in ids]
         logged = desk.lab.feedback_many(rows)
         judged = [Judged(memory=one.memory, outcome=given.outcome, recall=one.decision) for one in logged]
+        notice = next((repr(one.notice) for one in logged if one.notice is not None), None)
     credited: list[Credited] = []
     if given.answer is not None and given.recall is not None:
         frame = desk.lab.attribute(given.answer, given.recall, reply=given.reply).frame
@@ -194,7 +196,10 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
         ]
     said = [f"memory {one.memory}: {one.outcome}" for one in judged]
     said += [f"memory {one.memory}: reward {one.reward:.2f}" for one in credited if one.status == "logged"]
-    return Said(FeedbackAnswer(judged=judged, credited=credited), f"Logged: {'; '.join(said) or 'nothing new'}.")
+    text = f"Logged: {'; '.join(said) or 'nothing new'}."
+    if notice is not None:
+        text += f" Tell the user, who alone decides: {notice}"
+    return Said(FeedbackAnswer(judged=judged, credited=credited, notice=notice), text)
 
 
 def _context(desk: Desk, given: ContextForm) -> Said:

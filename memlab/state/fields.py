@@ -5,18 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from unicodedata import category
 
 import polars as pl
 
 from memlab.arguments import shown
-from memlab.clock import datable, to_micros
+from memlab.clock import datable, from_micros, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.schema import FIELDS, MEMORY, Column, is_open_word, spelled
 
-__all__ = ["MAX_TEXT_BYTES", "checked_columns", "checked_text", "columns_of"]
+__all__ = ["MAX_TEXT_BYTES", "check_interval", "checked_columns", "checked_text", "columns_of"]
 
 MAX_TEXT_BYTES = 1_000_000
 _GREATEST = sys.float_info.max
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+"""Categories of Unicode without a mark of their own: controls, formats, spaces."""
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that fonts draw as nothing: fillers of Hangul, the empty Braille pattern."""
 
 
 def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
@@ -61,7 +66,19 @@ def checked_columns(
             checked["text"] = [checked_text(text, where=_place(row)) for row, text in _rows(values)]
         else:
             checked[name] = _checked(MEMORY[name], values, open_words)
+    if "valid_from" in checked and "valid_until" in checked:
+        for row, (start, stop) in _rows(list(zip(checked["valid_from"], checked["valid_until"], strict=True))):
+            check_interval(start, stop, where=_head(row))
     return checked
+
+
+def check_interval(start: int | None, stop: int | None, *, where: str = "") -> None:
+    """Refuse an end that comes before the beginning; ``start`` and ``stop`` are microseconds UTC, None if open."""
+    if start is not None and stop is not None and stop < start:
+        raise InputError(
+            f"{where}A memory holds from valid_from to before valid_until, and {from_micros(stop).isoformat()} comes "
+            f"before {from_micros(start).isoformat()}: exchange the two, or leave one out."
+        )
 
 
 def checked_text(text: object, *, where: str = "") -> str:
@@ -70,7 +87,7 @@ def checked_text(text: object, *, where: str = "") -> str:
     if not isinstance(text, str):
         raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
     text = str.__str__(text)  # a subclass may say something else of itself
-    if not text or text.isspace():
+    if _is_blank(text):
         raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
     try:
         size = len(text.encode())
@@ -82,6 +99,17 @@ def checked_text(text: object, *, where: str = "") -> str:
     if size > MAX_TEXT_BYTES:
         raise InputError(f"The text has {size:,} bytes{at}; a memory holds at most {MAX_TEXT_BYTES:,}. Split it.")
     return text
+
+
+def _is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: white space, control characters and characters without a width alone.
+
+    >>> _is_blank(" \\u200b\\x00"), _is_blank("-")
+    (True, False)
+    """
+    if text.isascii() and text.isprintable():  # true of most, and quick
+        return not text or text.isspace()
+    return all(one.isspace() or one in _FILLERS or category(one) in _INVISIBLE for one in text)
 
 
 def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
@@ -105,7 +133,8 @@ def _instant(when: Any, row: int | None, field: str = "at") -> int:
     try:
         return datable(to_micros(when), "A time")
     except InputError as error:
-        raise InputError(f"{_place(row, field).capitalize()}: {error}") from None
+        without_end = " Leave valid_until out where there is no end." if field == "valid_until" else ""
+        raise InputError(f"{_place(row, field).capitalize()}: {error}{without_end}") from None
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
@@ -118,7 +147,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
                 continue
             if value is not None and (not isinstance(value, str) or value not in column.words):
                 text = value if isinstance(value, str) else shown(value)
-                raise InputError(f"{_head(row)}{UnknownName(name, text, column.words)}")
+                raise UnknownName(name, text, column.words, where=_head(row))
         return [default if value is None else value for value in words]
     if storage == "num":
         return [default if value is None else _number(column, value, row) for row, value in _rows(values)]
@@ -157,4 +186,7 @@ def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InputError(f"{_head(row)}{name} is a list of strings, not {shown(value)}.")
-    return [_name(name, item, row) for item in value] or None
+    named = [_name(name, item, row) for item in value]
+    if name == "tags":  # "#rust" is the tag rust, as in lab.graph.tag
+        named = [tag.removeprefix("#") or tag for tag in named]
+    return named or None

@@ -13,6 +13,9 @@ __all__ = ["Sessions"]
 
 Rows = NDArray[np.int64]
 
+_STEPS = 100
+"""Rows outside a mask that are passed one by one, a microsecond each; a longer run costs a pass over all rows."""
+
 
 class Sessions:
     """What precedes and follows each row in its session. Rows that came since the last question are looked at alone."""
@@ -28,15 +31,37 @@ class Sessions:
         self._follow(contexts)
         return int(self._last[code]) if code >= 0 else -1
 
-    def around(self, contexts: Names, rows: Rows, reach: int) -> Rows:
-        """i64[1 + 2 reach, rows]: each row, those before it, the nearest first, and those after it; -1 for none."""
+    def around(self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None) -> Rows:
+        """i64[1 + 2 reach, rows]: each row, those before it, the nearest first, and those after it; -1 for none.
+
+        With a ``mask``, neighbours are rows of the mask: the others might as well not be there.
+        """
         self._follow(contexts)
         found = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)
         found[0] = rows
-        for side, beside in enumerate(self._beside):
-            at: NDArray[np.signedinteger[Any]] = rows
+        for side in range(2):
+            at = rows
             for step in range(reach):
-                found[1 + side * reach + step] = at = beside[at].astype(np.int64)
+                found[1 + side * reach + step] = at = self._step(contexts.codes, at, side, mask)
+        return found
+
+    def _step(self, codes: NDArray[Any], rows: Rows, side: int, mask: NDArray[np.bool_] | None) -> Rows:
+        """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
+        beside = self._beside[side]
+        found: Rows = beside[rows].astype(np.int64)
+        if mask is None:
+            return found
+        left = np.flatnonzero((found >= 0) & ~mask[found])
+        for _ in range(_STEPS):
+            if not len(left):
+                return found
+            found[left] = beside[found[left]]
+            left = left[(found[left] >= 0) & ~mask[found[left]]]
+        inside = np.flatnonzero(mask & np.isin(codes, codes[found[left]]))
+        for place in left.tolist():
+            session = inside[codes[inside] == codes[found[place]]]
+            spot = int(session.searchsorted(found[place])) - (side == 0)
+            found[place] = session[spot] if 0 <= spot < len(session) else -1
         return found
 
     def _follow(self, contexts: Names) -> None:

@@ -367,9 +367,12 @@ class State:
         """The id of the newest memory of a session."""
         return self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}")) + 1 or None
 
-    def around(self, rows: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
-        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it."""
-        return self._sessions.around(self.contexts, rows, reach)
+    def around(self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it.
+
+        With a ``mask``, of the rows that are in it.
+        """
+        return self._sessions.around(self.contexts, rows, reach, mask)
 
     # -- what the packages above read ----------------------------------------------------------------------------
 

@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Core", "Memories", "MemoryLike", "listed_memories"]
 
 MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
-"""How a person names a memory: as it was returned, as it was shown, or by its id."""
+"""One memory, as a caller may name it: a `Memory` that a call returned, a `Hit` of a recall, or its id, an int."""
 
 Memories = MemoryLike | pl.DataFrame | Iterable[MemoryLike]
-"""One memory or several, or a frame whose column ``id`` or ``memory_id`` names them."""
+"""One memory or several: a `MemoryLike`, any number of these (a list, the hits of a recall), or a Polars frame.
+
+A frame names memories by its column ``id`` or ``memory_id``: rows of ``lab.memories``, say, or of ``hits.frame``. An
+empty list names none.
+"""
 
 
 class Core:

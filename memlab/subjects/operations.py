@@ -40,8 +40,9 @@ class LabOperations:
 
         All of them are checked before the first is run: names, arity, types, limits and ids. A memory's operations run
         only with ``consent=True``; a proposal runs as it was shown, whatever the memory holds by now. Those of memories
-        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there
-        may be and how many memories they touch. The run is an event, and so is whatever it does.
+        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there may be and how many memories
+        they touch. The operations and their arguments: docs/reference/operations.md. The run is an event, and so is
+        whatever it does.
 
         Raises a PolicyError with line and caret; InputError without consent.
 
@@ -90,10 +91,13 @@ class LabOperations:
         cluster: str | None = None,
         estimator: Estimator = "snips",
         level: Annotated[float, Within(0.5, 0.999)] = 0.95,
+        reward_range: tuple[float, float] | None = None,
         consent: bool = False,
         seed: Seed = 0,
     ) -> Adapted:
         """Revert a policy that does worse, or install one that does better, as ``(adapt-policy)`` does.
+
+        Below 20 recalls with a judgement nothing is concluded.
 
         Parameters
         ----------
@@ -107,6 +111,8 @@ class LabOperations:
             "snips" or "ht", as in ``memlab.evaluate``.
         level
             The probability with which nothing is called better wrongly, for each way of comparing.
+        reward_range
+            The smallest and the largest reward, where they are not 0 and 1.
         consent
             Whether to carry out the step. Without it, the step is proposed.
         seed
@@ -117,24 +123,62 @@ class LabOperations:
         Adapted
             What was done or proposed, and the evidence.
 
+        Raises
+        ------
+        InputError
+            For a horizon that is no span of time, and for a cluster that is no column of the log.
+
         Examples
         --------
         >>> lab.operations.adapt_policy(missing="zero", cluster="day", horizon="1d")             # doctest: +SKIP
         """
-        asked = {"missing": missing, "horizon": horizon, "cluster": cluster, "estimator": estimator}
-        return adapt(self._lab, **asked, level=level, consent=consent, seed=seed)  # type: ignore[arg-type]
+        return adapt(
+            self._lab,
+            missing=missing,
+            horizon=horizon,
+            cluster=cluster,
+            estimator=estimator,
+            level=level,
+            reward_range=reward_range,
+            consent=consent,
+            seed=seed,
+        )
 
-    def check_fall(self) -> Adapted | None:
+    @checked
+    def check_fall(
+        self,
+        *,
+        missing: Missing = "censor",
+        horizon: str | None = None,
+        cluster: str | None = None,
+        level: Annotated[float, Within(0.5, 0.999)] = 0.95,
+        reward_range: tuple[float, float] | None = None,
+    ) -> Adapted | None:
         """Return the proposal to bring an earlier policy back, or None where the live one has not fallen.
 
-        Memories without feedback are left out. ``lab.feedback`` gives the same proposal, once, with the judgement that
-        showed the fall.
+        ``lab.feedback`` gives the proposal of the defaults, once, with the judgement that showed the fall. The
+        arguments are those of ``adapt_policy``; a log of successes alone needs ``missing="zero"``.
+
+        Returns
+        -------
+        Adapted or None
+            The proposal, with the call that carries it out.
+
+        Raises
+        ------
+        InputError
+            Where the log cannot be compared, such as rewards outside ``reward_range``.
         """
-        return propose_revert(self._core.store)
+        return propose_revert(
+            self._core.store, missing=missing, horizon=horizon, cluster=cluster, level=level, reward_range=reward_range
+        )
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
         """What these memories would do: hits of a recall, say, of which some hold operations. Nothing is run.
+
+        A memory holds operations when it is remembered with them, at most 100 in 20,000 characters:
+        ``lab.remember("On release day", kind="procedure", operations='(recall "release")')``. They are checked then.
 
         >>> lab.operations.proposals(lab.recall("release day"))                                       # doctest: +SKIP
         """

@@ -37,7 +37,47 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True)
 class Memory:
-    """One memory as it stood when it was asked for."""
+    """One memory as it stood when it was asked for; it does not change afterwards.
+
+    It has the fields that are shown most. ``lab.memories`` has every column of a memory.
+
+    Attributes
+    ----------
+    id
+        The number of the memory, from 1, by which every call takes it.
+    text
+        What is remembered, after the privacy gate; empty where it was purged.
+    kind
+        What sort of memory it is, such as "fact".
+    ref
+        The caller's own identifier.
+    project
+        The project it belongs to; None is valid in every project.
+    session
+        The session it came from.
+    speaker
+        Who said it.
+    tags
+        Its labels, those that the pack infers included.
+    status
+        "active" unless something became of it; "staged" or "confirmed" for a fact under ``factgraph``.
+    created
+        When it was remembered, in UTC.
+    access
+        How often it was recalled.
+    superseded_by
+        The id of the memory that replaced it; None while it stands.
+    subject
+        The entity that a fact is about.
+    predicate
+        What the fact says of the subject.
+    object
+        The entity to which the predicate joins the subject.
+    value
+        The value of the predicate, where that is no entity.
+    redacted
+        The kinds of secrets that were taken out of the text by the call that returned it, such as "AWS access key".
+    """
 
     id: int
     text: str
@@ -51,13 +91,11 @@ class Memory:
     created: datetime
     access: int
     superseded_by: int | None = None
-    """The memory that stands in its place."""
     subject: str | None = None
     predicate: str | None = None
     object: str | None = None
     value: str | None = None
     redacted: tuple[str, ...] = ()
-    """The kinds of what was taken out of its text by the call that returned it, such as "AWS access key"."""
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
@@ -104,15 +142,21 @@ class Memory:
 class Edited(Memory):
     """A memory as ``lab.edit`` left it, with what the edit made of everything derived from its text.
 
-    It equals the same memory as ``lab[id]`` returns it.
+    It has the attributes of a ``Memory``, and equals the same memory as ``lab[id]`` returns it.
+
+    Attributes
+    ----------
+    rebuilt
+        What was read again from the new text: names of fields, and "extracted" for memories read from the old one.
+    dropped
+        What could not be read again and is gone: names of fields, "extracted", or "consolidation".
+    notes
+        A sentence for each of these, and for what was superseded or left as it is.
     """
 
     rebuilt: tuple[str, ...] = ()
-    """What was read again from the new text: names of fields, and "extracted" for memories read from the old one."""
     dropped: tuple[str, ...] = ()
-    """What could not be read again and is gone: names of fields, "extracted", or "consolidation"."""
     notes: tuple[str, ...] = ()
-    """A sentence for each of these, and for what was superseded or left as it is."""
 
     @property
     def memory(self) -> Memory:

@@ -71,9 +71,15 @@ TIMES = np.arange(60.0)
         (np.array([1.0, 0.0, 0.0]), np.array([False, True, True]), False),
         (np.array([1.0] * 9 + [0.0] * 4), np.arange(13) >= 9, True),
         (STEP, TIMES < 0, False),
+        (np.interp(TIMES, [29, 39], [0.9, 0.2]), TIMES >= 30, True),
+        (np.interp(TIMES, [29, 36], [0.9, 0.2]), TIMES >= 30, True),
+        (np.interp(TIMES, [29, 49], [0.9, 0.2]), TIMES >= 30, True),
+        (np.interp(TIMES, [29, 39], [0.9, 0.2]), TIMES >= 20, False),
+        (np.interp(TIMES, [29, 39], [0.9, 0.2]), TIMES >= 25, False),
+        (np.interp(TIMES, [29, 39], [0.9, 0.2]), TIMES >= 40, False),
     ],
 )
-def test_a_fall_is_a_step_where_the_version_changed(values, after, right):
+def test_a_fall_begins_where_the_version_changed(values, after, right):
     noisy = np.clip(values + np.random.default_rng(0).normal(0, 0.05, len(values)), 0, 1)
     assert falls_at(np.arange(float(len(values))), values, after) == right
     assert falls_at(np.arange(float(len(values))), noisy, after) == right
@@ -90,12 +96,23 @@ def test_earnings_end_a_block_when_the_next_begins():
     earned = Earnings()
     for day in range(12):
         for _ in range(3):
-            earned.add("a", day, 1.0)
+            earned.add("a", day, 1.0, recall=day)
     assert earned.blocks("a") == 11
     assert not earned.may_have_fallen(["a"], "a")
     for day in range(12, 20):
         assert earned.may_have_fallen(["a", "b"], "b") == (day > 15)
-        earned.add("b", day, 0.0)
+        earned.add("b", day, 0.0, recall=day)
+
+
+def test_days_with_many_recalls_have_parts():
+    earned = Earnings()
+    for recall in range(100):
+        for _ in range(3):
+            earned.add("a", 0, 1.0, recall)
+    assert earned.blocks("a") == 7  # of five recalls each, and the last that has not ended
+    for recall in range(100, 140):
+        earned.add("b", 0, 0.0, recall)
+    assert earned.may_have_fallen(["a", "b"], "b")
 
 
 @pytest.fixture
@@ -140,6 +157,17 @@ def test_what_is_not_judged_counts_as_missing_says(lived):
     assert bounds.earlier[0].earned == zero.earlier[0].earned  # the earlier version the least,
     assert bounds.live.earned > 0  # the live one the most
     assert bounds.earlier[0].evidence < zero.earlier[0].evidence
+
+
+def test_a_pack_that_answered_nothing_costs_no_evidence(lived):
+    packs = hashes(lived)
+    alone = compare_periods(lived, packs, missing="censor").earlier[0]
+    after_another = compare_periods(lived, ["unused", *packs], missing="censor").earlier[0]
+    assert after_another.needed == alone.needed
+    earned = Earnings()
+    for day in range(24):
+        earned.add("a" if day < 20 else "b", day, float(day < 20), recall=day)
+    assert earned.may_have_fallen(["a", "b"], "b") == earned.may_have_fallen(["unused", "other", "a", "b"], "b")
 
 
 def test_clusters_and_horizons(lived):

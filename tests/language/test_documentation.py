@@ -25,6 +25,7 @@ from memlab.language._list_functions import FUNCTIONS
 from memlab.language._reader import Form, Text, read_forms
 from memlab.language._words import ABSENT, ALIASES, LITERALS
 from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack
+from memlab.subjects.linking.resolving import _EDGES as EDGES
 
 PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"
 PAGE = PATH.read_text(encoding="utf-8")
@@ -261,7 +262,7 @@ def test_every_link_leads_somewhere() -> None:
         path, _, anchor = target.partition("#")
         if path:
             text = (PATH.parent / path).read_text(encoding="utf-8")
-            assert not anchor or f"# {anchor}" in text.lower()
+            assert not anchor or f"# {anchor.replace('-', ' ')}" in text.lower()
         else:
             assert anchor in headings
     for script in re.findall(r"experiments/\w+\.py", PAGE):
@@ -332,6 +333,13 @@ def features_table() -> str:
     return "\n".join(rows)
 
 
+def link_edges_table() -> str:
+    rows = [
+        f"| `{word}` | {f'`{EDGES[word]}`' if word in EDGES else 'none'} |" for word in SLOTS["link"].signature.words
+    ]
+    return "\n".join(["| link says | edge |", "|---|---|", *rows])
+
+
 def settings_table() -> str:
     rows = ["| setting | type | range | what it is |", "|---|---|---|---|"]
     for s in SETTINGS.values():
@@ -346,6 +354,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "slots": slots_table,
     "features": features_table,
     "settings": settings_table,
+    "link-edges": link_edges_table,
 }
 
 

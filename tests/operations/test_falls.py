@@ -5,6 +5,7 @@ import json
 import pytest
 
 import memlab
+from memlab.errors import InputError, MemlabError
 from memlab.evaluation import CONFOUNDED
 from memlab.operations import adapt
 from memlab.subjects.policies import falls
@@ -131,7 +132,8 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
     for hit in agent.recall("rust build", limit=3):
         asked.clear()
         agent.feedback(hit, "success")
-        assert asked.count(1) == len(asked) > 0
+        assert len(asked) == 1
+        assert asked[0] <= 2  # the judgement, and the recall before the first
 
 
 def test_while_one_pack_was_live_nothing_is_watched(agent, clock, monkeypatch):
@@ -218,3 +220,131 @@ def test_the_operation_takes_names_and_the_command_line_too(run, tmp_path, clock
     done = run("adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
     assert "rolled back" in done.stdout
     assert "on your consent" not in run("stats", "agent.memlab").stdout
+
+
+def judge(hit):
+    return "success" if "rust" in hit.text else "fail"
+
+
+def test_what_a_notice_proposes_can_be_done_however_few_the_recalls_are(agent, clock):
+    live(agent, clock, 12)
+    good = agent.policies["recall-score"].hash
+    agent.policies.install("recall-score", WORSE)
+    assert live(agent, clock, 6)
+    done = agent.operations.adapt_policy(missing="censor", consent=True)
+    assert (done.action, done.judged, agent.policies["recall-score"].hash) == ("rolled back", 18, good)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_notice_names_the_call_that_does_it(agent, clock, whole):
+    live(agent, clock, 20)
+    before = agent.pack.hash
+    agent.policies.install("recall-score", WORSE)
+    if whole:
+        agent.policies.install("half-life", "(lambda () 5)")
+    notice = live(agent, clock, 10)[0]
+    _, call = notice.reason.split(" To roll back: ")
+    assert ("recall-score" in call) != whole
+    eval(call, {"lab": agent})
+    assert agent.pack.hash == before
+
+
+def test_what_is_judged_once_a_week_is_noticed_in_the_second_week_after(agent, clock):
+    def weeks(count):
+        for week in range(count):
+            rows = []
+            for _ in range(7):
+                clock.advance(days=1)
+                rows += [{"memory": hit, "outcome": judge(hit)} for hit in agent.recall("rust build", limit=3)]
+            if any(told.notice is not None for told in agent.feedback_many(rows)):
+                return week
+        return None
+
+    assert weeks(8) is None
+    agent.policies.install("recall-score", WORSE)
+    assert weeks(4) == 1
+
+
+def test_a_few_late_judgements_delay_nothing(agent, clock):
+    live(agent, clock, 30)
+    late = agent.recall("rust build", limit=3)
+    live(agent, clock, 30)
+    agent.policies.install("recall-score", WORSE)
+    live(agent, clock, 1)
+    for hit in late:
+        agent.feedback(hit, "success")
+    assert live(agent, clock, 5)
+
+
+@pytest.mark.parametrize("a_day", [0, 24, 40])
+def test_a_fall_within_a_day_or_two_is_noticed_within_40_recalls(agent, clock, a_day):
+    def recalls(count):
+        for number in range(count):
+            clock.advance(days=1 / a_day if a_day else 0)
+            rows = [{"memory": hit, "outcome": judge(hit)} for hit in agent.recall("rust build", limit=3)]
+            if any(told.notice is not None for told in agent.feedback_many(rows)):
+                return number
+        return None
+
+    assert recalls(60) is None
+    agent.policies.install("recall-score", WORSE)
+    assert recalls(40) is not None
+
+
+def test_a_policy_that_is_installed_again_is_told_of_again(agent, clock):
+    live(agent, clock, 30)
+    agent.policies.install("recall-score", WORSE)
+    assert len(live(agent, clock, 20)) == 1
+    agent.policies.rollback("recall-score")
+    assert live(agent, clock, 20) == []
+    agent.policies.install("recall-score", WORSE)
+    assert len(live(agent, clock, 20)) == 1
+
+
+def test_rewards_of_another_range_need_it_and_break_nothing(run, tmp_path, clock):
+    with memlab.open(tmp_path / "agent.memlab", pack="associative", clock=clock) as lab:
+        remember(lab)
+        good = lab.policies["recall-score"].hash
+        for day in range(40):
+            if day == 25:
+                lab.policies.install("recall-score", WORSE)
+            clock.advance(days=1)
+            for hit in lab.recall("rust build", limit=3):
+                assert lab.feedback(hit, reward=5 if "rust" in hit.text else 1).notice is None
+        with pytest.raises(InputError, match="reward_range"):
+            lab.operations.check_fall()
+        assert lab.operations.check_fall(reward_range=(1, 5)).after == good
+        assert lab.operations.adapt_policy(reward_range=(1, 5)).after == good
+    assert "State the range of your rewards" in run("stats", "agent.memlab").stdout
+    assert "roll back" in run("adapt", "agent.memlab", "--reward-range", "1", "5").stdout
+
+
+def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock):
+    for day in range(40):
+        if day == 25:
+            agent.policies.install("recall-score", WORSE)
+        clock.advance(days=1)
+        for hit in agent.recall("rust build", limit=3):
+            if "rust" in hit.text:
+                agent.feedback(hit, "success")
+    assert agent.operations.check_fall() is None
+    assert agent.operations.check_fall(missing="zero", cluster="day", horizon="1d").action == "proposed"
+
+
+@pytest.mark.parametrize("judged", [0, 30])
+@pytest.mark.parametrize(
+    ("asked", "why"), [({"horizon": "soon"}, "a number and m, h, d or w"), ({"cluster": "moon"}, "no cluster")]
+)
+def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, asked, why):
+    live(agent, clock, judged)
+    with pytest.raises(MemlabError, match=why):
+        agent.operations.adapt_policy(**asked)
+
+
+def test_what_was_found_is_json(agent, clock):
+    live(agent, clock, 20)
+    agent.policies.install("recall-score", WORSE)
+    live(agent, clock, 10)
+    told = json.loads(json.dumps(agent.operations.adapt_policy(missing="zero").to_dict()))
+    assert (told["action"], told["slot"], told["params"]) == ("proposed", "recall-score", {})
+    assert "better" in {row["verdict"] for row in told["evidence"]}

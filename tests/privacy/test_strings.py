@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.errors import PrivacyError
-from memlab.journal import Journal
+from memlab.journal import HASH_FIELDS, Journal
 from memlab.privacy import Ignored, is_sensitive, refuse_strings, without_sensitive
 
 # made up, and put together so that no scanner takes it for one
@@ -104,6 +110,126 @@ def test_the_place_of_a_secret_is_named() -> None:
         refuse_strings({"a": [1, {"b": ["fine", TOKEN]}]}, "event")
     with pytest.raises(PrivacyError, match=r"event, field a holds"):
         refuse_strings({"a": {TOKEN: 1}}, "event")
+
+
+hashes = st.builds(
+    lambda start, rest: (start + rest)[:64],
+    st.sampled_from(["", "eaaa", "0eaaa", "eaab"]),
+    st.binary(min_size=32, max_size=32).map(bytes.hex),
+)
+LIKE_A_TOKEN = "eaaace310cf4883acf70b8db7d9576a5" + "9e9c6a6935c2230ffa3270be08330a7e"
+
+
+def nested(path: tuple[str, ...], value: Any) -> Any:
+    """A body in which names lead to the value."""
+    for name in reversed(path):
+        value = {"x" if name == "*" else name: value}
+    return value
+
+
+@examples(200, 50)
+@given(st.sampled_from(sorted(HASH_FIELDS)), st.data(), st.lists(hashes, min_size=1, max_size=5))
+def test_a_content_hash_is_no_secret_where_one_is_declared(kind: str, data: st.DataObject, given: list[str]) -> None:
+    path = data.draw(st.sampled_from(HASH_FIELDS[kind]))
+    for value in (given[0], given):
+        refuse_strings(nested(path, value), "event", hashes=HASH_FIELDS[kind])
+
+
+@pytest.mark.parametrize("secret", [LIKE_A_TOKEN, LIKE_A_TOKEN.upper(), LIKE_A_TOKEN[:60], f"{LIKE_A_TOKEN}\n", TOKEN])
+def test_what_looks_like_a_secret_is_refused_in_every_other_place(secret: str) -> None:
+    with pytest.raises(PrivacyError):
+        refuse_strings({"pack": "0" * 64, "reason": secret}, "event", hashes=HASH_FIELDS["recall"])
+    with pytest.raises(PrivacyError):
+        refuse_strings({"policies": {secret: "0" * 64}}, "event", hashes=HASH_FIELDS["use"])
+    if secret != LIKE_A_TOKEN:
+        with pytest.raises(PrivacyError, match="event, field pack"):
+            refuse_strings({"pack": secret}, "event", hashes=HASH_FIELDS["recall"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_has_the_form_of_a_hash_is_screened(lab: memlab.Lab, name: str, monkeypatch: Any) -> None:
+    monkeypatch.setitem(globals(), "TOKEN", LIKE_A_TOKEN)
+    if name == "backup":
+        return  # of a lab on disk
+    lab.remember("a first memory of tea")
+    before = lab.store.journal.head
+    with pytest.raises(PrivacyError):
+        NAMES[name](lab)
+    assert lab.store.journal.head == before
+
+
+LAB_OF_SUCH_HASHES = """
+import hashlib
+
+sha256 = hashlib.sha256
+
+
+class LooksLikeAToken:
+    def __init__(self, data=b""):
+        self._digest = sha256(data)
+
+    def update(self, data):
+        self._digest.update(data)
+
+    def digest(self):
+        return self._digest.digest()
+
+    def hexdigest(self):
+        return "eaaa" + self._digest.hexdigest()[4:]
+
+
+hashlib.sha256 = LooksLikeAToken
+
+import memlab
+from embedders import letters
+from memlab.embedding import load_embedder
+from memlab.privacy import screen
+
+embedder, clock = load_embedder(letters), memlab.ManualClock("2026-03-01")
+with memlab.open(embedder=embedder, clock=clock) as lab:
+    lab.use("(pack one :inherits memlab) (setting tier-3-tokens 17)")
+    assert screen(lab.pack.hash).findings
+    lab.policies.install("recall-score", "(fn [length] (+ length 1))")
+    lab.policies.install("recall-score", "(fn [length] (+ length 2))")
+    lab.policies.rollback("recall-score")
+    lab.policies.pin("recall-score")
+    lab.policies.unpin("recall-score")
+    lab.policies.rollback()
+    lab.challenge("(pack two :inherits memlab) (setting tier-3-tokens 18)")
+    lab.remember_many([f"{word} {number}" for number in range(20) for word in ("tea", "the sea")], linking="off")
+    hits = lab.recall("tea")
+    lab.feedback(hits[0], "success")
+    lab.attribute("tea 1", hits)
+    lab.context("where is the boat of the harbour?", session="s")
+    lab.verify(lab.recall("where is the boat of the harbour?"), [])
+    lab.operations.run("(recall \\"tea\\")", consent=True)
+    lab.clusters.find()
+    clock.advance(days=400)
+    lab.upkeep.maintain()
+    lab.io.export("lab.jsonl")
+    kinds = set(lab.log["kind"])
+with memlab.open(embedder=embedder, clock=clock) as lab:
+    kinds |= {f"{name} loaded" for name in lab.load("lab.jsonl").registers}
+print(*sorted(kinds), sep="\\n")
+"""
+
+
+@pytest.mark.long
+def test_a_lab_all_of_whose_hashes_look_like_tokens_is_like_any_other(tmp_path: Path) -> None:
+    """In a process of its own, in which every SHA-256 begins as a Square token does."""
+    paths = os.pathsep.join(str(Path(file).parents[1]) for file in (memlab.__file__, __file__))
+    done = subprocess.run(
+        [sys.executable, "-c", LAB_OF_SUCH_HASHES],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    assert not done.returncode, done.stderr
+    assert {"use", "install", "rollback", "pin", "unpin", "challenge", "recall", "feedback", "verify"} <= set(
+        done.stdout.splitlines()
+    )
+    assert {"run", "cluster", "maintain", "clusters loaded", "gaps loaded"} <= set(done.stdout.splitlines())
 
 
 @pytest.mark.parametrize("path", [

@@ -75,7 +75,11 @@ def admits(memory, arguments):
 @given(memories(), ARGUMENTS, st.sampled_from(memlab.packs()), st.sampled_from(WORDS))
 @examples(120, quick=8)
 def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pack, query):
-    """The same memories in the same order with the same scores and features as in a lab that has only them."""
+    """The same memories in the same order with the same scores and features as in a lab that has only them.
+
+    Without linking: that compares memories whatever a later query leaves out. One that ``where`` leaves out may have
+    been merged with one that it admits, or be among the nearest to which alone that one was linked.
+    """
     clock = memlab.ManualClock("2026-03-01")
     admitted = [memory for memory in given if admits(memory, arguments)]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
@@ -84,9 +88,100 @@ def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pa
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as small:
         small.remember_many(admitted, linking="off")
         alone = small.recall(query, log=False, branch=arguments["branch"])
+    assert_the_same(found, alone)
+
+
+def assert_the_same(found, alone):
     assert [(hit.ref, hit.score) for hit in found] == [(hit.ref, hit.score) for hit in alone]
     for name, values in alone.slate.numbers.items():
         assert np.array_equal(found.slate.numbers[name], values, equal_nan=True), name
+
+
+LINKS = """
+    (pack links :inherits {}) (setting destroy-certainty 0) (setting link-candidates 3) (setting edges-per-node 2)
+    (defpolicy link [pair/similarity]
+      (cond (> pair/similarity 0.9) "duplicate" (> pair/similarity 0.5) "updates" (> pair/similarity 0.2) "similar"
+            (> pair/similarity 0) "related" else "none"))
+    (defpolicy resolve [pair/similarity] (if (> pair/similarity 0.9) "merge" "keep-new"))
+"""
+"""Merges, supersedes and links whatever it can, among few neighbours."""
+
+
+@st.composite
+def rows_of_many(draw, **fields):
+    """Enough memories to be linked with one another, of a few words each."""
+    words = st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join)
+    row = st.fixed_dictionaries({"text": words, "session": st.none() | st.sampled_from(["1", "2"]), **fields})
+    return [one | {"ref": str(number)} for number, one in enumerate(draw(st.lists(row, min_size=6, max_size=24)))]
+
+
+CREATORS = st.sampled_from(["user", "agent:a", "agent:b"])
+
+
+@given(
+    rows_of_many(
+        visibility=st.sampled_from(["private", "private", "project", "team"]),
+        creator=CREATORS,
+        tags=st.sampled_from([[], ["x"]]),
+        kind=st.sampled_from(["fact", "decision", "turn"]),
+    ),
+    CREATORS,
+    st.sampled_from(memlab.packs()),
+    st.sampled_from(["off", "now"]),
+    st.sampled_from(WORDS[:5]),
+)
+@examples(300, quick=15)
+def test_who_cannot_see_a_memory_cannot_tell_from_recalls_that_it_is_there(
+    trigrams, given, viewer, pack, linking, query
+):
+    """Not by order, score or feature, whatever was merged, superseded and linked."""
+    clock = memlab.ManualClock("2026-03-01")
+    seen = [row for row in given if row["visibility"] != "private" or row["creator"] == viewer]
+    with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
+        lab.remember_many(given, linking=linking)
+        found = lab.recall(query, log=False, viewer=viewer)
+        own = lab.viewed_by(viewer).recall(query, log=False)
+    with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
+        small.remember_many(seen, linking=linking)
+        alone = small.recall(query, log=False)
+    assert_the_same(found, alone)
+    assert_the_same(own, alone)
+
+
+@given(
+    rows_of_many(project=st.sampled_from(["p", "q"]), branch=st.sampled_from(["main", "fix"])),
+    st.sampled_from(memlab.packs()),
+    st.sampled_from(WORDS[:5]),
+)
+@examples(200, quick=10)
+def test_what_is_of_another_project_and_branch_changes_nothing_here(trigrams, given, pack, query):
+    """Linking compares a memory with what a recall from its own project and branch would find."""
+    clock = memlab.ManualClock("2026-03-01")
+    here = [row for row in given if row["project"] == "p" and row["branch"] == "main"]
+    with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
+        lab.remember_many(given, linking="now")
+        found = lab.recall(query, log=False, project="p", branch="main")
+    with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
+        small.remember_many(here, linking="now")
+        alone = small.recall(query, log=False, project="p", branch="main")
+    assert_the_same(found, alone)
+
+
+@pytest.mark.parametrize("count", [3, 500])
+def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, count):
+    """What is left out between them, however much, takes no place."""
+    texts = ["goat", *[f"sea {number}" for number in range(count)], "goat hay", "tabs"]
+    lab.remember_many(
+        [{"text": text, "session": "s", "branch": "fix" if "sea" in text else "main"} for text in texts], linking="off"
+    )
+    policy = "(fn [around-similarity around-lexical] (+ around-similarity around-lexical))"
+    lab.policies.install("recall-score", policy)
+    found = lab.recall("hay", log=False, branch="main")
+    with memlab.open(embedder=lab.store.embedder, clock=lab.store.clock, pack=lab.pack) as small:
+        small.remember_many([{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off")
+        alone = small.recall("hay", log=False)
+    assert [(hit.text, hit.score) for hit in found] == [(hit.text, hit.score) for hit in alone]
+    assert len(found) == 3
 
 
 @pytest.fixture

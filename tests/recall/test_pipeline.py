@@ -110,3 +110,37 @@ def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
         "takes-over",
         "corrects",
     }
+
+
+@pytest.mark.parametrize("design", ["extra", "lot", "ab"])
+def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, clock, design):
+    """Both have the room that the budget leaves, not the setting limit."""
+    topics = ["harbour", "boat", "tide", "rope", "sail"]
+    lab.remember_many(
+        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)], linking="off"
+    )
+    lab.challenge('(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)', design=design)
+    for number in range(5):
+        clock.advance(hours=1)
+        found = lab.context(f"what of the {topics[number]} and note {number}", budget=150)
+        live, head = found.slate.challenge["live"], found.slate.challenge["heads"]["words"]["ids"]
+        assert 0 < len(head) <= len(live) < lab.pack.count("limit")
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "(defpolicy forget [age-days] (> age-days 30))",
+        '(defpolicy promote [status age-days] (if (> age-days 30) "forgotten" status))',
+    ],
+)
+def test_a_challenger_shows_nothing_that_is_over_under_the_live_pack(lab, clock, ends):
+    lab.remember_many(["the harbour opens at six", "the harbour is by the sea"], linking="off")
+    clock.advance(days=60)
+    lab.remember("the harbour closes at nine")
+    lab.use(f"(pack tidy :inherits memlab) {ends}")
+    lab.challenge("(pack keeps :inherits memlab) (setting pool 150)", design="ab", reason="is anything old of use?")
+    for _ in range(10):
+        slate = lab.recall("when is the harbour open?").slate
+        assert {1, 2} <= set(slate.challenge["heads"]["keeps"]["ids"]), "the challenger would show them"
+        assert slate.ids.tolist() == list(slate.shown) == [3]

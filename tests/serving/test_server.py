@@ -106,6 +106,28 @@ def test_an_answer_is_attributed_to_what_it_was_made_of(lab):
     assert {one["status"] for one in again["credited"]} <= {"known", "no say"}
 
 
+def test_a_fall_of_the_policy_is_told_to_the_user(trigrams, clock):
+    with memlab.open(embedder=trigrams, clock=clock, pack="associative") as lab:
+        lab.remember_many([f"rust note {n}" for n in range(4)] + [f"cake note {n}" for n in range(4)], linking="off")
+        for day in range(26):
+            if day == 20:
+                lab.policies.install("recall-score", "(lambda (activation) (- activation))")
+            clock.advance(days=1)
+            ids = [hit.id for hit in lab.recall("rust", limit=3)]
+            rows = [{"memory": id, "outcome": "success" if id < 5 else "fail"} for id in ids]
+            if day < 22:
+                lab.feedback_many(rows)
+        recall = lab.recall("rust", limit=3).decision
+        answers = []
+        for _ in range(5):
+            clock.advance(days=1)
+            answers.append(call(lab, "feedback", {"recall": recall, "outcome": "fail"}))
+            recall = lab.recall("rust", limit=3).decision
+    (told,) = [one for one in answers if "notice" in one.structured_content]
+    assert 'lab.policies.rollback("recall-score"' in told.structured_content["notice"]
+    assert "Tell the user, who alone decides: recall-score proposed" in told.content[0].text
+
+
 def test_an_outcome_without_memories_is_of_all_that_the_recall_showed(lab):
     lab.remember_many(["The user prefers tabs", "The user prefers tea"])
     found = done(lab, "recall", {"query": "what does the user prefer?"})

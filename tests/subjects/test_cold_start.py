@@ -164,6 +164,8 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
             ["The tech stack is Next.js 14, PostgreSQL."],
         ),
         ("README.md", "# Shop\n\nBuilt with Svelte and Go.\n", ["The tech stack is Svelte and Go."]),
+        ("README.md", "## Conventions\n\n- Use pnpm\n- All dates are UTC\n", ["Use pnpm", "All dates are UTC"]),
+        ("README.md", "## Development\n\n- Getting started\n- Releases\n", []),
     ],
 )
 def test_settings_are_rules_in_words(lab, tmp_path, file, text, expected):

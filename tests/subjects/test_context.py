@@ -66,7 +66,7 @@ class TestBudget:
     @pytest.mark.long
     @examples(150, 15)
     @given(
-        st.sampled_from(PACKS), st.lists(rows(), max_size=25), st.integers(1, 500) | st.just(5_000), st.integers(1, 200)
+        st.sampled_from(PACKS), st.lists(rows(), max_size=25), st.integers(1, 500) | st.just(5_000), st.integers(0, 200)
     )
     def test_no_lab_and_no_budget_make_a_context_longer_than_that(self, trigrams, pack, given_rows, budget, tier_3):
         changed = memlab.load_pack(f"(pack other :inherits {pack}) (setting tier-3-tokens {tier_3})")
@@ -226,6 +226,30 @@ class TestDeciding:
         lab.remember("The user is a vegetarian", kind="personal")
         lab.use(memlab.load_pack('(pack mine :inherits memlab) (setting always-kinds "personal goal")'))
         assert "always: personal" in set(lab.context("something").frame["reason"])
+
+    def test_what_is_pinned_comes_before_what_is_nearer(self, lab):
+        """Of more memories than become candidates, those of the kinds of tier 1 have the places that pins leave."""
+        lab.remember_many(
+            [{"text": f"zzzz {n}", "pinned": True} for n in range(10)]
+            + [{"text": f"rope and sail {n}", "kind": "convention"} for n in range(60)],
+            linking="off",
+        )
+        lab.use(memlab.load_pack("(pack wide :inherits memlab) (setting tier-1-tokens 100000)"))
+        reasons = lab.context("rope and sail", budget=100_000).frame["reason"].value_counts()
+        assert dict(reasons.filter(pl.col("reason").is_in(["pinned", "always: convention"])).rows()) == {
+            "pinned": 10,
+            "always: convention": 22,
+        }
+
+    @pytest.mark.parametrize("tier_2", [200, 400])
+    def test_names_take_at_most_half_of_tier_2(self, lab, tier_2):
+        lab.remember_many([{"text": f"note {n}", "files": ["src/goat.py"]} for n in range(30)], linking="off")
+        lab.remember_many([f"the goat eats hay {n}" for n in range(30)], linking="off")
+        lab.use(memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2})"))
+        frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(tier=2)
+        named = frame.filter(reason="file")["tokens"].sum()
+        assert 0 < named <= tier_2 // 2
+        assert tier_2 // 2 < frame["tokens"].sum() <= tier_2, "the best of the recall have the rest"
 
     def test_who_decided_is_said(self, lab):
         lab.remember("tabs")

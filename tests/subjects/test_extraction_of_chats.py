@@ -182,3 +182,82 @@ def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
         lab.remember("Ada was heartbroken as an observation", kind="observation")
         assert lab.memories["emotional_weight"].to_list() == [90.0, 10.0, 5.0]
     assert emotional_weight("a bit worried") < emotional_weight("worried") < emotional_weight("very worried")
+
+
+class TestLessons:
+    def test_a_lesson_is_not_known_because_its_turn_is_there(self, trigrams):
+        said = "Found it: the root cause was a stale lock file in the cache folder."
+        with memlab.open(embedder=trigrams) as lab:
+            lab.load([{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}], session="s")
+            assert lab.agents.end_session("s").text
+            assert lab.memories["text"].to_list().count(said) == 2  # the turn and the lesson
+            lab.agents.end_session("s")
+            assert lab.memories.height == 3
+
+
+GROWING = [
+    {"role": "user", "content": "I love chess.", "at": "2026-02-01T10:00:00"},
+    {"role": "assistant", "content": "What do you do for a living?", "at": "2026-02-01T10:01:00"},
+    {"role": "user", "content": "A gardener.", "at": "2026-02-01T10:02:00"},
+    {"role": "user", "content": "I live in Lund.", "at": "2026-02-01T10:03:00"},
+]
+
+
+def named(messages):
+    return [{**one, "session": "s", "id": f"m{place}"} for place, one in enumerate(messages)]
+
+
+def facts_of(lab):
+    return lab.facts.frame().select("text", "status").rows()
+
+
+class TestGrowingHistory:
+    @pytest.mark.parametrize("cut", [1, 2, 3])
+    @pytest.mark.parametrize("again", ["whole", "rest"])
+    def test_a_question_and_its_answer_in_two_loads_are_read_together(self, lab, cut, again):
+        with memlab.open() as whole:
+            whole.load(named(GROWING), extract=True, progress=False)
+            wanted = facts_of(whole)
+        assert "The user is a gardener" in dict(wanted)
+        lab.load(named(GROWING)[:cut], extract=True, progress=False)
+        lab.load(named(GROWING)[cut if again == "rest" else 0 :], extract=True, progress=False)
+        assert facts_of(lab) == wanted
+
+    def test_what_a_killed_load_of_a_grown_history_left_unread_is_read(self, lab):
+        lab.load(named(GROWING)[:1], extract=True, progress=False)
+        lab.load(named(GROWING), progress=False)  # as a load that was killed between its turns and its facts
+        lab.load(named(GROWING), extract=True, progress=False)
+        assert "The user lives in Lund" in dict(facts_of(lab))
+        held = len(lab)
+        assert lab.load(named(GROWING), extract=True, progress=False).extracted == 0
+        assert len(lab) == held
+
+    def test_a_fact_that_was_merged_is_not_told_again_by_a_second_load(self, clock):
+        with memlab.open(pack="companion", clock=clock) as lab:
+            lab.load(named(GROWING[:1]), extract=True, progress=False)
+            later = [{"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}]
+            lab.load(later, extract=True, progress=False)
+            told = lab.review.provenance(lab.facts.frame()["id"][0]).height
+            lab.load(later, extract=True, progress=False)
+            assert lab.review.provenance(lab.facts.frame()["id"][0]).height == told
+
+
+MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2
+
+
+@pytest.mark.parametrize("pack", ["companion", "cascade", "workbench", "factgraph", "memlab"])
+@pytest.mark.parametrize("sessions", ["aaaa", "aabb", "abcd"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_value_that_comes_back_is_in_force_again_in_one_session_as_in_several(pack, sessions, count, clock):
+    said = [
+        {"role": "user", "content": words, "at": f"2026-01-{1 + 5 * number:02d}", "session": sessions[number]}
+        for number, words in enumerate(MOVES[:count])
+    ]
+    places = ["The user lives in Zagreb", "The user lives in Sofia"] * 2
+    with memlab.open(pack=pack, clock=clock) as lab:
+        lab.load(said, extract=True, progress=False)
+        in_force = lab.facts.frame(status=("active", "staged", "confirmed"))["text"].to_list()
+        assert in_force == [places[count - 1]]
+        for number in range(count):
+            held = lab.facts.frame(at=f"2026-01-{2 + 5 * number:02d}")["text"].to_list()
+            assert held == [places[number]]

@@ -207,6 +207,26 @@ class TestWhatALabKnows:
             assert lab.modules.map("shop").frame.equals(before)
             assert lab.at(event=2).modules.projects() == ()
 
+    def test_the_map_of_a_deleted_project_goes_at_once(self, disk, shop: Path) -> None:
+        with disk() as lab:
+            lab.modules.scan(shop, project="shop")
+            lab.remember("the cart rounds", project="shop")
+            lab.modules.scan(shop, project="other")
+            lab.delete(1)
+            assert lab.modules.projects() == ("other", "shop")  # memories by name take no map along
+            lab.delete(project="shop")
+            assert lab.modules.projects() == ("other",)
+            lab.restore(project="shop")
+            assert lab.modules.projects() == ("other",)
+            lab.delete(project="other")  # a map without a memory
+            assert lab.modules.projects() == ()
+            with pytest.raises(UnknownName):
+                lab.delete(project="other")
+        with disk() as lab:
+            assert lab.modules.projects() == ()
+            lab.modules.scan(shop, project="shop")
+            assert lab.modules.projects() == ("shop",)
+
     def test_what_is_private_to_another_is_not_told(self, lab: memlab.Lab, shop: Path) -> None:
         lab.modules.scan(shop, project="shop")
         mine = {"project": "shop", "visibility": "private", "creator": "ann"}

@@ -31,6 +31,16 @@ SURE = '(pack sure "Whatever it decides is done." :inherits memlab) (setting des
 
 resolutions = st.sampled_from(["keep-new", "keep-old", "merge", "keep-both"])
 texts = st.lists(st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3).map(" ".join)
+days = st.sampled_from(["2026-02-01", "2026-02-05", "2026-02-09"])
+told_rows = st.fixed_dictionaries({"text": texts, "valid_from": days}) | st.fixed_dictionaries(
+    {
+        "text": texts,
+        "subject": st.just("goat"),
+        "predicate": st.just("eats"),
+        "value": st.sampled_from(["sea", "tabs"]),
+    },
+    optional={"valid_from": days},
+)
 
 
 def opened(link: str, resolve: str) -> memlab.Lab:
@@ -44,10 +54,13 @@ def in_use(lab: memlab.Lab) -> set[int]:
     return set(lab.memories.filter(lab.memories["status"].is_in(RECALLABLE))["id"])
 
 
-@examples(120)
-@given(st.tuples(resolutions, resolutions, resolutions), st.lists(st.lists(texts, min_size=1, max_size=6), max_size=3))
+@examples(120, 100)
+@given(
+    st.tuples(resolutions, resolutions, resolutions),
+    st.lists(st.lists(texts | told_rows, min_size=1, max_size=6), max_size=3),
+)
 def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
-    decided: tuple[str, str, str], batches: Sequence[Sequence[str]]
+    decided: tuple[str, str, str], batches: Sequence[Sequence[str | dict[str, str]]]
 ) -> None:
     """In the order of the new texts, each place is taken of a memory in use, by one that is in use itself."""
     with opened(LINK, RESOLVE.format(*decided)) as lab:
@@ -66,6 +79,49 @@ def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
             assert set(told.standing) <= in_use(lab) | taken
             edges = lab.edges.filter(relation="supersedes").select("target", "source").rows()
             assert {(of, successors[of]) for of in taken} <= set(edges)
+
+
+def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
+    """Told late, between an older statement and the newer one, which is nearer and so decided first."""
+    with opened('(fn [pair/rank] "updates")', '(fn [pair/rank] "keep-new")') as lab:
+        older, newer, late = (
+            {"text": text, "valid_from": day}
+            for text, day in (("a goat", "2026-01-01"), ("tabs today", "2026-02-01"), ("tabs now", "2026-01-15"))
+        )
+        lab.remember_many([older, newer], linking="off")
+        told = lab.remember_many([late], linking="now")
+        assert told.outcomes.filter(outcome="superseded")["of"].to_list() == list(told.ids)
+        assert lab.memories.select("status", "superseded_by").rows() == [
+            ("active", None),
+            ("active", None),
+            ("superseded", 2),
+        ]
+
+
+@pytest.mark.parametrize("decided", ["merge", "keep-old"])
+def test_a_fact_that_ends_another_stays_where_a_text_says_the_same(decided: str) -> None:
+    """The text could not stand for it: it is no value of the property."""
+    link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "updates"))'
+    resolve = f'(fn [pair/similarity] (if (> pair/similarity 0.95) "{decided}" "keep-new"))'
+    fact = {"subject": "Ann", "predicate": "lives-in"}
+    with opened(link, resolve) as lab:
+        rows = [fact | {"value": "Bonn", "text": "Ann lives in Bonn"}, "Ann lives in Kyiv"]
+        lab.remember_many(rows, linking="off")
+        lab.remember_many([fact | {"value": "Kyiv", "text": "Ann lives in Kyiv"}], linking="now")
+        assert lab.memories["superseded_by"].to_list() == [3, None, None]
+        edges = lab.edges.filter(source=3).select("target", "relation").rows()
+        assert set(edges) >= {(1, "supersedes"), (2, "similar-to")}
+
+
+@pytest.mark.parametrize("decided", ["merge", "keep-old"])
+def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
+    link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "contradicts"))'
+    with opened(link, f'(fn [pair/rank] "{decided}")') as lab:
+        lab.remember_many(["the goat is at sea now", "the goat is at sea"], linking="off")
+        told = lab.remember_many([{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now")
+        assert list(told.standing) == [2]
+        assert lab.memories["status"].to_list() == ["active", "active"]
+        assert lab.edges.filter(relation="contradicts").is_empty()
 
 
 def words(count: int, letter: str) -> str:

@@ -1,6 +1,7 @@
 """Statements, what corrects each, and a query of it: forty pairs for the default pack.
 
-``READ`` were at hand when the constants of ``corrects`` were chosen. ``UNREAD`` were written afterwards, and run once.
+``READ`` were at hand when the constants of ``corrects`` were chosen. ``UNREAD`` were written afterwards, and run more
+than once while rules were written since: neither is held out any more.
 """
 
 READ = (

@@ -61,7 +61,7 @@ def test_of_two_speakers_neither_corrects_the_other():
         assert slate.numbers["corrects"].tolist() == [0, 0]
 
 
-@pytest.mark.xfail(reason="the last of three statements is found as a correction, and does not lead yet", strict=False)
+@pytest.mark.xfail(reason="the last of three statements is found as a correction, and does not lead yet", strict=True)
 def test_the_last_of_several_corrections_leads_the_first_statement():
     with memlab.open() as lab:
         lab.remember("The user indents with tabs", at=START)
@@ -78,13 +78,25 @@ def test_only_a_correction_corrects_and_never_what_is_later():
         assert lab.recall("how does the user indent?", log=False).slate.numbers["corrects"].tolist() == [0, 0, 0]
 
 
-@pytest.mark.xfail(reason="a past query leads by less than a present one only where sessions agree", strict=False)
-def test_who_is_named_leads_with_what_they_say_of_a_change():
+@pytest.fixture
+def told():
+    """The bundled conversation, in which Noor drinks coffee at first and has quit it in the end."""
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     with memlab.open(clock=memlab.ManualClock(talk.end + timedelta(days=1))) as lab:
         conversation(lab, talk)
-        now = lab.recall("Should I offer Noor a coffee in the morning?", log=False)
-        assert [hit.ref for hit in now][:2] == ["D13:1", "D1:9"], "she has quit coffee since"
-        then = lab.recall("Did Noor drink a coffee in the morning?", log=False)
-        assert now[0].score - now[1].score > then[0].score - then[1].score or then[0].ref == "D1:9"
+        yield lab
+
+
+def test_who_is_named_leads_with_what_they_say_of_a_change(told):
+    hits = told.recall("Should I offer Noor a coffee in the morning?", log=False)
+    assert [hit.ref for hit in hits][:2] == ["D13:1", "D1:9"], "she has quit coffee since"
+
+
+@pytest.mark.xfail(
+    reason="what was said in between leads a query of the past, by more than the change does", strict=True
+)
+def test_a_query_of_the_past_leads_less_with_a_change(told):
+    now = told.recall("Should I offer Noor a coffee in the morning?", log=False)
+    then = told.recall("Did Noor drink a coffee in the morning?", log=False)
+    assert now[0].score - now[1].score > then[0].score - then[1].score or then[0].ref == "D1:9"

@@ -127,8 +127,24 @@ def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
         )
         text = lab.context("ship it, and leave println! out").text
         assert "! Never print secrets" in text
-        assert "Deploy: 1. run the tests; 2. tag the commit; 3. push the tag. Never: push on a Friday" in text
+        assert "Deploy: 1. run the tests; 2. tag the commit; 3. push the tag. Beware: push on a Friday" in text
         assert "Never print secrets" not in lab.context("plant a tree").text or pack in ("memlab", "workbench")
+
+
+def test_a_procedure_says_what_it_needs_and_a_warning_keeps_its_own_words(clock):
+    with memlab.open(pack="cascade", clock=clock) as lab:
+        lab.remember(
+            "Rotate the TLS certificate",
+            kind="procedure",
+            title="rotate-cert",
+            triggers=["certificate expires"],
+            steps=["issue", "install"],
+            prerequisites=["vault login"],
+            warnings=["never on a Friday", "takes ten minutes of downtime"],
+        )
+        text = lab.context("our certificate expires tomorrow").text
+    wanted = "rotate-cert: (first: vault login) 1. issue; 2. install. Beware: never on a Friday; takes ten minutes"
+    assert wanted in text
 
 
 def test_facts_of_an_entity_that_the_task_names_are_one_line(clock):

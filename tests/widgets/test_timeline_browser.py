@@ -2,6 +2,7 @@
 
 import pytest
 from texts import TEXTS
+from waiting import until
 
 import memlab
 from memlab.widgets import VersionTimeline
@@ -71,7 +72,7 @@ def test_two_versions_stand_side_by_side_with_what_they_move(page_of, axe, schem
     assert axe(page) == []
     page.get_by_label("Pick version 1").click()
     page.get_by_text("Pick two versions").wait_for()
-    assert timeline.picked == [2]
+    assert until(lambda: timeline.picked == [2])
     page.get_by_role("button", name="recall-score version 1").click()
     page.get_by_label("Versions 1 and 2").wait_for()
 

@@ -220,7 +220,8 @@ class LabAgents:
     def metrics(self, *, since: When | None = None) -> Metrics:
         """What the contexts that agents were given were worth: tokens injected and saved, coverage, frequent gotchas.
 
-        ``since`` leaves out what came before. All of it is computed from the journal, which holds no latencies.
+        ``since`` leaves out what came before. All is computed from the journal, which holds no wall time, but for the
+        latencies: those are medians of the calls of this process.
 
         >>> lab.agents.metrics()["tokens-saved"]                                           # doctest: +SKIP
         """

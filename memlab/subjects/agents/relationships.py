@@ -32,7 +32,27 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Relationship:
-    """One agent's: trust and familiarity (0-100), what they come from, its first and last instant (microseconds)."""
+    """How well an agent and its user know each other, and how far its recalls are trusted.
+
+    Attributes
+    ----------
+    agent
+        The name of the agent, as it was given.
+    trust
+        0-100; it begins with the setting ``trust-start``.
+    familiarity
+        0-100; it begins with the setting ``familiarity-start``.
+    conversations
+        How many conversations were counted.
+    helpful
+        How many judgements were a success.
+    unhelpful
+        How many judgements were a failure.
+    since
+        When it began, in microseconds since 1970 UTC; ``lab.agents.relationships()`` has it as a time.
+    last
+        When it last changed, likewise.
+    """
 
     agent: str
     trust: float

@@ -45,13 +45,25 @@ _MOST_SAID = 300
 
 @dataclass(frozen=True)
 class Surfaced(Sequence[Hit]):
-    """What came up since the offer before, best first, none of it twice on one topic.
+    """What came up since the offer before, best first, none of it twice on one topic: a sequence of ``Hit``.
 
-    ``decisions`` are the recalls that it comes from, ``contexts`` what they were asked for, and ``new_topic`` says
-    whether one of those began another topic. ``skipped`` are contexts that were never searched, because a newer one
-    came before the worker got to them. ``notes`` say what went otherwise: a verifier that raised, named what it was not
-    shown or gave no answer in time (what its recall showed comes up unverified), clusters that could not be refined,
-    memory that is switched off.
+    ``len()`` is the number of hits and iteration gives them; it is empty, and false, where nothing came up.
+
+    Attributes
+    ----------
+    hits
+        The hits as a tuple.
+    contexts
+        The contexts that were searched.
+    decisions
+        The numbers of their logged recalls, in the same order.
+    new_topic
+        Whether one of the contexts began another topic.
+    skipped
+        Contexts that were never searched, because a newer one came before the worker got to them.
+    notes
+        What went otherwise: a verifier that raised, named what it was not shown or gave no answer in time (what its
+        recall showed comes up unverified), clusters that could not be refined, memory that is switched off.
     """
 
     hits: tuple[Hit, ...] = ()

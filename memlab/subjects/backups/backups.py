@@ -23,7 +23,21 @@ __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 
 @dataclass(frozen=True)
 class Backup:
-    """One backup: where it is, the instant and the last event that it holds, its bytes, and all that are kept there."""
+    """One backup of a lab.
+
+    Attributes
+    ----------
+    path
+        The folder of the backup: ``memlab.open(path)`` opens it as a lab.
+    at
+        When it was made, in UTC.
+    event
+        The number of the last event that it holds.
+    size
+        Its bytes.
+    frame
+        A row for each backup that is kept in the same folder, oldest first: path, at, event, size.
+    """
 
     path: Path
     at: datetime

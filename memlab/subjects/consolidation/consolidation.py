@@ -98,12 +98,12 @@ class LabConsolidation:
     ) -> Consolidated:
         """Let one summary stand for many old memories of a cluster, or of a community of linked ones; one event.
 
-        The pack's ``consolidate`` policy says which memories may go: by default what merely happened, was hardly
-        used, and not for ``older_than_days`` (else the setting ``consolidate-days``). Of each group that the same
-        people may see, the ``keep`` (``consolidate-keep``) most important stay as they are, and the others, at least
-        ``consolidate-least``, become one memory of kind "summary" in their place. They stay, with the status
-        "consolidated", out of recall, and the summary leads to them by edges ``derived-from``. A summary is never
-        wider than its members: project, scope, visibility, branch, season and creator are theirs.
+        ``by`` is "clusters" or "communities". The pack's ``consolidate`` policy says which memories may go: by default
+        what merely happened, was hardly used, and not for ``older_than_days`` (else the setting ``consolidate-days``).
+        Of each group that the same people may see, the ``keep`` (``consolidate-keep``) most important stay as they are,
+        and the others, at least ``consolidate-least``, become one memory of kind "summary" in their place. They stay,
+        with the status "consolidated", out of recall, and the summary leads to them by edges ``derived-from``. A
+        summary is never wider than its members: project, scope, visibility, branch, season and creator are theirs.
 
         Without ``summarise`` a summary has a heading (what its members are about, how many they are, of which days) and
         the most telling of their own sentences, with their speakers, within ``summary-tokens``; questions and bare

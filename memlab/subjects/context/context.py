@@ -29,16 +29,36 @@ _SETTINGS = ("tier-1-tokens", "tier-2-tokens", "tier-3-tokens", "always-kinds", 
 class Context:
     """What an agent is to know for a task: ``text`` between marks, ``markdown`` as a quotation, or ``messages()``.
 
-    ``tokens`` counts those of ``text`` at four bytes each; neither it nor those of ``markdown`` are ever above
-    ``budget``. Both are empty where there is nothing to say. ``frame`` has a row for each memory, in order:
-    ``memory_id``, ``tier`` (1 always, 2 for the task, 3 cut), ``form`` ("warning", "note" or "fact"), ``tokens`` (in
-    the longer of the two texts) and ``reason``. ``left_out`` says of what could have been expected ``what`` it is and
-    ``why`` it is not there.
-
-    ``modules`` are those of the project's map (``lab.modules``) that the task speaks of and the text describes.
-
-    ``hits`` are those of the recall, exactly what was injected: ``lab.feedback(context.hits[0], ...)`` and
-    ``lab.attribute(answer, context.hits)`` judge them. ``pack_hash``, ``seed`` and ``settings`` say what decided.
+    Attributes
+    ----------
+    task
+        What it was asked for.
+    text
+        The memories between marks, for a prompt; empty where there is nothing to say.
+    markdown
+        The same as a quotation in Markdown.
+    tokens
+        The tokens of ``text``, at four bytes each; neither they nor those of ``markdown`` are ever above ``budget``.
+    budget
+        The tokens that were allowed.
+    hits
+        The hits of the recall, exactly the memories that were injected: ``lab.feedback(context.hits[0], ...)`` and
+        ``lab.attribute(answer, context.hits)`` judge them.
+    frame
+        A row for each memory, in order: memory_id, tier (1 always, 2 for the task, 3 cut), form ("warning", "note" or
+        "fact"), tokens (in the longer of the two texts), reason.
+    left_out
+        A row for each memory that could have been expected: memory_id, what (it is), why (it is not there).
+    pack
+        The name of the pack that decided.
+    pack_hash
+        The hash of that pack.
+    seed
+        The seed of the lab, which decides the probes.
+    settings
+        The settings of the pack that bound it: the tokens of the tiers, always-kinds and limit.
+    modules
+        The modules of the project's map (``lab.modules``) that the task speaks of and the text describes.
     """
 
     task: str

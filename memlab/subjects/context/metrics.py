@@ -64,17 +64,29 @@ _FRAME: dict[str, Any] = {"metric": pl.String, "value": pl.Float64, "unit": pl.S
 
 @dataclass(frozen=True)
 class Metrics:
-    """What contexts were worth. ``frame``: metric, value, unit, about.
+    """What contexts were worth: ``metrics["coverage"]`` is one value, ``metrics.frame`` has all.
 
-    ``contexts`` has a row for each context that was logged, ``memories`` one for each memory that was injected: how
-    often, how often it was referenced, and ``discovery``, the tokens that finding it out took. ``gotchas`` are those
-    of them that say what goes wrong, the most frequent first.
+    The metrics are contexts, searches, injected, referenced, referenced-share, tokens-injected, tokens-discovery,
+    tokens-saved, coverage, memories, confidence, latency-embedding, latency-search and latency-write; ``frame`` says
+    what each is. Latencies are medians of the calls of this process: the journal holds no wall time, so another process
+    has none of them.
 
     A memory was *referenced* by a context where somebody said of its recall that it helped (a success, or a reward of
     .5 at least), or where nobody said anything and an answer was attributed to it. Its *discovery* took the tokens of
     the turns of its session until it was remembered, shared by all that was remembered from them; at least those of its
     own text. *Saved* are the tokens of discovery of what was referenced, less all that were injected: below 0 where the
     contexts cost more than they gave.
+
+    Attributes
+    ----------
+    frame
+        A row for each metric: metric, value, unit, about.
+    contexts
+        A row for each context that was logged: event, at, decision, agent, project, session, memories, referenced,
+        tokens, budget.
+    memories
+        A row for each memory that was injected: memory_id, kind, file, what (the beginning of its text), injected (how
+        often), referenced (how often), discovery (the tokens that finding it out took).
     """
 
     frame: pl.DataFrame

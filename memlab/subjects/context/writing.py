@@ -219,13 +219,14 @@ def escaped(line: str) -> str:
 
 
 def _steps(state: State, row: int) -> str:
-    """A procedure as its name, its steps and what it must not do; empty if it has no steps."""
-    steps, warnings = state.lists["steps"].at(row), state.lists["warnings"].at(row)
+    """A procedure as its name, what it needs, its steps and its warnings, in their own words; empty without steps."""
+    steps, needs, warnings = (state.lists[name].at(row) for name in ("steps", "prerequisites", "warnings"))
     if not steps:
         return ""
     name = state.names["title"].at(row) or state.texts.at(row) or ""
-    told = [f"{name}: {'; '.join(f'{number}. {step}' for number, step in enumerate(steps, 1))}"]
-    return ". ".join([*told, f"Never: {'; '.join(warnings)}"] if warnings else told)
+    numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+    before = f"(first: {'; '.join(needs)}) " if needs else ""
+    return f"{name}: {before}{numbered}" + (f". Beware: {'; '.join(warnings)}" if warnings else "")
 
 
 def _whole(group: list[Entry]) -> Entry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from memlab.subjects.corrections.editing import (
 )
 from memlab.subjects.corrections.replacing import Editor, EditOutcome
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
+from memlab.subjects.modules.module_map import ModuleMaps
 from memlab.subjects.remembering.limits import check_files
 from memlab.subjects.results import Edited, Memory, with_redacted
 
@@ -133,8 +135,12 @@ class Corrections:
         return with_redacted(Edited(*vars(memory).values(), *told), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
-        """InputError for a memory of another lab: the one that has its id here says something else."""
-        text = self._core.store.state.texts.at(row)
+        """InputError for a memory of another lab: the one that has its id here says something else.
+
+        What is purged has no text to compare; the edit refuses it by its status.
+        """
+        state = self._core.store.state
+        text = None if state.names["status"].at(row) == "purged" else state.texts.at(row)
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
                 f"Memory {memory.id} of this lab is another one than was given: it is a memory of another lab. Name it "
@@ -158,10 +164,13 @@ class Corrections:
         """See ``Lab.delete``."""
 
         def rows(state: State) -> list[int]:
-            chosen = self._chosen(state, memory, project)
+            if project is not None and project in state.projection(ModuleMaps).projects:
+                mapped["project"] = project
+            chosen = self._chosen(state, memory, project, known=bool(mapped))
             return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
 
-        return self._set_status("delete", "deleted", rows)
+        mapped: dict[str, str] = {}
+        return self._set_status("delete", "deleted", rows, also=mapped)
 
     def restore(self, memory: Memories | None, *, project: str | None) -> Corrected:
         """See ``Lab.restore``."""
@@ -190,23 +199,28 @@ class Corrections:
             status = state.names["status"]
             return joined_by_succession(state, np.flatnonzero(status.codes == status.code("deprecated")).tolist())
 
-    def _chosen(self, state: State, memory: Memories | None, project: str | None) -> list[int]:
-        """The rows of the memories named, or of all that are a project's own."""
+    def _chosen(self, state: State, memory: Memories | None, project: str | None, *, known: bool = False) -> list[int]:
+        """The rows of the memories named, or of all that are a project's own; ``known``: the project may have none."""
         if (memory is None) == (project is None):
             raise InputError("Name memories, or a project: one of the two.")
         if memory is not None:
             return self._core.rows(memory)
         names = state.names["project"]
         rows: list[int] = np.flatnonzero(names.codes == names.code(project)).tolist()
-        if not rows:
+        if not rows and not known:
             raise UnknownName("project", project, names.vocabulary)
         return rows
 
     def _set_status(
-        self, verb: str, status: str, rows: Callable[[State], list[int]], reason: str | None = None
+        self,
+        verb: str,
+        status: str,
+        rows: Callable[[State], list[int]],
+        reason: str | None = None,
+        also: Mapping[str, str] = MappingProxyType({}),
     ) -> Corrected:
         return self._corrected(
-            verb, rows, lambda state, chosen, now: without_use(state, chosen, status, now, reason), reason
+            verb, rows, lambda state, chosen, now: without_use(state, chosen, status, now, reason), reason, also=also
         )
 
     def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
@@ -220,19 +234,21 @@ class Corrections:
         change: Callable[[State, list[int], int], Change],
         reason: str | None = None,
         before_it: Callable[[State, Change], list[dict[str, Any]]] | None = None,
+        also: Mapping[str, str] = MappingProxyType({}),
     ) -> Corrected:
         """One event that changes statuses, or none if nothing is to change.
 
-        ``before_it`` says what the event keeps of the values that it changes, as its own way back.
+        ``before_it`` says what the event keeps of the values that it changes, as its own way back; ``also`` is what
+        else it carries.
         """
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
             before = [state.names["status"].at(row) for row in chosen]
             made = change(state, chosen, now)
-            if made:
+            if made or also:
                 was = [] if before_it is None else before_it(state, made)
-                tx.event(verb, {**made.body(), "was": was} if was else made.body(), at=now)
+                tx.event(verb, {**made.body(), **also, **({"was": was} if was else {})}, at=now)
         with self._core.reading() as state:
             status = [state.names["status"].at(row) for row in chosen]
             frame = pl.DataFrame(

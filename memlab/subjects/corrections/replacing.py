@@ -10,7 +10,7 @@ from memlab.errors import InputError
 from memlab.journal import Transaction
 from memlab.privacy import Finding, Screened, personal_kinds, screen
 from memlab.schema import FIXED, MEMORY, RECALLABLE
-from memlab.state import Change, State, redactions, values_of, with_speaker
+from memlab.state import Change, State, check_interval, redactions, values_of, with_speaker
 from memlab.subjects.consolidation.grouping import summaries_of, unconsolidated
 from memlab.subjects.core import Core
 from memlab.subjects.corrections.dependents import extracted_from, fields_of, reread, summaries_quoting
@@ -70,6 +70,8 @@ class Editor:
             self._permit(state, standing)
         old = state.texts.at(standing) or ""
         before = carried_fields(state, standing)
+        held = {**before, **columns}
+        check_interval(held.get("valid_from"), held.get("valid_until"))
         if text is None:
             told = retold(before, columns, old)
             text = None if told is None else screen(told, personal=self._personal).text

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal
 
 import polars as pl
 
+from memlab.clock import to_micros
 from memlab.display import clip, table
 from memlab.errors import InputError, ModelError, NoAnswer
 from memlab.models import LanguageModel
@@ -23,7 +24,7 @@ from memlab.subjects.agents.relationships import check_agent
 from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.asking import asked
-from memlab.subjects.extraction.chats import chats_of
+from memlab.subjects.extraction.chats import chats_of, unread
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
@@ -31,6 +32,7 @@ from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.linking.comparing import Comparing
 from memlab.subjects.remembering.detectors import Utterance
 from memlab.subjects.remembering.remember import Remembering
+from memlab.subjects.remembering.tellings import Tellings
 from memlab.subjects.results import Remembered
 
 __all__ = ["Extraction", "Learned", "Otherwise", "where_of"]
@@ -66,9 +68,19 @@ _SAID = {
 class Learned:
     """What a session taught, and what storing it did to what was known.
 
-    ``extracted`` are the lessons that were not known yet and the proposals of its messages, ``remembered`` what became
-    of the ones and the others (empty unless they were stored). ``notices`` say in a line each what conflicts: "Updated:
-    tabs -> spaces". ``gaps`` has the questions of the session to which nothing was found, as ``lab.review.gaps`` does.
+    Attributes
+    ----------
+    session
+        The session.
+    extracted
+        The lessons that were not known yet, then the proposals of its messages, as ``lab.extract`` returns them.
+    remembered
+        Two results of ``lab.remember_many``: what became of the lessons, and of the other proposals. ``()`` with
+        ``store=False``.
+    notices
+        A line for each conflict with what was known: "Updated: tabs -> spaces".
+    gaps
+        A frame of the open gaps of the session, with the columns of ``lab.review.gaps``.
     """
 
     session: str
@@ -125,7 +137,11 @@ class Extraction:
         model: LanguageModel | None,
         otherwise: Otherwise,
         viewer: str | None = None,
+        *,
+        only: Collection[int] | None = None,
+        before: Message | None = None,
     ) -> Extracted:
+        """What messages propose: all, or those numbered ``only``; ``before`` is the message before the first."""
         personal = self._core.personal()
         admits = self._admits(where, viewer)
         if model is not None:
@@ -134,16 +150,17 @@ class Extraction:
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
             return _asked(said, where, model, otherwise, admits)
-        before = [None, *messages]
+        earlier = [before, *messages]
         found = [
-            list(proposals(message, number, where, admits, before[number])) for number, message in enumerate(messages)
+            list(proposals(message, number, where, admits, earlier[number])) if only is None or number in only else []
+            for number, message in enumerate(messages)
         ]
         telling = [number for number, proposed in enumerate(found) if proposed]
         screened = screen_many([messages[number].text for number in telling], personal=personal)
         for number, after in zip(telling, screened, strict=True):
             if after.findings:
                 screened_message = replace(messages[number], text=after.text)
-                found[number] = list(proposals(screened_message, number, where, admits, before[number]))
+                found[number] = list(proposals(screened_message, number, where, admits, earlier[number]))
         return Extracted(tuple(chain.from_iterable(found)), len(messages))
 
     def _admits(self, where: Where, viewer: str | None) -> Admits:
@@ -162,25 +179,46 @@ class Extraction:
     def of_chats(self, rows: Sequence[tuple[Mapping[str, Any], bool]], linking: str | None) -> int:
         """Extract facts and observations of rows that were loaded and store them; return how many are stored.
 
-        Each row says whether it is new. A session is read by itself, in order, and stored in one transaction: all of it
-        where nothing was extracted of it so far (a load may have been killed in between), else its new rows.
+        Each row says whether it is new. A session is read in order and stored in one transaction. Of a session that was
+        read before, only what is unread is read: new rows, and those that a killed load left. A message is always read
+        together with the one before it, be that in the rows or in the lab.
         """
         stored = 0
-        every, fresh = chats_of(row for row, _ in rows), chats_of(row for row, new in rows if new)
-        done = self._read_sessions() if len(fresh) < len(every) or any(not new for _, new in rows) else frozenset()
-        for (project, session), whole in every.items():
-            messages = fresh.get((project, session), []) if (project, session) in done else whole
-            extracted = self._of(messages, where_of(None, project, session), None, "raise")
+        told = self._tellings()
+        for (project, session), messages in chats_of(row for row, _ in rows).items():
+            fresh = frozenset(number for number, message in enumerate(messages) if rows[message.place][1])
+            numbers = unread(messages, fresh, told.get((project, session), ()))
+            if not numbers:
+                continue
+            before = self._turn_before(session, project, len(messages)) if 0 in fresh else None
+            where = where_of(None, project, session)
+            extracted = self._of(messages, where, None, "raise", only=numbers, before=before)
             if extracted:
                 stored += len(self.commit(extracted, None, linking).ids)
         return stored
 
-    def _read_sessions(self) -> frozenset[tuple[str | None, str | None]]:
-        """The sessions, by project, of which something was extracted."""
+    def _tellings(self) -> dict[tuple[str | None, str | None], list[tuple[int, str]]]:
+        """When what was extracted was said and in which words, by project and session; also where it was merged."""
         with self._core.reading() as state:
-            memories = state.memories()
-        read = memories.filter(pl.col("reason").str.starts_with("extracted by "))
-        return frozenset(read.select("project", "session").unique().iter_rows())
+            extracted = pl.col("reason").str.starts_with("extracted by ")
+            columns = ("project", "session", "created", "context")
+            rows = state.memories().filter(extracted & pl.col("context").is_not_null()).select(columns)
+            tellings = [
+                (one.get("project"), one.get("session"), one["at"], one["context"])
+                for one in state.projection(Tellings).all
+                if (one.get("reason") or "").startswith("extracted by ") and one.get("context")
+            ]
+        found: dict[tuple[str | None, str | None], list[tuple[int, str]]] = {}
+        for project, session, when, said in chain(rows.iter_rows(), tellings):
+            found.setdefault((project, session), []).append((to_micros(when), said))
+        return found
+
+    def _turn_before(self, session: str | None, project: str | None, given: int) -> Message | None:
+        """The last turn that a session had before its last ``given`` ones; None where there was none."""
+        if session is None:
+            return None
+        turns = self._turns(session, project, 1)
+        return turns[-given - 1] if len(turns) > given else None
 
     def commit(self, extracted: Extracted, only: Iterable[int] | None, linking: str | None) -> Remembered:
         """Store what was extracted in one transaction; see ``LabAgents.commit``."""

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from memlab.arguments import Count, checked
-from memlab.clock import When, from_micros, to_micros
+from memlab.clock import When, datable, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse
 from memlab.recall import Filters, Hits, Question
@@ -58,10 +58,11 @@ class LabFacts:
     ) -> Memory:
         """Remember that ``subject`` has, by ``predicate``, a ``value``, or is joined to another entity, ``object``.
 
-        Subject and object may be any name of an entity, in any case; a new name is a new entity. Without a ``text``
-        one is made: "Ada lives in Oslo". ``fields`` are those of ``remember``: confidence, source, valid_from,
-        valid_until ... It begins with the status that the pack's setting ``fact-status`` says, and what it means for
-        older facts is up to the pack's ``link`` and ``resolve``. Durable when it returns.
+        Subject and object may be any name of an entity, in any case; a new name is a new entity. Without a ``text`` one
+        is made: "Ada lives in Oslo". ``fields`` are those of ``remember``: confidence, source, valid_from, valid_until
+        ... Without ``valid_from`` the fact holds since ``at``, which is now unless given. It begins with the status
+        that the pack's setting ``fact-status`` says, and what it means for older facts is up to the pack's ``link`` and
+        ``resolve``. Durable when it returns.
 
         >>> lab.facts.add("Ada", "lives-in", object="Oslo", confidence=0.95)   # doctest: +SKIP
         """
@@ -75,7 +76,10 @@ class LabFacts:
         for what, name in names.items():
             if name is not None or what in ("subject", "predicate"):
                 check_name(what, name)
-        start, stop = (to_micros(fields[name]) if fields.get(name) is not None else None for name in _INTERVAL)
+        start, stop = (
+            None if fields.get(name) is None else datable(to_micros(fields[name]), f"Field {name}: A time")
+            for name in _INTERVAL
+        )
         began = start if start is not None else self._core.instant(at)
         if stop is not None and stop <= began:
             raise InputError(
@@ -135,8 +139,9 @@ class LabFacts:
     def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
         """Say that a fact was never true: it takes part in nothing from now on, and only ``lab.facts.frame`` shows it.
 
-        Told again, it is a new fact. What it superseded stays superseded. InputError for a memory that is no fact, or
-        that is deleted or purged.
+        Told again, it is a new fact. What it superseded stays superseded. Where the pack forgets what is retracted, as
+        ``factgraph`` does, the next pass of upkeep deletes it; ``lab.restore`` brings it back until it is purged.
+        InputError for a memory that is no fact, or that is deleted or purged.
         """
         if reason is not None:
             refuse(checked_text(reason, where="reason"), "the reason")

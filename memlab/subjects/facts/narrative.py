@@ -167,13 +167,13 @@ def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
 
 
 def _fitted(statements: Sequence[_Statement], written: Callable[[Sequence[_Statement]], str], budget: int) -> Narrative:
-    """As many as fit, the best first."""
+    """As many as fit, the best first; nothing in the text steers a terminal."""
     kept: list[_Statement] = []
     text = ""
     for one in statements:
         if tokens(text + one.words) > budget:
             continue  # the quick answer where there is much to tell
-        longer = written([*kept, one])
+        longer = printable(written([*kept, one]))
         if tokens(longer) <= budget:
             kept, text = [*kept, one], longer
     return Narrative(

@@ -68,8 +68,8 @@ class LabGraph:
     def tag(self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False) -> tuple[int, ...]:
         """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
 
-        A ``#`` in front of a tag is left out. Memories that bear the tags already stay as they are. InputError for what
-        is deleted or purged, and without a tag.
+        A ``#`` in front of a tag is left out; ``lab.remember(tags=)`` keeps it, so give tags without one. Memories that
+        bear the tags already stay as they are. InputError for what is deleted or purged, and without a tag.
 
         >>> lab.graph.tag(hits, ["release", "ci"])                                         # doctest: +SKIP
         """
@@ -114,7 +114,7 @@ class LabGraph:
         if isinstance(source, pl.DataFrame):
             if target is not None:
                 raise InputError("A frame of edges names both ends: give no target beside it.")
-            self._link(edge_rows(source), known=True)
+            self._link(edge_rows(source))
             return
         if target is None:
             raise InputError("link needs a source and a target, or a frame that has them.")
@@ -122,10 +122,10 @@ class LabGraph:
             ends = self._core.row(source) + 1, self._core.row(target) + 1
         self._link([EdgeRow(*ends, relation, weight)])
 
-    def _link(self, edges: Sequence[EdgeRow], *, known: bool = False) -> None:
+    def _link(self, edges: Sequence[EdgeRow]) -> None:
         """Write edges between memories as one event, or raise and write none.
 
-        With ``known``, an edge that is there already gets the weight, and no second one is made.
+        An edge that is there already gets the weight, and no second one is made.
         """
         edges = [edge._replace(relation=self._checked_relation(edge.relation)) for edge in edges]
         if not edges:
@@ -139,10 +139,10 @@ class LabGraph:
                         raise InputError(f"Memory {id} is purged: only its row is left, and nothing is linked to it.")
                 if edge.source == edge.target:
                     raise InputError(f"Memory {edge.source} cannot be linked to itself.")
-            change, edges = weighed(store.state, edges) if known else (Change(), edges)
+            pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]
+            change, edges = weighed(store.state, edges)
             if edges:
                 change += Change(edges=edges_of(*map(list, zip(*edges, strict=True))))
-            pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]
             if pairs:
                 change += retired(store.state, pairs, now)
             if change:

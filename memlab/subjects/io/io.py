@@ -55,10 +55,11 @@ class LabIO:
     ) -> Path:
         """Write the lab to a file that ``lab.load`` reads back exactly, and return its path.
 
-        ``format`` is "jsonl", "parquet" (one file, or without a suffix a folder of tables), "markdown" or "sexp"; the
-        suffix of ``path`` says it too. Memories of every status are written, with their columns, uses and edges, unless
-        ``where`` (an expression over ``lab.memories``) or ``project`` leaves some out; of a whole lab its other tables
-        come along. ``policies`` adds the texts of the live pack and of every version before it.
+        ``format`` is "jsonl", "parquet" (one file, or without a suffix a folder of tables), "markdown" or "sexp". The
+        suffix of ``path`` says it too: .jsonl or .ndjson, .parquet, .md or .markdown, .sexp, .hy or .lisp. Memories of
+        every status are written, with their columns, uses and edges, unless ``where`` (an expression over
+        ``lab.memories``) or ``project`` leaves some out; of a whole lab its other tables come along. ``policies`` adds
+        the texts of the live pack and of every version before it.
 
         The journal keeps ``path``, so that the receipt of a ``purge`` tells whether the export holds what was purged;
         a lab that was opened with read_only=True cannot.
@@ -104,11 +105,11 @@ class LabIO:
     ) -> Mirror:
         """Keep a readable copy in ``folder``: one Markdown file a memory and ``index.json``.
 
-        ``update()`` of what is returned brings it up to date; with ``every``, a thread does, so many seconds apart,
-        until ``stop`` or the lab is closed. Only what has changed is written, and the files of deleted and purged
-        memories go. The journal keeps ``folder``, and ``purge`` brings it in step whether the mirror runs or not; a lab
-        that was opened with read_only=True cannot. Raises InputError for a folder that holds other things, is a link or
-        mirrors another lab.
+        The files are written before this returns. ``update()`` of what is returned brings them up to date; with
+        ``every``, a thread does, so many seconds apart, until ``stop`` or the lab is closed. Only what has changed is
+        written, and the files of deleted and purged memories go. The journal keeps ``folder``, and ``purge`` brings it
+        in step whether the mirror runs or not; a lab that was opened with read_only=True cannot. Raises InputError for
+        a folder that holds other things, is a link or mirrors another lab.
 
         >>> mirror = lab.io.mirror("memories", every=5)                                       # doctest: +SKIP
         """

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
 from memlab.policies import Pack
-from memlab.recall import Filters, Population, Question
+from memlab.recall import Filters, Population, Question, Where
 from memlab.schema import RECALLABLE
 from memlab.state import State, compact
 from memlab.subjects.core import Core
@@ -25,6 +26,9 @@ LINKING = ("off", "now", "later")
 
 _AT_ONCE = 32
 """Memories linked in one transaction, in which nobody else writes: some 0.2 s beside 100,000 others."""
+
+
+_NO_TURNS = Where.of(pl.col("kind") != "turn")
 
 
 class Comparing:
@@ -66,9 +70,12 @@ class Comparing:
         return self._linked(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Closeness of the nearest memory that a recall from this project may find; None where there is none."""
+        """Closeness of the nearest memory that a recall from this project may find; None where there is none.
+
+        Turns are no memories in this sense: what was said is not yet known.
+        """
         state = self._core.store.state
-        population = self._populate(project=project, session=None, filters=Filters(viewer=viewer))
+        population = self._populate(project=project, session=None, filters=Filters(viewer=viewer, where=_NO_TURNS))
         if not len(population):
             return None
         vector = self._core.store.embedder.encode([text])[0]

@@ -51,6 +51,7 @@ _EDGES = {
     "contradicts": "contradicts",
     "duplicate": "similar-to",
 }
+"""The relation of the edge that each answer of ``link`` leaves between two memories that both stay."""
 _CONFLICTS = ("duplicate", "updates", "contradicts")
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _UNITED = ("tags", "files", "agents")
@@ -101,7 +102,11 @@ class _Decision:
         self.texts: dict[int, str] = {}
         """What a new row says in place of its own text, since it was combined with the old ones in ``combined``."""
         self.combined: dict[int, list[int]] = {}
+        self.relied_on: set[int] = set()
+        """What others were merged into or superseded by: it stays itself, or they would stand on nothing."""
         self.edges: list[tuple[int, int, str, float]] = []
+        self.flags: list[tuple[int, int, str, float, bool]] = []
+        """New row, old row, word, weight and whether the edge leads from the old one, where both stay so far."""
         self.plain: list[tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]] = []
         places = Places(joint, rows) if len(rows) else None
         for start in range(0, len(rows), _BLOCK):
@@ -240,6 +245,7 @@ class _Decision:
         texts = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
         self.successor[goes], self.ended_by[goes] = stays, stays
         self.gone[goes] = True
+        self.relied_on.add(stays)
         self.superseded.append((fresh, stays, goes, f"Updated: {difference(texts[1], texts[0])}"))
         self.edges += [
             (stays, goes, _EDGES[str(relation[place])], float(weight[place])),
@@ -288,13 +294,15 @@ class _Decision:
                 why = f"Updated: {difference(texts[1], texts[0])}"
                 self._supersede(other, fresh, word, float(weight[place]), why, told=fresh)
             elif decided != "keep-new":
-                self.edges.append((other, fresh, _EDGES[word], float(weight[place])))
+                self.flags.append((fresh, other, word, float(weight[place]), True))
         elif decided == "keep-new":
             self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(texts[1], texts[0])}")
         elif fresh in self.root or other == fresh:
             return
         elif decided == "merge" and word != "duplicate":
             self._combine(fresh, other, word, float(weight[place]), *texts)
+        elif fresh in self.relied_on:
+            self.flags.append((fresh, other, word, float(weight[place]), False))
         elif decided == "merge" and self._leave(fresh, other, "merged"):
             self.why[fresh] = f"{word}, closeness {weight[place]:.2f}"
             self.merges.setdefault(other, []).append(fresh)
@@ -308,7 +316,7 @@ class _Decision:
         """
         text = both(old, self.texts.get(fresh, new))
         if self.stored or len(text) > _READ:
-            self.edges.append((fresh, other, _EDGES[word], weight))
+            self.flags.append((fresh, other, word, weight, False))
             return
         self._supersede(fresh, other, word, weight, f"Merged: {difference(old, new)}")
         if self.successor.get(other) == fresh:
@@ -320,13 +328,11 @@ class _Decision:
         return self.root.get(row, row)
 
     def _leave(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """The new one goes and the other stands for it; False where that would close a circle.
-
-        Nothing stands on the new one yet: only later rows can.
-        """
+        """The new one goes and the other stands for it; False where that would close a circle."""
         if self._leads(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
+        self.relied_on.add(other)
         self.gone[fresh] = True
         return True
 
@@ -338,6 +344,7 @@ class _Decision:
         if stays == other or stays in self.successor or self._leads(stays, other):
             return
         self.successor[other] = stays
+        self.relied_on.add(stays)
         self.gone[other] = True
         self.ended_by[other] = fresh
         self.superseded.append((fresh if told is None else told, stays, other, why))
@@ -404,6 +411,11 @@ class _Decision:
         left = np.zeros(self.joint.total, dtype=np.bool_)
         left[list(self.root)] = True
         conflicts = self.edges
+        for fresh, earlier, flag, share, reverse in self.flags:
+            other = int(standing[earlier])
+            if not left[fresh] and other != fresh:
+                ends = (other, fresh) if reverse else (fresh, other)
+                conflicts = [*conflicts, (*ends, _EDGES[flag], share)]
         if self.stored:
             conflicts = [*conflicts, *((root, row, "supersedes", 1.0) for row, root in self.root.items())]
         parts = [

@@ -34,6 +34,8 @@ _FOLDERS = re.compile(
 _FOR_PEOPLE = re.compile(r"contributing|readme", re.IGNORECASE)
 _README = re.compile(r"readme(\.\w+)?", re.IGNORECASE)
 _OF_RULES = re.compile(r"style|convention|guideline|contribut|rules?\b|develop", re.IGNORECASE)
+_OF_STATED_RULES = re.compile(r"style|convention|guideline|rules?\b", re.IGNORECASE)
+"""Headings below which even a short entry is a rule; below "Contributing" or "Development" it may be a chapter."""
 _OF_STACK = re.compile(r"\b(tech(nology|nologies)?|stack|built with|technologies)\b", re.IGNORECASE)
 _BULLET = re.compile(r"\s{0,3}(?:[-*+]|\d{1,2}[.)])\s+(\S.+)")
 _LONGEST = 240
@@ -132,7 +134,8 @@ def _instructions(path: str, text: str) -> Iterator[str]:
 def _readme(text: str) -> Iterator[str]:
     for heading, line in _lines(text):
         entry = _entry(line)
-        if entry and _OF_RULES.search(heading) and not _OF_STACK.search(heading) and _says(entry, _LONG):
+        least = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
+        if entry and _OF_RULES.search(heading) and not _OF_STACK.search(heading) and _says(entry, least):
             yield entry
     yield from _stack(text)
 

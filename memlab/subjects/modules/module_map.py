@@ -148,10 +148,10 @@ class ModuleMap:
 
 
 class ModuleMaps(Projection):
-    """The latest map of each project, with what was said of its modules since."""
+    """The latest map of each project, with what was said of its modules since; none of a deleted project."""
 
     name: ClassVar[str] = "modules"
-    kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files")
+    kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files", "delete")
 
     def __init__(self) -> None:
         self._maps: dict[str, dict[str, Any]] = {}
@@ -174,6 +174,10 @@ class ModuleMaps(Projection):
 
     def fold(self, event: Event) -> None:
         body = event.body
+        if event.kind == "delete":  # of a project its map goes at once; of memories by name no map goes
+            self._maps.pop(body.get("project", ""), None)
+            self._words.pop(body.get("project", ""), None)
+            return
         known = self._maps.get(body["project"], {"version": 0, "described": {}, "modules": []})
         if event.kind == "touch-files":
             touched = [*known.get("touched", ()), *([path, body["session"]] for path in body["files"])]

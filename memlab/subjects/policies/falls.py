@@ -8,7 +8,7 @@ import polars as pl
 
 from memlab.errors import MemlabError
 from memlab.interrupts import ThreadLock
-from memlab.operations import Adapted, find_fall, of_fall
+from memlab.operations import Adapted, Missing, find_fall, of_fall
 from memlab.storage.store import Store
 
 __all__ = ["FallWatch", "propose_revert"]
@@ -20,11 +20,21 @@ _PATIENCE = 1.5
 comparisons grows as the logarithm of the log."""
 
 
-def propose_revert(store: Store, **asked: Any) -> Adapted | None:
-    """The proposal to bring an earlier policy back, from the log; None where the live one has not fallen.
+def propose_revert(
+    store: Store,
+    *,
+    missing: Missing = "censor",
+    horizon: str | None = None,
+    cluster: str | None = None,
+    level: float = 0.95,
+    reward_range: tuple[float, float] | None = None,
+) -> Adapted | None:
+    """Return the proposal to bring an earlier policy back, or None where the live one has not fallen.
 
-    What has no feedback is left out, unless ``missing`` says otherwise: nobody was asked what it means.
+    The arguments are those of ``compare_periods``. Missing feedback is left out by default: nobody was asked what it
+    means.
     """
+    asked = {"missing": missing, "horizon": horizon, "cluster": cluster, "level": level, "reward_range": reward_range}
     with store.reading():
         versions = store.versions
         if len(versions.pack_hashes) < 2:
@@ -32,7 +42,7 @@ def propose_revert(store: Store, **asked: Any) -> Adapted | None:
         slates = store.slates()
         if not slates.decisions.select(pl.len()).collect().item():
             return None
-        fall, _, _ = find_fall(slates, versions, {"missing": "censor", **asked})
+        fall, _, _ = find_fall(slates, versions, asked)
         if fall is None:
             return None
         pack = versions.pack
@@ -44,26 +54,35 @@ class FallWatch:
     """Watches the judgements of a lab for a fall of the live policy.
 
     It begins with the second call of a process in which more than one pack was live: what asks once and ends, such as
-    the command line, does not pay for reading the judgements of the log.
+    the command line, does not pay for reading the judgements of the log. Rewards count as if they lay in 0..1; where
+    they do not, ``propose_revert`` with their range compares them.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = ThreadLock()
         self._earned: Any = None
+        self._days: dict[int, int] = {}
         self._cursor = 0
         self._calls = 0
         self._again: dict[str, float] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._live = ""
+        self._told: set[str] = set()
 
     def after_feedback(self) -> Adapted | None:
-        """Count what was judged since the last call; the proposal if that shows a fall for the first time."""
+        """Count what was judged since the last call; the proposal if that shows a fall for the first time.
+
+        A proposal is made once for each time that a pack is live.
+        """
         with self._lock:
             self._calls += 1
             with self._store.reading() as state:
                 packs, live, head = self._store.versions.pack_hashes, self._store.versions.live_hash, state.seq
             if self._calls < 2 or len(packs) < 2:
                 return None
+            if live != self._live:
+                self._live = live
+                self._told.clear()
             self._count(head)
             blocks = self._earned.blocks(live)
             if not self._earned.may_have_fallen(packs, live) or blocks < self._again.get(live, 0):
@@ -73,9 +92,9 @@ class FallWatch:
                 found = propose_revert(self._store)
             except MemlabError:  # the judgement is stored: a log that cannot be compared is told of by adapt-policy
                 return None
-            if found is None or (live, found.after) in self._told:
+            if found is None or found.after in self._told:
                 return None
-            self._told.add((live, found.after))
+            self._told.add(found.after)
             return found
 
     def _count(self, head: int) -> None:
@@ -83,9 +102,13 @@ class FallWatch:
             from memlab.evaluation import Earnings  # loaded only where more than one pack was live
 
             self._earned = Earnings()
-        for event in self._store.journal.events(self._cursor, upto=head, kinds=("feedback",)):
+        for event in self._store.journal.events(self._cursor, upto=head, kinds=("recall", "feedback")):
+            if event.kind == "recall":
+                self._days[event.seq] = event.at // _DAY
+                continue
             body = event.body
             reward = body["reward"] if body["reward"] is not None else _REWARDS.get(body["outcome"])
-            if body.get("pack") is not None and not body.get("probe") and reward is not None:
-                self._earned.add(body["pack"], event.at // _DAY, min(max(reward, 0.0), 1.0))
+            day = self._days.get(body["decision"])
+            if body.get("pack") is not None and not body.get("probe") and reward is not None and day is not None:
+                self._earned.add(body["pack"], day, min(max(reward, 0.0), 1.0), body["decision"])
         self._cursor = head

@@ -287,8 +287,8 @@ def _held(events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.in
         names.by_hand |= declared
         names.declared |= declared
         names.declared.update(_strings((body.get("relationship") or {}).get("agent")))
-        if event.kind in ("scan", "describe-module", "switch"):
-            names.declared.update(_strings(body["project"]))
+        if event.kind in ("scan", "describe-module", "switch", "delete"):
+            names.declared.update(_strings(body.get("project")))
         if "columns" in body:
             _gather(range(body["first"], body["first"] + body["count"]), body["columns"], ids, owners, names)
         for part in body.get("set", ()):

@@ -133,6 +133,8 @@ class Questions:
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""
         with self._store.reading() as state:
+            if state.names["status"].at(row) == "purged":
+                raise InputError(f"Memory {row + 1} is purged: only its row is left, and nothing is similar to it.")
             self._store.refresh_index()
             session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
             question = Question("", at=0, project=project, session=session, filters=self._seen_by(filters))

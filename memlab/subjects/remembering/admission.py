@@ -24,9 +24,26 @@ __all__ = ["Admission", "Observation", "admission"]
 class Admission:
     """What the ``admit`` policy makes of an utterance, and why.
 
-    ``worth`` is what the policy gives, 0-1; from the pack's ``admit-threshold`` on it is ``admitted``. ``reasons`` are
-    the detectors that fired (``DETECTORS``). ``confidence``, 0-1, is the worth of what is admitted and what
-    is missing to 1 of what is not: how clear the case is, on the policy's own scale. ``pack_hash`` says who decided.
+    Attributes
+    ----------
+    text
+        The utterance, without secrets.
+    role
+        Who spoke: "user", "assistant", "system" or "tool".
+    worth
+        What the policy gives, 0-1.
+    admitted
+        Whether ``worth`` reaches ``threshold``.
+    reasons
+        The detectors that fired, such as "tells-preference": the features of the slot ``admit``.
+    confidence
+        How clear the case is, 0-1, on the policy's own scale: ``worth`` where it is admitted, else 1 less ``worth``.
+    threshold
+        The pack's setting ``admit-threshold``.
+    pack
+        The name of the pack that decided.
+    pack_hash
+        The hash of that pack.
     """
 
     text: str
@@ -66,7 +83,15 @@ class Admission:
 
 @dataclass(frozen=True)
 class Observation:
-    """What became of an utterance: its ``admission``, and the ``memory`` that came of it, None if it was not stored."""
+    """What became of an utterance; true where it was stored.
+
+    Attributes
+    ----------
+    admission
+        Whether it was worth remembering, and why.
+    memory
+        The memory that came of it, or that it was merged into; None where it was not stored.
+    """
 
     admission: Admission
     memory: Memory | None

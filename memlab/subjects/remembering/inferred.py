@@ -14,7 +14,7 @@ from typing import Any
 
 from memlab.english import emotional_weight, lexicon, proper_names, vocabulary, words_of
 from memlab.policies import Pack
-from memlab.schema import MEMORY
+from memlab.schema import MEMORY, role_of
 from memlab.state import State, entity_key, entity_name
 from memlab.subjects.consolidation.extracting import cut, sentences, tokens
 from memlab.subjects.entities.merging import entities_of
@@ -79,18 +79,21 @@ def names_in_texts(
 ) -> dict[int, list[str]]:
     """Return by row the names of entities in texts, as ``infer-entities`` says; of turns and facts none.
 
-    A name that an entity bears stands for that entity; a speaker does not mention themselves.
+    A name that an entity bears stands for that entity; a speaker does not mention themselves. What an assistant writes
+    names what is known already, and makes no new entity.
     """
     if pack.settings["infer-entities"] == "off":
         return {}
     nothing: list[Any] = [None] * len(texts)
     kinds, predicates = columns.get("kind", nothing), columns.get("predicate", nothing)
     speakers, entities = columns.get("speaker", nothing), entities_of(state)
+    by_assistant = [speaker is not None and role_of(speaker, None) == "assistant" for speaker in speakers]
     found: dict[int, list[str]] = {}
     for row, text in enumerate(texts):
         if kinds[row] == "turn" or predicates[row] is not None:
             continue
-        names = [entities.canonical(name) or entity_name(name) for name in proper_names(text)]
+        named = {name: entities.canonical(name) for name in proper_names(text)}
+        names = [known or entity_name(name) for name, known in named.items() if known or not by_assistant[row]]
         own = None if speakers[row] is None else entity_key(speakers[row])
         if kept := [name for name in dict.fromkeys(names) if entity_key(name) != own]:
             found[row] = kept

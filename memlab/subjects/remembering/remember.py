@@ -153,11 +153,13 @@ class Remembering:
                 tx.vectors(first, store.embedder.fingerprint, vectors)
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
             change = Change() if linked is None else linked.change
-            if succeed and count:
+            times = [] if linked is None else linked.fact_times
+            if succeed:
                 gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
-                succeeded = succession(state, pack, columns, ids, gone=gone, now=now)
+                succeeded = succession(state, pack, columns, ids, gone=gone, told=times, now=now)
                 change += succeeded.change
-            times = None if linked is None else linked.fact_times
+                again = {id for id, _, _ in succeeded.fact_times}
+                times = [*(one for one in times if one[0] not in again), *succeeded.fact_times]
             if change or told or times:
                 more = {"tellings": told} if told else {}
                 tx.event("link", {**change.body(), **more, **({"fact_times": times} if times else {})}, at=now)

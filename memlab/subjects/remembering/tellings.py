@@ -35,6 +35,11 @@ class Tellings(Projection):
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
 
+    @property
+    def all(self) -> Sequence[Mapping[str, Any]]:
+        """The records of all memories, oldest event first."""
+        return tuple(self._rows)
+
     def of(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Return the records of these memories, oldest event first."""
         wanted = frozenset(ids)

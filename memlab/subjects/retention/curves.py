@@ -39,8 +39,11 @@ class Forecast:
     """What becomes of memories from ``at`` to ``until`` if none of them is used.
 
     ``frame``: one row for each pack, memory and instant: pack, memory_id, at, retention (1 as when new), half_life
-    (days), label, status. ``transitions``: pack, memory_id, at (to the second), what (status or label), from, to.
-    ``packs`` are names with hashes, ``texts`` what the memories say.
+    (days), label, status. What never fades has a retention of 1; its half_life is what the pack's ``half-life`` gives:
+    1e300 for what is pinned under ``workbench``, ``base-half-life`` where the pack's ``retention`` does not read it
+    (``companion``, ``factgraph``, ``fsrs``, ``actr``), and null where the policy gives null. ``transitions``: pack,
+    memory_id, at (to the second), what (status or label), from, to. ``packs`` are names with hashes, ``texts`` what the
+    memories say.
     """
 
     at: datetime

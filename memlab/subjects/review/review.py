@@ -152,7 +152,8 @@ class LabReview:
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``lab.restore`` brings them back.
 
-        The result's ``review`` has the memories that they supersede or were superseded by.
+        What they superseded stays superseded: the result's ``review`` has those memories, and those by which they were
+        superseded, and ``lab.restore`` of one brings it back.
 
         >>> lab.review.deprecate(hit, "the office has moved").review                              # doctest: +SKIP
         """

@@ -53,12 +53,36 @@ _TRIED = 2_000
 
 @dataclass(frozen=True)
 class Stats:
-    """What ``stats`` found, as frames.
+    """What a memory is like as a whole, as frames: each is an attribute (``stats.totals``) and an item of ``frames``.
 
-    ``totals`` (measure, value), ``kinds``, ``layers``, ``layers_by_kind``, ``layers_by_week``, ``relations``,
-    ``nodes``, ``communities`` (with ``words``), ``bridges``, ``key`` (the memories that are most important and used),
-    ``clusters``. ``at`` is the instant of the layers, ``notes`` say how figures came about. ``found`` holds the
-    clusters themselves, which new memories may join by ``assign``.
+    - ``totals``: measure, value
+    - ``kinds``: kind, memories, share, importance, used, access, success, fail
+    - ``layers``: layer, memories, share
+    - ``layers_by_kind``: kind, layer, memories, share
+    - ``layers_by_week``: week, layer, memories, share
+    - ``relations``: relation, edges, share, weight, reinforcements
+    - ``nodes``: node, kind, memory_id, degree, community, bridge
+    - ``communities``: community, memories, size, edges, density, clustering, bridges, central, words
+    - ``bridges``: left, right, edges, weight, relation, source, target
+    - ``key``: memory_id, key, importance, access, degree, community, bridge, kind, text
+    - ``clusters``: cluster, size, share, radius, central, words
+
+    ``key`` has the memories that are most important and used. ``used``, ``density`` and ``clustering`` are shares, and
+    ``central`` are ids of memories. A bridge joins the communities ``left`` and ``right``; ``relation``, ``source`` and
+    ``target`` (ids of memories) are those of its strongest edge.
+
+    Attributes
+    ----------
+    at
+        The instant of the layers, in UTC.
+    pack
+        The name of the pack whose ``label`` says the layers, if it does.
+    frames
+        The frames by name.
+    notes
+        How figures came about: who says the layers, what was sampled.
+    found
+        The clusters themselves, which new memories may join by ``assign``.
     """
 
     at: datetime
@@ -66,6 +90,15 @@ class Stats:
     frames: Mapping[str, pl.DataFrame]
     notes: tuple[str, ...]
     found: Clusters = field(repr=False)
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        frames: Mapping[str, pl.DataFrame] = self.__dict__.get("frames", {})
+        if name not in frames:
+            raise AttributeError(f"A Stats has no {name!r}. Its frames: {', '.join(frames)}.")
+        return frames[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.frames]
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:

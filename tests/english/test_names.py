@@ -1,0 +1,46 @@
+"""Proper names: what is written with a capital because it is a title, a label or the beginning of an item is none."""
+
+import pytest
+
+import memlab
+from memlab.english import proper_names
+
+MARKDOWN = """### Steps to Balance Work and Rest Days
+
+1. **Contract Details**: Encourage Heather to read them before she meets Wyatt.
+2. Milestone Reviews
+- **Overuse**: Handle mails first. Exercise can help.
+- Case studies or testimonials from successful teams.
+| Cost Comparison | Total |
+- Ada wants the report on Mondays.
+In Scrivener you can split the window."""
+
+
+def test_a_text_in_markdown_names_what_its_sentences_name():
+    assert proper_names(MARKDOWN) == ["Wyatt", "Ada", "Scrivener"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("We met Tom. As Tanya said, it was late.", ["Tom", "Tanya"]),
+        ('She typed "done". Make sure that Bob hears of it.', ["Bob"]),
+        ("See Dr. Okafor on Tuesdays", ["Dr. Okafor"]),
+        ("packing list:\n- socks\n- Passport Copies", []),
+        ("", []),
+        ("**", []),
+        ("- ", []),
+        ("|", []),
+    ],
+)
+def test_names(text, names):
+    assert proper_names(text) == names
+
+
+def test_an_assistant_names_what_is_known_and_makes_no_entity(trigrams):
+    with memlab.open(embedder=trigrams, pack="factgraph") as lab:
+        lab.remember("I met Sarah in Lisbon", speaker="user", kind="event")
+        lab.remember("Tell Sarah about Porto", speaker="assistant", kind="event")
+        assert sorted(lab.entities.frame()["name"]) == ["Lisbon", "Sarah"]
+        told = dict(lab.entities.frame().select("name", "mentions").rows())
+        assert told == {"Lisbon": 1, "Sarah": 2}
