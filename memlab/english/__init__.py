@@ -6,6 +6,7 @@ lab, imports the standard library alone, and learns nothing from data; its table
 
 from memlab.english._acts import Act, Person, Sentence, read_sentences, speech_act, subject_person
 from memlab.english._answers import Completed, complete_answer, last_question
+from memlab.english._changes import SIGNS, signs_of_change
 from memlab.english._clauses import LONGEST, Clause, asserted, contracted_words
 from memlab.english._feelings import emotional_weight
 from memlab.english._foreign import code_lines, without_quotations
@@ -18,6 +19,7 @@ from memlab.english._tokens import Shape, Token, tokenize, word_pattern, words_o
 __all__ = [
     "LONGEST",
     "NUMBER_WORDS",
+    "SIGNS",
     "Act",
     "Clause",
     "Completed",
@@ -43,6 +45,7 @@ __all__ = [
     "read_sentences",
     "sentence_spans",
     "sentences",
+    "signs_of_change",
     "speech_act",
     "subject_person",
     "table",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 from memlab.english import clauses, lexicon, padded, phrases, vocabulary, words_of
 
@@ -116,6 +116,7 @@ class Statement:
         return self.short and old.short and self.changes and self.content != old.content
 
 
+@lru_cache(maxsize=32768)
 def stem(word: str) -> str:
     """Return a word without the commonest endings; only compared with stems of the same kind."""
     if word.endswith("'s"):

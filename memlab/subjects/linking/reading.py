@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from memlab.english import Sentence, read_sentences, vocabulary, words_of
+from memlab.subjects.linking.change import Telling
 from memlab.subjects.linking.conflicts import Claim, claim
 from memlab.subjects.linking.negation import Statement
 from memlab.subjects.linking.slots import Slot, read_slots
@@ -23,6 +24,9 @@ MOST_PARTS = 32
 
 MOST_CHARACTERS = 6_000
 """Characters of a text that are read: a page and a half of talk; what follows is a document."""
+
+MOST_TOLD = 90
+"""Words of a text in which a change is looked for: one that states more is a document."""
 
 _PRESUPPOSED = re.compile(
     r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
@@ -65,6 +69,12 @@ class Reading:
     @property
     def states(self) -> bool:
         return bool(self.parts)
+
+    @cached_property
+    def telling(self) -> Telling | None:
+        """Its statements in one, in which a change is looked for; None where it states nothing, or more than one thing."""
+        text = " . ".join(part.text for part in self.parts)
+        return Telling(text, self.text) if text and text.count(" ") < MOST_TOLD else None
 
     @property
     def single(self) -> bool:

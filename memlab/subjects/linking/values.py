@@ -32,6 +32,8 @@ class Values:
     by_kind: dict[str, frozenset[str]]
     words: frozenset[str]
     """Stems of the units."""
+    places: tuple[tuple[str, str, int, int], ...] = ()
+    """Kind, value, start and stop of each value, in order; a count of two units stands there twice."""
 
 
 @lru_cache(maxsize=8192)
@@ -43,6 +45,7 @@ def read_values(text: str) -> Values:
     """
     found: dict[str, set[str]] = {}
     units: set[str] = set()
+    places: list[tuple[str, str, int, int]] = []
     for match in _PATTERN.finditer(text[:2000]):
         kind = match.lastgroup or ""
         if kind in ("count", "unit"):
@@ -53,9 +56,12 @@ def read_values(text: str) -> Values:
             units.update(heads)
             for head in heads or [""]:
                 found.setdefault(f"count:{head}", set()).add(number)
+                places.append((f"count:{head}", number, match.start("count"), match.end("count")))
         else:
-            found.setdefault(kind, set()).add(_normal(kind, match[0]))
-    return Values({kind: frozenset(values) for kind, values in found.items()}, frozenset(units))
+            value = _normal(kind, match[0])
+            found.setdefault(kind, set()).add(value)
+            places.append((kind, value, *match.span()))
+    return Values({kind: frozenset(values) for kind, values in found.items()}, frozenset(units), tuple(places))
 
 
 def _number(word: str) -> str:

@@ -1,0 +1,253 @@
+"""Fit how probable a change of state is between two texts, and how certain that is on real chats.
+
+    python experiments/fit_certainty.py FOLDER            # prints what cross-validation finds
+    python experiments/fit_certainty.py FOLDER --write    # and writes memlab/subjects/linking/certainty.json
+
+FOLDER holdslocomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for development are read. The pairs are
+``data/changes_of_state*.jsonl`` (three writers who saw no rule; pairs of one speaker), the development split of
+``contradictions.jsonl``, BEAM's updated values (its own sentences and those of the messages), and from the real chats
+every message beside its five nearest before it of the same speaker: these count as no change unless
+``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
+``memlab.subjects.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
+``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker
+exceed when others were fitted; the certainty is the share of right ones among the real pairs of a like score out of
+fold, with one right and one wrong added. The certainty of a rule is the share of right ones among the same pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from changes_of_state import beam_pairs, read_pairs
+from held_out import BEAM_READ
+from linking_decisions import chats
+from numpy.typing import NDArray
+
+from memlab.embedding import load_embedder
+from memlab.subjects.linking.change import features
+from memlab.subjects.linking.comparison import CERTAINTY, by_rules
+from memlab.subjects.linking.reading import read_text
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+WEIGHTS = HERE.parent / "memlab/subjects/linking/certainty.json"
+WRITERS = ("changes_of_state", "changes_of_state_a", "changes_of_state_b")
+NEAREST = 5
+FOLDS = 5
+REAL = 0.03
+"""What a pair of real messages weighs that nobody read: it is taken for no change."""
+
+READ = 0.3
+"""What one weighs that was read, since it scored high, and is no change."""
+
+PENALTY = 30.0
+MOST_FLAGGED = 0.043
+"""Two of some 46 controls of one speaker, of 60."""
+
+FEWEST = 5
+LIKE = 0.9
+"""FEWEST more pairs are added to those of a rule, this share of them right; a rule that fired less is guessed."""
+
+Floats = NDArray[np.float64]
+
+
+class Rows:
+    """Pairs of texts, and the features of those that share what they are about."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, float]] = []
+        self.pair: list[int] = []
+        self.label: list[float] = []
+        self.weight: list[float] = []
+        self.group: list[str] = []
+        self.fold: list[int] = []
+        self.pairs = 0
+        self.ruled: dict[str, list[int]] = {}
+        """Of each rule how often it was right and how often it fired, on pairs that were written or read."""
+
+    def add(self, before: str, after: str, label: float, weight: float, group: str, fold: int) -> None:
+        """Add a pair; ``group`` is where it is from."""
+        new, old = read_text(after), read_text(before)
+        ruled = by_rules(new, old, same_speaker=True, user_speaks=False)
+        if new.telling and old.telling and not new.telling.strong.isdisjoint(old.telling.strong):
+            self.told.append(features(new.telling, old.telling, ruled.certainty))
+            self.pair.append(self.pairs)
+        if ruled.rule and (ruled.updates or ruled.conflicts or group == "contradictions") and weight > REAL:
+            count = self.ruled.setdefault(ruled.rule, [0, 0])
+            count[0] += int(label)
+            count[1] += 1
+        self.label.append(label)
+        self.weight.append(weight)
+        self.group.append(group)
+        self.fold.append(fold)
+        self.pairs += 1
+
+    def best(self, scores: Floats) -> Floats:
+        """The score of each pair; -inf where it has no features."""
+        found = np.full(self.pairs, -np.inf)
+        found[self.pair] = scores
+        return found
+
+
+def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
+    """Chat, number of the later and the earlier message, and their texts."""
+    embedder = load_embedder(None)
+    found = []
+    for name, rows in chats(folder, held_out=False).items():
+        vectors = embedder.encode([row["text"] for row in rows]).astype(np.float64)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        for later in range(1, len(rows)):
+            nearest = np.argsort(-(vectors[:later] @ vectors[later]))[:NEAREST].tolist()
+            found += [
+                (name, later, earlier, rows[earlier]["text"], rows[later]["text"])
+                for earlier in nearest
+                if rows[earlier]["speaker"] == rows[later]["speaker"]
+            ]
+    return found
+
+
+def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
+    """All pairs; and of each real one the chat and the numbers of its messages, in the order of the rows."""
+    rows = Rows()
+    draw = np.random.default_rng(0)
+    for name in WRITERS:
+        for pair in read_pairs(DATA / f"{name}.jsonl"):
+            if pair["before"]["speaker"] == pair["after"]["speaker"]:
+                label = float(pair["kind"] == "change")
+                rows.add(pair["before"]["text"], pair["after"]["text"], label, 1.0, name, int(draw.integers(FOLDS)))
+    for pair in read_pairs(HERE / "contradictions.jsonl"):
+        if pair["split"] == "development":
+            label = float(pair["label"] in ("contradiction", "update"))
+            rows.add(pair["old"], pair["new"], label, 0.5, "contradictions", int(draw.integers(FOLDS)))
+    for place, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
+        if pair["before"]["text"] != pair["after"]["text"]:
+            rows.add(pair["before"]["text"], pair["after"]["text"], 1.0, 1.0, "beam", place // 4 % FOLDS)
+    judged = {(one["data"], one["later"], one["earlier"]): one["judgement"] for one in _judged()}
+    named = []
+    for name, later, earlier, before, after in real_pairs(folder):
+        said = judged.get((name, later, earlier), "unread")
+        weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[said]
+        # by chats, so that no message is in two folds
+        rows.add(before, after, float(said == "right"), weight, "real", sum(map(ord, name)) % FOLDS)
+        named.append((name, later, earlier))
+    return rows, named
+
+
+def _judged() -> list[dict[str, Any]]:
+    path = DATA / "changes_judged.jsonl"
+    return read_pairs(path) if path.is_file() else []
+
+
+def fitted(matrix: Floats, label: Floats, weight: Floats, penalty: Floats) -> Floats:
+    """The coefficients of a logistic regression by Newton's method."""
+    found = np.zeros(matrix.shape[1])
+    for _ in range(40):
+        share = 1 / (1 + np.exp(-np.clip(matrix @ found, -30, 30)))
+        slope = matrix.T @ (weight * (share - label)) + penalty * found
+        curve = (matrix * (weight * share * (1 - share))[:, None]).T @ matrix + np.diag(penalty + 1e-9)
+        step = np.linalg.solve(curve, slope)
+        found -= step
+        if np.abs(step).max() < 1e-7:
+            break
+    return found
+
+
+def area(scores: Floats, label: Floats) -> float:
+    """The share of pairs of a change and a control in which the change scores higher."""
+    order = np.argsort(np.argsort(scores))
+    right = label == 1
+    return float((order[right].mean() - (right.sum() - 1) / 2) / (~right).sum())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--above", type=float, help="print the numbers of the real pairs that score more")
+    given = parser.parse_args()
+    rows, named = gathered(given.folder)
+    names = sorted({name for told in rows.told for name in told})
+    place = {name: number for number, name in enumerate(names)}
+    matrix = np.zeros((len(rows.told), len(names)))
+    for number, told in enumerate(rows.told):
+        for name, value in told.items():
+            matrix[number, place[name]] = value
+    pair = np.array(rows.pair)
+    label, weight, fold = np.array(rows.label), np.array(rows.weight), np.array(rows.fold)
+    group = np.array(rows.group)
+    own = group[pair] != "real"
+    centre = matrix[own].mean(axis=0)
+    scale = matrix[own].std(axis=0) + 1e-6
+    scaled = np.c_[np.ones(len(matrix)), (matrix - centre) / scale]
+    penalty = np.r_[1e-6, np.full(len(names), PENALTY)]
+
+    def scores(train: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
+        found = fitted(scaled[train], label[pair][train], weight[pair][train], penalty)
+        return np.asarray(np.where(asked, scaled @ found, -np.inf))
+
+    out = np.full(len(matrix), -np.inf)
+    for number in range(FOLDS):
+        asked = fold[pair] == number
+        out = np.maximum(out, scores(~asked, asked))
+    best = rows.best(out)
+    told = np.isin(group, WRITERS)
+    bound = float(np.quantile(np.maximum(best[told & (label == 0)], -9), 1 - MOST_FLAGGED))
+    print(f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}")
+    for name in dict.fromkeys(rows.group):
+        true, untrue = ((group == name) & (label == value) for value in (1, 0))
+        print(
+            f"{name:20s} changes noticed {(best[true] >= bound).sum()} of {true.sum()}, "
+            f"controls {(best[untrue] >= bound).sum()} of {untrue.sum()}"
+        )
+    print(f"area under the curve, the writers' pairs: {area(best[told], label[told]):.3f}")
+    for name in WRITERS:
+        asked = (group == name)[pair]
+        left = rows.best(scores(~asked, asked))[group == name]
+        print(f"  {name} left out: {area(left, label[group == name]):.3f}")
+    read = (group == "real") & np.isfinite(best) & (weight > 0)
+    steps: list[list[float]] = []
+    for low, high in zip(
+        (bound, bound + 0.5, bound + 1, bound + 1.5), (bound + 0.5, bound + 1, bound + 1.5, np.inf), strict=True
+    ):
+        within = read & (best >= low) & (best < high)
+        right, every = int(label[within].sum()), int(within.sum())
+        share = max((right + 1) / (every + 2), steps[-1][1] if steps else 0.0)
+        steps.append([round(low, 4), round(share, 2)])
+        print(f"  from {low:.2f}: {every} real pairs, {right} right, certainty {share:.2f}")
+    rules = {}
+    for rule, (right, every) in sorted(rows.ruled.items()):
+        share = (right + LIKE * FEWEST) / (every + FEWEST)
+        if every >= FEWEST:
+            rules[rule] = round(share, 2)
+        print(f"  rule {rule:20s} right {right} of {every}: {share:.2f}, used {CERTAINTY[rule]:.2f}")
+    if given.above is not None:
+        scored = best[group == "real"]
+        for number in np.argsort(-scored).tolist():
+            if scored[number] >= given.above:
+                name, later, earlier = named[number]
+                print(
+                    json.dumps(
+                        {"data": name, "later": later, "earlier": earlier, "score": round(float(scored[number]), 2)}
+                    )
+                )
+    if given.write:
+        whole = np.ones(len(matrix), dtype=np.bool_)
+        found = fitted(scaled[whole], label[pair], weight[pair], penalty)
+        weights = found[1:] / scale
+        kept = {
+            "command": "python experiments/fit_certainty.py FOLDER --write",
+            "bias": round(float(found[0] - (weights * centre).sum()), 4),
+            "flag": round(bound, 4),
+            "real": steps,
+            "rules": rules,
+            "weights": {name: round(float(value), 4) for name, value in zip(names, weights, strict=True)},
+        }
+        WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
