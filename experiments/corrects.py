@@ -1,0 +1,129 @@
+"""Fit how surely a correction corrects an older statement: the constants of ``memlab/recall/_takes_over.py``.
+
+    python experiments/corrects.py          # prints the fit, and how often the constants in use are right and wrong
+
+The pairs are those of ``tests/systems/correction_pairs.py`` and the development split of ``data/outdated.jsonl``. Each
+lab holds the old statements of fifteen pairs, the corrections of five of them, and five corrections of pairs whose
+statement is not there: the nearest older statement of such a correction is no evidence. Each query of a statement is
+asked, and every correction is one row beside that statement. Takes half a minute on one core.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import memlab
+from memlab.embedding import Embedder, load_embedder
+from memlab.recall import _features, _takes_over
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests/systems"))
+from correction_pairs import READ, UNREAD  # noqa: E402
+
+START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+STATEMENTS, CORRECTED, OTHERS, DRAWS = 15, 5, 5, 4
+NAMES = ("nearer", "gap", "late", "shared", "change")
+Pair = tuple[str, str, str]
+Floats = NDArray[np.float64]
+
+
+def pairs() -> dict[str, Sequence[Pair]]:
+    """Old statement, correction and query, by where they come from."""
+    lines = map(json.loads, (HERE / "data/outdated.jsonl").read_text(encoding="utf-8").splitlines())
+    outdated = [(line["old"], line["new"], line["question"]) for line in lines if line["split"] == "dev"]
+    return {"read": READ, "unread": UNREAD, "outdated": outdated}
+
+
+def rows(told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder) -> Iterator[Floats]:
+    """What ``corrects`` is given of each correction and the statement asked for, and whether they belong together."""
+    given: dict[str, Any] = {}
+
+    def spy(*values: Any) -> Floats:
+        given.update(zip(("rows", "vectors", "_", "late", "words", "content", "change"), values, strict=False))
+        given["created"], given["speakers"], given["closeness"] = values[7:]
+        return _takes_over.corrects(*values)
+
+    asked, _features.corrects = _features.corrects, spy
+    try:
+        with memlab.open(embedder=embedder, clock=memlab.ManualClock("2026-06-01")) as lab:
+            of = {lab.remember(told[one][0], at=START, linking="off").id: one for one in there}
+            later = START + timedelta(days=30)
+            by = {lab.remember(told[one][1], kind="correction", at=later, linking="off").id: one for one in corrected}
+            for statement in there:
+                ids = lab.recall(told[statement][2], log=False, limit=1).slate.frame["memory_id"].to_list()
+                yield from _of_a_query(given, ids, of, by, statement)
+    finally:
+        _features.corrects = asked
+
+
+def _of_a_query(
+    given: dict[str, Any], ids: list[int], of: dict[int, int], by: dict[int, int], statement: int
+) -> Iterator[Floats]:
+    allowed = _takes_over._older(given["created"], given["speakers"])
+    length = np.log(np.maximum(given["words"], 1.0) / _takes_over._TYPICAL)
+    nearer = _takes_over._closeness(given["vectors"], allowed, given["closeness"]) - _takes_over._AT_TYPICAL
+    nearer -= _takes_over._PER_LOG_WORD * (length + length[:, None]) / 2.0
+    place = next(at for at, id in enumerate(ids) if of.get(id) == statement)
+    for row in given["rows"].tolist():
+        own, best = nearer[row, place], nearer[row, allowed[row]].max()
+        shared = _takes_over._shared(given["content"][row], given["content"][place])
+        told = (own, own - best, given["late"][row], shared, float(given["change"][row]))
+        yield np.array([*told, float(by[ids[row]] == statement)])
+
+
+def fitted(features: Floats, labels: Floats, *, penalty: float = 0.5) -> Floats:
+    """Weights of a logistic regression, the bias first."""
+    columns = np.c_[np.ones(len(features)), features]
+    weights = np.zeros(columns.shape[1])
+    shrink = penalty * np.diag([0.0] + [1.0] * features.shape[1])
+    for _ in range(50):
+        likely = 1.0 / (1.0 + np.exp(-columns @ weights))
+        slope = columns.T @ (labels - likely) - shrink @ weights
+        weights += np.linalg.solve((columns.T * (likely * (1.0 - likely))) @ columns + shrink, slope)
+    return weights
+
+
+def main() -> None:
+    embedder, chance = load_embedder(None), random.Random(0)
+    found: dict[str, Floats] = {}
+    for name, told in pairs().items():
+        kept: list[Floats] = []
+        for _ in range(DRAWS):
+            order = chance.sample(range(len(told)), len(told))
+            there, others = order[:STATEMENTS], order[STATEMENTS : STATEMENTS + OTHERS]
+            kept += rows(told, there, [*there[:CORRECTED], *others], embedder)
+        found[name] = np.array(kept)
+    every = np.concatenate(list(found.values()))
+    weights = fitted(every[:, :-1], every[:, -1])
+    print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in zip(("bias", *NAMES), weights, strict=True)))
+    used = np.array(
+        [
+            _takes_over._BIAS,
+            _takes_over._PER_NEARER,
+            _takes_over._PER_GAP,
+            _takes_over._PER_LATE,
+            _takes_over._PER_SHARED,
+            _takes_over._IF_CHANGE,
+        ]
+    )
+    for name, table in found.items():
+        odds, right = used[0] + table[:, :-1] @ used[1:], table[:, -1] > 0
+        low, high = (odds > bound for bound in _takes_over._ODDS)
+        print(
+            f"{name:9} corrections of the statement {low[right].mean():.3f} above the lower bound, "
+            f"{high[right].mean():.3f} above the upper (n {right.sum()}); others "
+            f"{low[~right].mean():.4f} and {high[~right].mean():.4f} (n {(~right).sum()})"
+        )
+
+
+if __name__ == "__main__":
+    main()
