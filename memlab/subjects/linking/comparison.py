@@ -94,10 +94,11 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
     """What the rules alone say of two texts."""
     best = NOTHING
     short = new.single and old.single
-    for later in new.parts:
-        for earlier in old.parts:
-            if not same_speaker and not (_of_a_third(later) and _of_a_third(earlier)):
-                continue
+    ours, theirs = new.parts, old.parts
+    if not same_speaker:
+        ours, theirs = (tuple(part for part in parts if _of_a_third(part)) for parts in (ours, theirs))
+    for later in ours:
+        for earlier in theirs:
             found = _compare_parts(later, earlier, short, user_speaks)
             if found is not NOTHING:
                 best = _stronger(best, found)
