@@ -94,11 +94,13 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
     """What the rules alone say of two texts."""
     best = NOTHING
     short = new.single and old.single
-    for later in new.parts:
-        for earlier in old.parts:
-            if not same_speaker and not (_of_a_third(later) and _of_a_third(earlier)):
-                continue
-            found = _compare_parts(later, earlier, short, user_speaks)
+    documents = new.telling is None or old.telling is None
+    ours, theirs = new.parts, old.parts
+    if not same_speaker:
+        ours, theirs = (tuple(part for part in parts if _of_a_third(part)) for parts in (ours, theirs))
+    for later in ours:
+        for earlier in theirs:
+            found = _compare_parts(later, earlier, short, user_speaks, documents)
             if found is not NOTHING:
                 best = _stronger(best, found)
     if same_speaker and new.telling and old.telling and moves_a_value(new.telling, old.telling):
@@ -143,7 +145,7 @@ def _stronger(one: Verdict, other: Verdict) -> Verdict:
     )
 
 
-def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool) -> Verdict:
+def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool, documents: bool) -> Verdict:
     one, other = new.statement, old.statement
     shared = bool(one.content & other.content)
     if not short and not shared and not (new.slots and old.slots):
@@ -153,7 +155,7 @@ def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool) -> Verd
     if short or overlap >= _SHARED:
         denies = (one.denies(other) or other.denies(one)) and not of_another(new.claim, old.claim)
         changes = one.updates(other)
-    rule, updated = _rule(new, old, short, user_speaks, overlap)
+    rule, updated = _rule(new, old, short, user_speaks, documents, overlap)
     if rule is None and not denies and not changes:
         return NOTHING
     told = rule
@@ -163,8 +165,13 @@ def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool) -> Verd
     return Verdict(rule is not None and updated, rule is not None and not updated, denies, changes, sure, told)
 
 
-def _rule(new: Part, old: Part, short: bool, user_speaks: bool, overlap: float) -> tuple[str | None, bool]:
-    """The first rule by which two statements exclude each other, and whether the later one says that it ends."""
+def _rule(
+    new: Part, old: Part, short: bool, user_speaks: bool, documents: bool, overlap: float
+) -> tuple[str | None, bool]:
+    """The first rule by which two statements exclude each other, and whether the later one says that it ends.
+
+    ``documents``: one of the texts is long; of those, two numbers in words alike are two numbers as a rule.
+    """
     if _at_other_times(new, old) or _elsewhere(new.text, old.text):
         return None, False
     by_slot = _by_slot(new, old, short, user_speaks)
@@ -175,7 +182,7 @@ def _rule(new: Part, old: Part, short: bool, user_speaks: bool, overlap: float) 
         updated, contrary = updates(ours, theirs), conflicts(ours, theirs)
         if updated or contrary:
             return "claim, short" if short else "claim", updated
-    return _by_values(new, old, short) or (None, False)
+    return (None if documents else _by_values(new, old, short)) or (None, False)
 
 
 def _at_other_times(new: Part, old: Part) -> bool:

@@ -22,6 +22,9 @@ _PATTERN = re.compile(
     rf"|(?P<count>(?<![\w.#/-])(?:\d[\d,]*(?:\.\d+)?|{'|'.join(sorted(w for w in NUMBER_WORDS if w not in ('one', 'a', 'an')))}))(?P<unit>(?:[ -][a-z][a-z'-]+){{0,3}})",
     re.IGNORECASE,
 )
+_VALUED = re.compile(rf"\d|\b(?:{'|'.join(sorted({*NUMBER_WORDS, 'noon', 'midnight'}))})\b|(?:{_DAYS})", re.IGNORECASE)
+"""What every text with a value holds; looked for first, as it is found much faster."""
+
 _ABOUT_TIME = frozenset({"date", "time", "day"})
 
 
@@ -43,6 +46,8 @@ def read_values(text: str) -> Values:
     >>> sorted(read_values("10 project cards by April 5").by_kind)
     ['count:card', 'count:project', 'date']
     """
+    if _VALUED.search(text) is None:
+        return Values({}, frozenset())
     found: dict[str, set[str]] = {}
     units: set[str] = set()
     places: list[tuple[str, str, int, int]] = []
