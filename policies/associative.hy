@@ -15,6 +15,9 @@
 (setting open-words true)
 (setting context-days false)
 
+; The design says nothing of conflicts: what contradicts is kept and joined, what ends another takes its place.
+(from-pack cascade link resolve)
+
 (defpolicy seed-score [closeness]
   "Activation starts from what is near the question."
   (max 0 closeness))

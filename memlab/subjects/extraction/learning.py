@@ -6,6 +6,7 @@ what was only supposed is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -29,6 +30,8 @@ LESSONS = {
     "dynamics": "session-insight",
 }
 """What is looked for, in the order of importance, and the kind of memory that it makes."""
+
+_PARTS = re.compile(r"[.!?;\n]+(?=\s|$)|,(?=\s+(?:please|can|could|would|will)\b)", re.IGNORECASE)
 
 _RECOGNISED = ("breakthrough", "avoid", "solution", "pivot", "failure", "cue")
 """In this order, the first that fits."""
@@ -196,7 +199,9 @@ _SHORT_QUOTE = 25
 
 
 def _is_a_task(text: str) -> bool:
-    return first_of(padded(words_of(text[:400])), _orders()) is not None
+    """Whether a sentence of a text, or what follows a comma, gives an order: "It is flaky, please fix it"."""
+    parts = _PARTS.split(text[:400])
+    return any(first_of(padded(words_of(part)), _orders()) is not None for part in parts)
 
 
 @cache

@@ -47,7 +47,7 @@ _MOST_VALUES = 12
 
 
 @dataclass(frozen=True)
-class Value:
+class PlacedValue:
     """A value beside what it is said of: ``strong`` stems within some words of it, and words of change among them.
 
     ``left``: it is what something changed from.
@@ -87,7 +87,7 @@ class Telling:
         return read_values(self.text)
 
     @cached_property
-    def around(self) -> list[Value]:
+    def around(self) -> list[PlacedValue]:
         """Its first values, each with what is said beside it."""
         found = []
         left_out, moves = _left_out() | _beside(), vocabulary("linking", "moves")
@@ -95,7 +95,7 @@ class Telling:
             before = words_of(self.text[max(0, start - 120) : start])[-_NEAR_BEFORE:]
             near = [*before, *words_of(self.text[stop : stop + 120])[:_NEAR]]
             strong = frozenset(stem(word) for word in near if word not in left_out and not word[0].isdigit())
-            found.append(Value(kind, value, strong, frozenset(moves & set(near)), before[-1:] == ["from"]))
+            found.append(PlacedValue(kind, value, strong, frozenset(moves & set(near)), before[-1:] == ["from"]))
         return found
 
     @cached_property
@@ -194,7 +194,7 @@ def _of_pair(later: Telling, earlier: Telling) -> dict[str, float]:
     }
 
 
-def differing(later: Telling, earlier: Telling) -> Iterator[tuple[Value, Value]]:
+def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
     """Values of one kind, of which the other text has neither: that of the earlier and that of the later text."""
     ours, theirs = later.values.by_kind, earlier.values.by_kind
     if ours.keys() & theirs.keys():
@@ -221,7 +221,7 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
     )
 
 
-def _counted_apart(later: Telling, earlier: Telling) -> Iterator[tuple[Value, Value]]:
+def _counted_apart(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
     """Counts of which the later names what it counts before: "the number of cards went up to 10"."""
     for was in earlier.around:
         if was.unit:
@@ -240,7 +240,7 @@ def _reached(later: Telling) -> set[str]:
     return {one.value for one in later.around if one.kind in kinds}
 
 
-def _moved(was: Value, is_now: Value) -> bool:
+def _moved(was: PlacedValue, is_now: PlacedValue) -> bool:
     shared = was.strong & is_now.strong
     if is_now.kind in ("date", "time", "day"):
         new = "new" in is_now.moves and not _stems("dated").isdisjoint(shared)
