@@ -22,6 +22,7 @@ _OLDEST = 120
 _MOST_WORDS = 5
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")
 _AUXILIARIES = frozenset(["have", "had", "ended", "up", "has"])
+_PRONOUNS = frozenset(["i", "we", "you", "he", "she", "it", "they", "this", "that"])
 _PARTICIPLES = ("become", "gone")
 """Beginnings that need "have" before them."""
 _OWNERS = {"my": "user", "our": "user"}
@@ -324,7 +325,7 @@ def _of_what_is_had(text: str, words: Sequence[Token], place: int, user: str) ->
             continue
         nouns = words[place + owned : verb]
         named = [word for word in nouns if capital(text, word)]
-        if not owned and len(named) != len(nouns):
+        if not owned and (len(named) != len(nouns) or nouns[0].low in _PRONOUNS):
             return
         while verb < len(words) and words[verb].low in table("extraction", "adverbs"):
             verb += 1

@@ -265,6 +265,8 @@ def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, 
         counted = counted or first[:1].isdigit()
         counted = counted and table("no-belongings").isdisjoint(value.lower().split())
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
+    if verb == "joined" and not table("no-employers").isdisjoint(value.lower().split()):
+        return False
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
     if sort in ("place", "work", "tool", "choice", "taste"):

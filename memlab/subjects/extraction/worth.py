@@ -26,6 +26,8 @@ def lasts(plan: str, *, said_to_someone: bool) -> bool:
     words = [word for word in plan.lower().split() if word not in table("adverbs")]
     if not words or words[0] not in table("life-verbs"):
         return said_to_someone and bool(words) and words[0] not in table("asking-verbs") and len(words) > 2
+    if words[0] == "apply" and words[1:2] not in (["for"], ["to"]):  # a formula, and no post
+        return False
     named = any(part[:1].isupper() or part[:1].isdigit() for part in plan.split()[1:])
     nouns = {word.strip(".,;!") for word in words}
     if "i" in nouns:
