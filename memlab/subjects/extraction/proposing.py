@@ -7,6 +7,7 @@ for good ("never log secrets") is a memory in the speaker's words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -258,13 +259,20 @@ def _tells(rule: str, sentence: Sentence, low: str) -> bool:
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
         known = orders | vocabulary("extraction", "rule-verbs")
         return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
-    if rule == "tells-event" and holds(low, phrases("extraction", "no-events")):
+    if rule == "tells-event" and (holds(low, phrases("extraction", "no-events")) or _DANGLING.search(low)):
         return False
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
     content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
     return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
 
+
+_DANGLING = re.compile(
+    r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
+    r"|^ (?:i|we) (?:first |just |finally )?"
+    r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
+)
+"""What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""
 
 _FEWEST_TELLING = 4
 """Content words without which a sentence of chat says nothing that could be asked for."""
