@@ -23,7 +23,7 @@ from memlab.errors import InputError, PrivacyError
 from memlab.interrupts import ThreadLock
 from memlab.privacy import personal_kinds, screen
 from memlab.schema import NEVER, RECALLABLE
-from memlab.state import Seen, State
+from memlab.state import Seen, State, is_blank
 
 if TYPE_CHECKING:
     from memlab.lab import Lab
@@ -82,7 +82,7 @@ class Records:
     """
 
     def __init__(self, lab: Lab, name: str, *, project: str | None = None, creator: str | None = None) -> None:
-        if not name or name.isspace():
+        if is_blank(name):
             raise InputError("name is blank: it sets apart what is kept here.")
         self.lab, self.root = lab, (name,)
         self.project = project

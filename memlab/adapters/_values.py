@@ -11,6 +11,7 @@ from typing import Any
 from memlab.arguments import shown
 from memlab.errors import InputError
 from memlab.privacy import screen
+from memlab.state import is_blank
 
 __all__ = ["clean_text", "decoded", "encoded", "redacted", "text_of", "texts_in"]
 
@@ -93,7 +94,7 @@ def text_of(value: Any) -> str:
 def clean_text(text: str, instead: str) -> str:
     """A text that a memory can hold: without halves of UTF-16, not too long; ``instead`` if it is blank."""
     clean = text[:MOST_SEARCHED].encode("utf-8", "replace").decode()
-    return clean if clean and not clean.isspace() else instead
+    return instead if is_blank(clean) else clean
 
 
 def redacted(value: Any, personal: frozenset[str]) -> Any:

@@ -30,6 +30,7 @@ from memlab.arguments import checked, shown
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.lab import Lab
 from memlab.recall import Hits
+from memlab.state import is_blank
 
 __all__ = ["MemoryFiles"]
 
@@ -256,7 +257,7 @@ def _file_parts(path: str) -> tuple[str, ...]:
 
 
 def _written(parts: tuple[str, ...], content: str) -> Write:
-    if content and not content.isspace():
+    if not is_blank(content):
         return written(parts, content, provenance="inferred", source="file")
     # a memory needs a text: a blank file's is its path, and its value what the file holds
     return written(parts, "/".join(parts), encoded(content, "file_text"), provenance="inferred", source="file")

@@ -28,7 +28,7 @@ from memlab.lab import Lab
 from memlab.moving import file_name
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
-from memlab.state import MAX_TEXT_BYTES
+from memlab.state import MAX_TEXT_BYTES, is_blank
 from memlab.storage import copies
 from memlab.subjects.core import Memories, MemoryLike, listed_memories
 from memlab.subjects.results import Memory
@@ -83,7 +83,7 @@ def read_memfs(
             shown = "/".join(path)
             content = _content(file, shown)
             front, body = _split(content)
-            if not body or body.isspace():
+            if is_blank(body):
                 skipped.append((shown, "it is empty"))
                 continue
             view = _VIEW.search(front)

@@ -26,6 +26,7 @@ from memlab.arguments import checked, shown
 from memlab.errors import InputError
 from memlab.lab import Lab
 from memlab.privacy import personal_kinds
+from memlab.state import is_blank
 
 __all__ = ["LabSession"]
 
@@ -49,7 +50,7 @@ class LabSession:
         project: str | None = None,
         creator: str | None = None,
     ) -> None:
-        if not session_id or session_id.isspace():
+        if is_blank(session_id):
             raise InputError("session_id is blank: a session needs a name.")
         self.session_id = session_id
         self._records = Records(lab, "openai-agents", project=project, creator=creator)

@@ -14,7 +14,7 @@ from memlab.clock import datable, from_micros, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.schema import FIELDS, MEMORY, Column, is_open_word, spelled
 
-__all__ = ["MAX_TEXT_BYTES", "check_interval", "checked_columns", "checked_text", "columns_of"]
+__all__ = ["MAX_TEXT_BYTES", "check_interval", "checked_columns", "checked_text", "columns_of", "is_blank"]
 
 MAX_TEXT_BYTES = 1_000_000
 _GREATEST = sys.float_info.max
@@ -87,7 +87,7 @@ def checked_text(text: object, *, where: str = "") -> str:
     if not isinstance(text, str):
         raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
     text = str.__str__(text)  # a subclass may say something else of itself
-    if _is_blank(text):
+    if is_blank(text):
         raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
     try:
         size = len(text.encode())
@@ -101,10 +101,10 @@ def checked_text(text: object, *, where: str = "") -> str:
     return text
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
     """Whether nothing of a text can be seen: white space, control characters and characters without a width alone.
 
-    >>> _is_blank(" \\u200b\\x00"), _is_blank("-")
+    >>> is_blank(" \\u200b\\x00"), is_blank("-")
     (True, False)
     """
     if text.isascii() and text.isprintable():  # true of most, and quick
