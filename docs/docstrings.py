@@ -29,9 +29,9 @@ def linked(text: str) -> str:
     """Return a docstring in which the path of a page is a link to it, as seen from a page of the reference.
 
     >>> linked("See docs/howto/load.md.")
-    'See [Load your data](../howto/load.html).'
+    'See [Load your data](../howto/load.md).'
     """
-    return _PAGE.sub(lambda found: f"[{_title(found[1], found[2])}](../{found[1]}.html{found[2] or ''})", text)
+    return _PAGE.sub(lambda found: f"[{_title(found[1], found[2])}](../{found[1]}.md{found[2] or ''})", text)
 
 
 def _title(page: str, anchor: str | None) -> str:
