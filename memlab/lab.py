@@ -772,7 +772,8 @@ class Lab:
         with self._core.reading() as state:
             where, pack = self.store.where, self.pack
             count, edges = f"{self._core.count():,} memories", f"{state.edges.live:,} edges"
-        return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]>")
+            embeds = "" if self.embedder.remote is None else f", embedded by {self.embedder.remote}"
+        return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]{embeds}>")
 
     @checked
     def _repr_html_(self) -> str:
