@@ -242,6 +242,19 @@ def test_consent_is_not_one_to_another_place(tmp_path, clock):
         assert "api" not in str(lab.agents.consents().rows())
 
 
+def test_no_export_brings_a_consent_along(tmp_path, clock):
+    with memlab.open(embedder=letters, clock=clock, pack=NEEDED) as lab:
+        lab.agents.switch_on("api", by="ida")
+        lab.remember("x", project="api")
+        lab.io.export(tmp_path / "out.jsonl")
+    with memlab.open(embedder=letters, clock=clock, pack=NEEDED) as other:
+        with pytest.raises(MemoryOff):
+            other.load(tmp_path / "out.jsonl")
+        other.agents.switch_on("api", by="ada")
+        assert other.load(tmp_path / "out.jsonl").count("added") == 1
+        assert other.agents.consents()["creator"].to_list() == ["ada"]
+
+
 def test_the_setting_changes_no_pack_that_does_not_give_it():
     pack = memlab.load_pack("memlab")
     assert pack.settings["consent"] == "given"

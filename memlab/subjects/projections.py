@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memlab.state import Projection, State
 from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.agents.switch import Switches
+from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.attribution.known import Calibrated, Credited
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
@@ -24,6 +24,7 @@ __all__ = ["PROJECTIONS", "new_state"]
 PROJECTIONS: tuple[type[Projection], ...] = (
     Calibrated,
     Centroids,
+    Consents,
     Credited,
     FactTimes,
     Gaps,

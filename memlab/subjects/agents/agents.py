@@ -23,7 +23,7 @@ from memlab.subjects.agents.relationships import (
     relationship_of,
     talked,
 )
-from memlab.subjects.agents.switch import Switches, consent_of, lacks_consent
+from memlab.subjects.agents.switch import Consents, Switches, consent_of, lacks_consent
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.core import Core
@@ -216,7 +216,7 @@ class LabAgents:
         Columns: project, since, creator, reason, embedder, remote (null: texts stay on this machine).
         """
         with self._core.reading() as state:
-            return state.projection(Switches).consents
+            return state.projection(Consents).frame
 
     def _switch(self, project: str | None, reason: str, *, on: bool, by: str = "user") -> pl.DataFrame:
         for name, text in (("project", project), ("reason", reason), ("by", by)):

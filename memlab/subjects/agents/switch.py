@@ -18,7 +18,16 @@ from memlab.recall import Filters
 from memlab.state import Projection, State
 from memlab.storage.store import Store
 
-__all__ = ["Switches", "check_on", "consent_of", "disclosure", "filters_while_off", "lacks_consent", "why_off"]
+__all__ = [
+    "Consents",
+    "Switches",
+    "check_on",
+    "consent_of",
+    "disclosure",
+    "filters_while_off",
+    "lacks_consent",
+    "why_off",
+]
 
 _SCHEMA: dict[str, Any] = {"project": pl.String, "since": pl.Int64, "reason": pl.String}
 _CONSENTS: dict[str, Any] = {
@@ -32,14 +41,13 @@ _CONSENTS: dict[str, Any] = {
 
 
 class Switches(Projection):
-    """What is switched off: all (None), or projects, each since when and why; and who has consented to what."""
+    """What is switched off: all (None), or projects, each since when and why."""
 
     name: ClassVar[str] = "switches"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
 
     def __init__(self) -> None:
         self._off: dict[str | None, tuple[int, str]] = {}
-        self._consents: dict[str | None, dict[str, Any]] = {}
 
     def off(self, project: str | None) -> str | None:
         """Why memory is off for what belongs to this project, or to none; None where it is on."""
@@ -59,28 +67,12 @@ class Switches(Projection):
         """The projects that are off."""
         return tuple(sorted(name for name in self._off if name is not None))
 
-    def consented(self, project: str | None, remote: str | None) -> bool:
-        """Whether somebody consented to memory for a project (None: for what has none) whose texts go to ``remote``.
-
-        Consent to an embedder on this machine, or to one elsewhere, is none to another one elsewhere.
-        """
-        given = self._consents.get(project)
-        return given is not None and remote in (None, given["remote"])
-
     def fold(self, event: Event) -> None:
-        project, body = event.body["project"], event.body
-        if not body["on"]:
-            self._off[project] = (event.at, body["reason"])
-            self._consents.pop(project, None)
-            return
-        self._off.pop(project, None)
-        if "consent" in body:
-            self._consents[project] = {
-                "since": event.at,
-                "creator": body["creator"],
-                "reason": body["reason"],
-                **body["consent"],
-            }
+        project = event.body["project"]
+        if event.body["on"]:
+            self._off.pop(project, None)
+        else:
+            self._off[project] = (event.at, event.body["reason"])
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -89,24 +81,49 @@ class Switches(Projection):
         frame = pl.DataFrame(rows, schema=_SCHEMA).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
+    def dump(self) -> Any:
+        return [{"project": project, "since": since, "reason": why} for project, (since, why) in self._off.items()]
+
+    def load(self, dumped: Any) -> None:
+        self._off = {row["project"]: (row["since"], row["reason"]) for row in dumped}
+
+
+class Consents(Projection):
+    """Who consented to memory for which projects (None: for what has none). No export holds it: it is of this lab."""
+
+    name: ClassVar[str] = "consents"
+    kinds: ClassVar[tuple[str, ...]] = ("switch",)
+
+    def __init__(self) -> None:
+        self._given: dict[str | None, dict[str, Any]] = {}
+
+    def to(self, project: str | None, remote: str | None) -> bool:
+        """Whether somebody consented to memory for a project whose texts go to ``remote``.
+
+        Consent to an embedder on this machine, or to one elsewhere, is none to another one elsewhere.
+        """
+        given = self._given.get(project)
+        return given is not None and remote in (None, given["remote"])
+
+    def fold(self, event: Event) -> None:
+        project, body = event.body["project"], event.body
+        if not body["on"]:
+            self._given.pop(project, None)
+        elif "consent" in body:
+            told = {"creator": body["creator"], "reason": body["reason"], **body["consent"]}
+            self._given[project] = {"since": event.at, **told}
+
     @property
-    def consents(self) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """One row for each consent: project, since, creator, reason, embedder, remote."""
-        rows = [{"project": project, **given} for project, given in self._consents.items()]
-        frame = pl.DataFrame(rows, schema=_CONSENTS).sort("project", nulls_last=False)
+        frame = pl.DataFrame(self.dump(), schema=_CONSENTS).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        off = [{"project": project, "since": since, "reason": why} for project, (since, why) in self._off.items()]
-        return [*off, *({"project": project, **given} for project, given in self._consents.items())]
+        return [{"project": project, **given} for project, given in self._given.items()]
 
     def load(self, dumped: Any) -> None:
-        self._off = {row["project"]: (row["since"], row["reason"]) for row in dumped if "creator" not in row}
-        self._consents = {
-            row["project"]: {name: row[name] for name in _CONSENTS if name != "project"}
-            for row in dumped
-            if "creator" in row
-        }
+        self._given = {row["project"]: {name: row[name] for name in _CONSENTS if name != "project"} for row in dumped}
 
 
 def disclosure(store: Store) -> str:
@@ -126,7 +143,7 @@ def lacks_consent(store: Store, state: State, project: str | None) -> bool:
     """Whether the live pack needs a consent for this project, or for what has none, that nobody gave."""
     if store.versions.pack.settings["consent"] != "needed":
         return False
-    return not state.projection(Switches).consented(project, store.embedder.remote)
+    return not state.projection(Consents).to(project, store.embedder.remote)
 
 
 def why_off(store: Store, state: State, project: str | None) -> str | None:
