@@ -54,7 +54,7 @@ EDGES = pl.Schema(
 )
 """An end is a memory by id, or another node as ``kind/name``."""
 
-_OF_A_JOURNAL = ("calibrated", "consents", "credited", "injected", "judged", "last-shown", "recalls")
+_OF_A_JOURNAL = ("calibrated", "consents", "credited", "injected", "judged", "last-shown", "recalls", "synced")
 """Registers that speak of the events or the owner of their own journal, and mean nothing beside another."""
 
 ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)

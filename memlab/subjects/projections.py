@@ -15,6 +15,7 @@ from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
 from memlab.subjects.graph.tags import TagDescriptions
+from memlab.subjects.io.synced import Synced
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
 from memlab.subjects.remembering.tellings import Tellings
@@ -36,6 +37,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Relationships,
     Summaries,
     Switches,
+    Synced,
     TagDescriptions,
     Tellings,
     Waiting,

@@ -263,6 +263,7 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "fact-times": _fact_times,
     "switches": _rows,
     "consents": _rows,
+    "synced": _rows,
 }
 
 
