@@ -147,6 +147,8 @@ def _excluded(given: Iterable[str | None], projects: Sequence[str | None]) -> se
     """The projects that stay; UnknownName for one that is not there, as a slip would send what was to stay."""
     if isinstance(given, str):
         given = (given,)
+    if not isinstance(given, Iterable):
+        raise InputError(f"exclude holds names of projects, not {shown(given)}.")
     names = list(given)
     for name in names:
         if name is not None and not isinstance(name, str):
