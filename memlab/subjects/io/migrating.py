@@ -231,7 +231,7 @@ def _screened(bundle: Bundle) -> tuple[Bundle, int]:
 def _mark(core: Core, there: Lab, moved: Moved, *, left_out: int) -> None:
     """Note in this lab that it is synced with the target, unless that was noted and nothing has come since."""
     store = core.store
-    count = int(moved.frame["added"].sum() + moved.frame["known"].sum())
+    count = moved.added + int(moved.frame["known"].sum())
     body = {
         "target": str(moved.target.absolute()),
         "lab": there.store.journal.identity,
