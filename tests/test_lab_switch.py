@@ -212,6 +212,8 @@ def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clo
                 asked()
         assert "sent to vectors.example.com" in lab.recall("a private matter", project="api").off
         lab.context("a private matter", project="api")
+        with pytest.raises(MemoryOff):
+            lab.edit(1, text="the user prefers tabs")
         assert embedder.sent == []
         lab.agents.switch_on("api")
         assert lab.agents.consents()["remote"].to_list() == ["vectors.example.com"]
@@ -253,6 +255,13 @@ def test_no_export_brings_a_consent_along(tmp_path, clock):
         other.agents.switch_on("api", by="ada")
         assert other.load(tmp_path / "out.jsonl").count("added") == 1
         assert other.agents.consents()["creator"].to_list() == ["ada"]
+
+
+def test_a_replay_under_a_pack_that_needs_consent(noted):
+    replay = memlab.replay(noted, NEEDED, progress=False)
+    assert replay.lab.memories.height == 3
+    assert set(replay.lab.agents.consents()["creator"]) == {"replay"}
+    replay.lab.close()
 
 
 def test_the_setting_changes_no_pack_that_does_not_give_it():

@@ -186,11 +186,11 @@ def test_adapters_say_so_and_go_on(path, share):
         before = sorted(file.name for file in share.iterdir())
         for call in (
             lambda: memory.add("I live in Oslo", user_id="ida", infer=False),
-            lambda: memory.search("Rome", user_id="ida"),
-            lambda: memory.get_all(user_id="ida"),
+            lambda: memory.search("Rome", filters={"user_id": "ida"}),
+            lambda: memory.get_all(filters={"user_id": "ida"}),
         ):
             with pytest.raises(LabUnavailable):
                 call()
         assert sorted(file.name for file in share.iterdir()) == before
         back()
-        assert len(memory.get_all(user_id="ida")["results"]) == 1
+        assert len(memory.get_all(filters={"user_id": "ida"})["results"]) == 1

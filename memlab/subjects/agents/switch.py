@@ -21,6 +21,7 @@ from memlab.storage.store import Store
 __all__ = [
     "Consents",
     "Switches",
+    "check_disclosed",
     "check_on",
     "consent_of",
     "disclosure",
@@ -166,6 +167,12 @@ def check_on(store: Store, state: State, projects: Iterable[str | None]) -> None
             all_off = switches.has(None) or project is None
             again = "lab.agents.switch_on()" if all_off else f"lab.agents.switch_on(project={project!r})"
             raise MemoryOff(f"{why} Nothing is remembered until {again}.")
+
+
+def check_disclosed(store: Store, state: State, project: str | None) -> None:
+    """MemoryOff where an embedder elsewhere would be sent a text of a project without consent to it."""
+    if store.embedder.remote is not None and lacks_consent(store, state, project):
+        check_on(store, state, [project])
 
 
 def filters_while_off(store: Store, state: State, project: str | None, filters: Filters) -> tuple[Filters, str | None]:

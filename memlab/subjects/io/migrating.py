@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,12 @@ from memlab.journal import Journal
 from memlab.printable import printable
 from memlab.privacy import PERSONAL, refuse, screen_many
 from memlab.schema import MEMORY, RECALLABLE
+from memlab.storage.store import Store
 from memlab.subjects.agents.switch import Switches, check_on
 from memlab.subjects.core import Core
 from memlab.subjects.io.synced import Synced
 
 if TYPE_CHECKING:
-    from memlab.lab import Lab
     from memlab.moving import Bundle
 
 __all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
@@ -158,7 +158,7 @@ def _excluded(given: Iterable[str | None], projects: Sequence[str | None]) -> se
     return set(names)
 
 
-def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Any) -> Moved:
+def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Callable[[Path], Any]) -> Moved:
     """Bring what is not excluded into the lab at ``target``; see ``LabIO.move_to``."""
     journal = core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
@@ -169,19 +169,19 @@ def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Any)
     plan = preview(core, exclude).frame
     goes = plan.filter("would_go")["project"].to_list()
     with open_lab(target) as there:
-        moved = _moved(core, there, target, goes, whole=plan["would_go"].all())
-        _mark(core, there, moved, left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()))
+        moved = _moved(core, there.store, target, goes, whole=plan["would_go"].all())
+        _mark(core, there.store, moved, left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()))
     return moved
 
 
-def _moved(core: Core, there: Lab, target: Path, projects: list[str | None], *, whole: bool) -> Moved:
+def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool) -> Moved:
     from memlab.moving import Loaded, lab_id, load_bundle
 
-    with there.store.reading() as state:
-        check_on(there.store, state, projects)
+    with there.reading() as state:
+        check_on(there, state, projects)
 
     def store(bundle: Bundle) -> Loaded:
-        return load_bundle(there.store, bundle, own=lambda: lab_id(there.store.journal))
+        return load_bundle(there, bundle, own=lambda: lab_id(there.journal))
 
     rows: list[dict[str, Any]] = []
     edges = redacted = 0
@@ -228,13 +228,13 @@ def _screened(bundle: Bundle) -> tuple[Bundle, int]:
     return replace(bundle, memories=memories), count
 
 
-def _mark(core: Core, there: Lab, moved: Moved, *, left_out: int) -> None:
+def _mark(core: Core, there: Store, moved: Moved, *, left_out: int) -> None:
     """Note in this lab that it is synced with the target, unless that was noted and nothing has come since."""
     store = core.store
     count = moved.added + int(moved.frame["known"].sum())
     body = {
         "target": str(moved.target.absolute()),
-        "lab": there.store.journal.identity,
+        "lab": there.journal.identity,
         "memories": count,
         "added": moved.added,
         "left_out": left_out,
