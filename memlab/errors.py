@@ -15,6 +15,7 @@
     │   ├── DamagedLab            truncated or overwritten files
     │   ├── ReadOnlyLab           the disk or the lab refuses writes      (also a PermissionError)
     │   ├── LabBusy               another process holds the writer's lock (also a TimeoutError)
+    │   ├── LabUnavailable        the folder or the disk of the lab is out of reach
     │   ├── MemoryOff             memory is switched off, for all or for a project
     │   ├── NotPermitted          outside an agent's project or the role of a connection (also a PermissionError)
     │   └── EmbedderMismatch      vectors of another embedder
@@ -51,6 +52,7 @@ __all__ = [
     "InputError",
     "LabBusy",
     "LabError",
+    "LabUnavailable",
     "MemlabError",
     "MemoryOff",
     "MissingExtra",
@@ -245,6 +247,21 @@ class ReadOnlyLab(LabError, PermissionError):
 
 class LabBusy(LabError, TimeoutError):
     """Another process has held the writer's lock for longer than the timeout."""
+
+
+class LabUnavailable(LabError):
+    """The folder or the disk of a lab is out of reach: nothing was written, there or elsewhere.
+
+    An agent goes on without memory. The next call looks again, and finds the lab once it is back.
+    """
+
+    @classmethod
+    def at(cls, path: Path | str, why: str) -> LabUnavailable:
+        """The error for the lab at ``path``; ``why`` is what the system says."""
+        return cls(
+            f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. Go on "
+            "without memory, and bring the disk or the folder back: the next call looks again."
+        )
 
 
 class MemoryOff(LabError):

@@ -18,7 +18,8 @@ import polars as pl
 from memlab.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
-from memlab.errors import InputError
+from memlab.errors import InputError, LabUnavailable
+from memlab.journal import present
 from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
@@ -97,16 +98,22 @@ class Lab:
         reembed: bool = False,
         index: str = "annoy",
         backups: bool = False,
+        create: bool = True,
     ) -> None:
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if backups and (folder is None or read_only):
             raise InputError("backups=True needs a lab in a directory that is opened for writing.")
+        if not create and folder is None:
+            raise InputError("create=False is for a lab in a directory: one in memory is always new.")
+        if not create and folder is not None and not present(folder):
+            raise LabUnavailable.at(folder, "no lab is there")
         store = Store(
             folder,
             load_embedder(embedder),
             clock,
             read_only=read_only,
+            create=create,
             reembed=reembed,
             index=index,
             projections=PROJECTIONS,
@@ -772,7 +779,8 @@ class Lab:
         with self._core.reading() as state:
             where, pack = self.store.where, self.pack
             count, edges = f"{self._core.count():,} memories", f"{state.edges.live:,} edges"
-        return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]>")
+            embeds = "" if self.embedder.remote is None else f", embedded by {self.embedder.remote}"
+        return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]{embeds}>")
 
     @checked
     def _repr_html_(self) -> str:

@@ -27,6 +27,7 @@ def open_lab(
     reembed: bool = False,
     index: str = "annoy",
     backups: bool = False,
+    create: bool = True,
 ) -> Lab:
     """Open the lab in the directory ``path``, or a new one there; without a path, a lab in memory.
 
@@ -41,7 +42,11 @@ def open_lab(
     on closing if anything happened since; ``lab.io.backup()`` makes one at any time. Each reads every page of
     the journal, so that damage is noticed (DamagedLab) while there is a sound copy.
 
-    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, EmbedderMismatch, MissingExtra.
+    ``create=False`` is for a lab on a disk that may be away: where no lab is at ``path`` nothing is made, and
+    LabUnavailable says so. A lab whose folder goes away while it is open raises LabUnavailable from every call, writes
+    nothing anywhere, and goes on once the folder is back.
+
+    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, LabUnavailable, EmbedderMismatch, MissingExtra.
 
     >>> with open_lab() as lab:
     ...     _ = lab.remember("The user prefers tabs", kind="preference")
@@ -58,6 +63,7 @@ def open_lab(
         reembed=reembed,
         index=index,
         backups=backups,
+        create=create,
     )
 
 

@@ -2,8 +2,10 @@
 
 import polars as pl
 import pytest
+from embedders import letters
 
 import memlab
+from memlab.embedding import load_embedder
 from memlab.errors import MemoryOff
 
 
@@ -144,3 +146,140 @@ def test_from_the_command_line(tmp_path, run, json_of):
     assert json_of("switch-off", folder)["off"][0]["project"] is None
     assert "Memory is off for api." in run("switch-on", folder).stdout
     assert "Memory is on." in run("switch-on", folder, "--project", "api").stdout
+
+
+# -- consent ----------------------------------------------------------------------------------------------------------
+
+
+def elsewhere(host="vectors.example.com"):
+    """An embedder that says where it sends texts, and keeps what it was sent."""
+
+    def embed(texts):
+        embed.sent += texts
+        return letters(texts)
+
+    embed.remote, embed.sent = host, []
+    return embed
+
+
+NEEDED = '(pack careful) (setting consent "needed")'
+
+
+def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consents(lab, clock):
+    lab.remember("deploys are frozen", project="old")
+    lab.use(NEEDED)
+    with pytest.raises(MemoryOff, match=r'off for the project "api" until somebody consents .*project=\'api'):
+        lab.remember("deploys go out on Tuesdays", project="api")
+    hits = lab.recall("deploys", project="api")
+    assert (len(hits), "until somebody consents" in hits.off, hits.decision) == (0, True, None)
+    clock.advance(hours=1)
+    assert lab.agents.switch_on("api", reason="kick-off", by="ida").is_empty()
+    head = lab.store.journal.head
+    lab.agents.switch_on("api", reason="again")
+    assert lab.store.journal.head == head, "a consent that holds is not written again"
+    consent = lab.agents.consents().row(0, named=True)
+    assert (consent["project"], consent["creator"], consent["reason"]) == ("api", "ida", "kick-off")
+    assert consent["since"] == memlab.clock.from_micros(clock())
+    assert consent["remote"] is None
+    assert "consent of ida" in lab.log.filter(pl.col("kind") == "switch")["what"][0]
+    lab.remember("deploys go out on Tuesdays", project="api")
+    assert len(lab.recall("deploys", project="api")) == 1
+    with pytest.raises(MemoryOff, match=r"off for what belongs to no project .* lab.agents.switch_on\(\)"):
+        lab.remember("deploys are announced")
+    assert lab.recall("deploys").off is not None
+    lab.agents.switch_on()
+    lab.remember("deploys are announced")
+    assert {hit.text for hit in lab.recall("deploys")} == {"deploys go out on Tuesdays", "deploys are announced"}
+    lab.agents.switch_off("api")
+    assert lab.agents.consents()["project"].to_list() == [None]
+    lab.use("memlab")
+    assert len(lab.recall("deploys", project="old")) == 2
+
+
+def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clock):
+    embedder = elsewhere()
+    with memlab.open(embedder=embedder, clock=clock) as lab:
+        lab.remember("the user prefers spaces", project="api", kind="preference")
+        lab.use(NEEDED)
+        assert "embedded by vectors.example.com" in repr(lab)
+        embedder.sent.clear()
+        for asked in (
+            lambda: lab.remember("a private matter", project="api"),
+            lambda: lab.observe("I prefer tabs over spaces", project="api"),
+            lambda: lab.load([{"role": "user", "content": "x"}], project="api", progress=False),
+        ):
+            with pytest.raises(MemoryOff, match=r"sent to vectors.example.com to be embedded"):
+                asked()
+        assert "sent to vectors.example.com" in lab.recall("a private matter", project="api").off
+        lab.context("a private matter", project="api")
+        with pytest.raises(MemoryOff):
+            lab.edit(1, text="the user prefers tabs")
+        assert embedder.sent == []
+        lab.agents.switch_on("api")
+        assert lab.agents.consents()["remote"].to_list() == ["vectors.example.com"]
+        lab.remember("a private matter", project="api")
+        assert embedder.sent == ["a private matter"]
+
+
+def test_consent_is_not_one_to_another_place(tmp_path, clock):
+    def opened(embedder):
+        return memlab.open(tmp_path / "lab", embedder=load_embedder(embedder, name="letters"), clock=clock)
+
+    with opened(letters) as lab:
+        lab.use(NEEDED)
+        lab.agents.switch_on("api")
+        lab.remember("x", project="api")
+        lab.io.snapshot()
+    with opened(elsewhere()) as lab:
+        assert lab.recall("x", project="api").off is not None
+        with pytest.raises(MemoryOff, match=r"vectors\.example\.com"):
+            lab.remember("y", project="api")
+        lab.agents.switch_on("api")
+        lab.remember("y", project="api")
+        lab.io.snapshot()
+    with opened(letters) as lab:
+        lab.remember("here again", project="api")
+        assert lab.agents.consents()["remote"].to_list() == ["vectors.example.com"]
+        lab.purge(project="api")
+        assert "api" not in str(lab.agents.consents().rows())
+
+
+def test_no_export_brings_a_consent_along(tmp_path, clock):
+    with memlab.open(embedder=letters, clock=clock, pack=NEEDED) as lab:
+        lab.agents.switch_on("api", by="ida")
+        lab.remember("x", project="api")
+        lab.io.export(tmp_path / "out.jsonl")
+    with memlab.open(embedder=letters, clock=clock, pack=NEEDED) as other:
+        with pytest.raises(MemoryOff):
+            other.load(tmp_path / "out.jsonl")
+        other.agents.switch_on("api", by="ada")
+        assert other.load(tmp_path / "out.jsonl").count("added") == 1
+        assert other.agents.consents()["creator"].to_list() == ["ada"]
+
+
+def test_a_replay_under_a_pack_that_needs_consent(noted):
+    replay = memlab.replay(noted, NEEDED, progress=False)
+    assert replay.lab.memories.height == 3
+    assert set(replay.lab.agents.consents()["creator"]) == {"replay"}
+    replay.lab.close()
+
+
+def test_the_setting_changes_no_pack_that_does_not_give_it():
+    pack = memlab.load_pack("memlab")
+    assert pack.settings["consent"] == "given"
+    assert memlab.load_pack(NEEDED).settings["consent"] == "needed"
+
+
+@pytest.mark.parametrize("remote", [7, "", "a\nb"])
+def test_what_cannot_be_a_place(remote):
+    embedder = elsewhere(remote)
+    with pytest.raises(memlab.InputError, match="remote is the host or service"):
+        memlab.open(embedder=embedder)
+
+
+def test_consent_from_the_command_line(tmp_path, run):
+    with memlab.open(tmp_path / "lab", pack=NEEDED):
+        pass
+    assert run("switch-on", tmp_path / "lab", "--project", "api", "--by", "ida").exit_code == 0
+    with memlab.open(tmp_path / "lab") as lab:
+        assert lab.agents.consents()["creator"].to_list() == ["ida"]

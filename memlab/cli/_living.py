@@ -100,11 +100,15 @@ def switch_off(lab: Path, project: str | None, reason: str, as_json: bool) -> No
 @LAB
 @click.option("--project", help="For this project; for all unless given.")
 @click.option("--reason", default="", help="Why; it is kept in the log.")
+@click.option("--by", default="user", show_default=True, help="Who consents.")
 @as_json_option
-def switch_on(lab: Path, project: str | None, reason: str, as_json: bool) -> None:
-    """Switch memory on again, after switch-off. Projects that were switched off by themselves stay off."""
+def switch_on(lab: Path, project: str | None, reason: str, by: str, as_json: bool) -> None:
+    """Switch memory on again, after switch-off. Projects that were switched off by themselves stay off.
+
+    Under a pack that needs consent this is the consent, for the project or else for what belongs to none.
+    """
     with existing(lab) as opened:
-        off = opened.agents.switch_on(project, reason=reason)
+        off = opened.agents.switch_on(project, reason=reason, by=by)
     _tell_off(off, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""Memories out of a lab and into it: export, load, audit, run, mirror."""
+"""Memories out of a lab and into it: export, move, load, audit, run, mirror."""
 
 from __future__ import annotations
 
@@ -34,6 +34,35 @@ def export(
     count = len(frame) if project is None else int((frame["project"] == project).sum())
     report = {"path": str(written), "memories": count}
     tell(report, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
+
+
+@main.command("move")
+@LAB
+@click.argument("target", type=LocalPath())
+@click.option("--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated.")
+@click.option("--preview", is_flag=True, help="Only say what would go.")
+@as_json_option
+def move_command(lab: Path, target: Path, exclude: tuple[str, ...], preview: bool, as_json: bool) -> None:
+    """Bring the memories of LAB into the lab TARGET, which is made if it is new, and mark LAB as synced.
+
+    Secrets that are found are redacted. What is there already is not added again.
+    """
+    with existing(lab) as opened:
+        if preview:
+            seen = opened.io.preview(exclude)
+            report = {"memories": seen.memories, "projects": seen.frame.to_dicts()}
+            tell(report, as_json=as_json, text=lambda: f"{seen!r}\n{seen.frame}")
+            return
+        moved = opened.io.move_to(target, exclude=exclude)
+    report = {
+        "target": str(target),
+        "added": moved.added,
+        "known": int(moved.frame["known"].sum()),
+        "purged": int(moved.frame["purged"].sum()),
+        "edges": moved.edges,
+        "redacted": moved.redacted,
+    }
+    tell(report, as_json=as_json, text=lambda: repr(moved))
 
 
 def _columns(given: tuple[str, ...]) -> dict[str, str | None]:

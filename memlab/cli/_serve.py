@@ -26,6 +26,7 @@ __all__: list[str] = []
 @click.option("--viewer", help="Who asks and writes: user, agent:coder ... What is private to others is not there.")
 @click.option("--role", type=click.Choice(ROLES), default="owner", show_default=True, help="What clients may do.")
 @click.option("--pack", help="Let this pack decide from now on (a name or a .hy file).")
+@click.option("--existing", "only_existing", is_flag=True, help="Make no lab: LAB is on a disk that may be away.")
 @as_json_option
 def serve(
     lab: Path,
@@ -38,6 +39,7 @@ def serve(
     viewer: str | None,
     role: Role,
     pack: str | None,
+    only_existing: bool,
     as_json: bool,
 ) -> None:
     """Serve LAB, which is made if it is new, to agents by the Model Context Protocol.
@@ -56,7 +58,7 @@ def serve(
         raise click.UsageError("--clients goes with --http: over standard input and output there is one client.")
     if pack is not None and read_only:
         raise click.UsageError("--pack writes to the lab, so it does not go with --read-only.")
-    with existing(lab, read_only=True) if read_only else memlab.open(lab) as opened:
+    with existing(lab, read_only=True) if read_only else memlab.open(lab, create=not only_existing) as opened:
         if pack is not None and memlab.load_pack(pack).hash != opened.pack.hash:
             opened.use(pack, reason="memlab serve")
         if not http:

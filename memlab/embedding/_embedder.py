@@ -47,7 +47,8 @@ class Embedder:
     """Turns texts into int8 vectors; made by ``load_embedder``.
 
     ``fingerprint`` (sha256) tells whose vectors may be compared: it covers weights, tokeniser, settings and the rule
-    of rounding.
+    of rounding. ``remote`` is the host or service to which texts are sent, where the embedder declares one; None: they
+    stay on this machine, as far as it says.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Embedder:
     dim: int
     _embed: Callable[[list[str]], ArrayLike] = field(repr=False, compare=False)
     _knots: Knots | None = field(default=None, repr=False, compare=False)
+    remote: str | None = field(default=None, compare=False)
 
     @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
@@ -117,6 +119,9 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     largest in the vectors of a few fixed texts: rounding noise of a remote service does not move that, another
     model does.
 
+    A callable or object with an attribute ``remote``, such as "api.example.com", says that it sends texts there:
+    ``repr(lab)`` and a pack that needs consent disclose it.
+
     InputError: a folder that holds no model, a hub that cannot be reached, a callable that returns something else.
 
     >>> load_embedder().encode(["tabs or spaces"]).shape
@@ -137,9 +142,23 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
             "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
             f"vectors, or an object with a method encode, not {type(spec).__name__}."
         )
-    return _of_callable(
+    made = _of_callable(
         Called(embed, "open(embedder=...)"), name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
     )
+    return replace(made, remote=_remote(spec))
+
+
+def _remote(spec: object) -> str | None:
+    """Where an embedder says that it sends texts; InputError where it says so by something else than a name."""
+    remote = getattr(spec, "remote", None)
+    if remote is None:
+        return None
+    if not isinstance(remote, str) or not 0 < len(remote.strip()) <= 200 or not remote.isprintable():
+        raise InputError(
+            f"An embedder's remote is the host or service to which it sends texts, a printable name of 1 to 200 "
+            f"characters, not {remote!r:.60}."
+        )
+    return remote.strip()
 
 
 @cache

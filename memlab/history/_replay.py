@@ -105,6 +105,7 @@ def replay(
     chosen = lab.seed if seed is None else seed
     fresh = open_lab(path, pack=pack, embedder=lab.embedder, clock=clock, seed=chosen)
     try:
+        _consent(lab, fresh)
         player = _Player(lab, fresh, clock, round(every_days * DAY))
         with bar(progress and last > 500, last, unit="event", desc="replay") as step:
             for event in journal.events(upto=last):
@@ -115,6 +116,13 @@ def replay(
         raise
     live = fresh.pack
     return Replay(fresh, live.name, live.hash, chosen, float(every_days), player.summary(), player.pairs())
+
+
+def _consent(lab: Lab, fresh: Lab) -> None:
+    """Under a pack that needs consent: what the old lab remembered, the new one may try again on this machine."""
+    if fresh.pack.settings["consent"] == "needed":
+        for project in (None, *lab.memories["project"].drop_nulls().unique(maintain_order=True)):
+            fresh.agents.switch_on(project, reason="a replay of what was remembered", by="replay")
 
 
 class _Player:

@@ -12,7 +12,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from memlab.disk import sync
-from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
+from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, NewerLab, NotALab, ReadOnlyLab
 from memlab.journal._sums import checksum
 
 __all__ = [
@@ -132,8 +132,8 @@ def present(folder: Path) -> bool:
         if not folder.is_dir():
             raise NotALab(f"{folder} is a file. A lab is a directory: give another path.")
         names = {entry.name for entry in folder.iterdir()}
-    except PermissionError as error:
-        raise LabError(f"{folder} cannot be read: {error.strerror}.") from None
+    except OSError as error:  # no permission, a disk of the network that is gone
+        raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
     if FILE in names:
         return True
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
@@ -225,6 +225,8 @@ def translation(error: sqlite3.Error, folder: Path | None) -> LabError | InputEr
     if primary == sqlite3.SQLITE_TOOBIG:
         return InputError(f"{where}: a text, vector block or slate is larger than SQLite's limit of 1 GB.")
     name = getattr(error, "sqlite_errorname", "unknown")
+    if folder is not None and primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
+        return LabUnavailable.at(folder, f"SQLite failed with {name}: {error}")
     return LabError(f"{where}: SQLite failed with {name} ({error}).")
 
 

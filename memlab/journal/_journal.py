@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from memlab.disk import writing
-from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab, ReadOnlyLab
+from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, LabUnavailable, NotALab, ReadOnlyLab
 from memlab.interrupts import ThreadLock
 from memlab.journal import _database
 from memlab.journal._check import Fault, faults
@@ -311,7 +311,7 @@ class Journal(Reading):
         # another process that writes will checkpoint when it closes: do not wait for it
         with self._lock.against_threads(self._timeout), contextlib.ExitStack() as stack:
             if self._writer is not None:
-                with contextlib.suppress(LabBusy, ReadOnlyLab):
+                with contextlib.suppress(LabBusy, LabUnavailable, ReadOnlyLab):
                     stack.enter_context(self._lock.against_processes(0.0))
             with self._guard:
                 self.closed = True
@@ -346,6 +346,9 @@ class Journal(Reading):
                 f"The journal was opened by process {self._process}, of which this one is a fork. "
                 "SQLite does not allow that: open the lab again in this process."
             )
+        # what is open is still read and written after its folder was moved or a disk was let go
+        if self._database is not None and not os.access(self._database, os.F_OK):
+            raise LabUnavailable.at(self._database.parent, "its journal is not there any more")
 
     def _check_in_place(self) -> None:
         """LabError if the database is not the file that was opened: what is written would be in a file without name."""

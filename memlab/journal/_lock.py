@@ -6,6 +6,7 @@ SQLite's own lock is not enough: 3.7.0 to 3.51.2 may corrupt a WAL that two conn
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
-from memlab.errors import LabBusy, LabError, ReadOnlyLab
+from memlab.errors import LabBusy, LabError, LabUnavailable, ReadOnlyLab
 from memlab.interrupts import ThreadLock
 
 __all__ = ["WriterLock"]
@@ -69,6 +70,8 @@ def _opened(path: Path) -> FileIO:
     try:
         return open(path, "r+b", buffering=0, opener=_created)
     except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise LabUnavailable.at(path.parent, error.strerror or "cannot be written") from None
         raise ReadOnlyLab(f"{path.parent} cannot be written: {error.strerror}. Open it with read_only=True.") from None
 
 
@@ -83,9 +86,10 @@ def _take(descriptor: int, path: Path, timeout: float) -> None:
     while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+            where = "" if _is_here(holder) else " of another machine, as none here has that number"
             raise LabBusy(
-                f"{path.parent} is being written by process {holder or '(unknown)'}, which has held the writer's "
-                f"lock for more than {timeout:.3g} s. Try again, or end that process."
+                f"{path.parent} is being written by process {holder or '(unknown)'}{where}, which has held the "
+                f"writer's lock for more than {timeout:.3g} s. Nothing was written. Try again, or end that process."
             )
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
@@ -97,4 +101,17 @@ def _try_lock(descriptor: int) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+def _is_here(holder: str) -> bool:
+    """Whether a process of that number runs on this machine; True where nobody can tell."""
+    if not holder.isdecimal() or not int(holder):
+        return True
+    try:
+        os.kill(int(holder), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
     return True

@@ -54,8 +54,8 @@ EDGES = pl.Schema(
 )
 """An end is a memory by id, or another node as ``kind/name``."""
 
-_OF_A_JOURNAL = ("calibrated", "credited", "injected", "judged", "last-shown", "recalls")
-"""Registers that speak of the events of their own journal, and mean nothing beside another."""
+_OF_A_JOURNAL = ("calibrated", "consents", "credited", "injected", "judged", "last-shown", "recalls", "synced")
+"""Registers that speak of the events or the owner of their own journal, and mean nothing beside another."""
 
 ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)
 """The columns that nobody gives and an import restores."""

@@ -236,6 +236,13 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             default=False,
         ),
         SettingDeclaration(
+            "consent",
+            "word",
+            "whether memory is on for every project, or off for each until somebody consents: lab.agents.switch_on",
+            words=("given", "needed"),
+            default="given",
+        ),
+        SettingDeclaration(
             "ignored-files",
             "bool",
             "whether a memory may not point to a file that a .gitignore or .secretsignore above it leaves out",

@@ -30,7 +30,8 @@ class Filters:
 
     ``branch`` also admits what has no branch, and ``season`` what belongs to none; without it, nothing that belongs to
     a season takes part. ``viewer`` leaves out what is private to another creator. ``without`` names projects that take
-    no part, as memory is off for them; None leaves out every memory, as it is off for all that is asked.
+    no part, as memory is off for them (None among them: what belongs to no project); None leaves out every memory, as
+    it is off for all that is asked.
     """
 
     scope: tuple[str, ...] | None = None
@@ -40,7 +41,7 @@ class Filters:
     season: tuple[str, ...] | None = None
     viewer: str | None = None
     where: Where | None = None
-    without: tuple[str, ...] | None = ()
+    without: tuple[str | None, ...] | None = ()
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of ``of`` that give these filters."""

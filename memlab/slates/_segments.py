@@ -129,7 +129,7 @@ class SlateLog:
         final = self.folder / f"{_PREFIX}{after:012d}-{upto:012d}"
         draft = self.folder / f"{_DRAFT}{os.getpid()}-{final.name}"
         with writing(f"{self.folder.name}/{final.name}", pl.exceptions.PolarsError):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=True)  # no parents: a lab that is gone is not made again
             self.drop_unsound()
             for path in self.folder.glob(f"{_DRAFT}*"):
                 shutil.rmtree(path, ignore_errors=True)

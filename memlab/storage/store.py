@@ -138,6 +138,7 @@ class Store:
         clock: Clock,
         *,
         read_only: bool = False,
+        create: bool = True,
         reembed: bool = False,
         index: str = "annoy",
         projections: Sequence[type[Projection]] = (),
@@ -153,7 +154,7 @@ class Store:
         self.mutex = ThreadLock()
         watch_interrupts(self)
         self.journal: Journal | JournalView = (
-            Journal.open(folder, read_only=read_only, mend=mend) if view is None else view
+            Journal.open(folder, create=create, read_only=read_only, mend=mend) if view is None else view
         )
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False

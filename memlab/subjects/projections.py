@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memlab.state import Projection, State
 from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.agents.switch import Switches
+from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.attribution.known import Calibrated, Credited
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.due import Recalls
@@ -15,6 +15,7 @@ from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
 from memlab.subjects.feedback.last_shown import LastShown
 from memlab.subjects.graph.tags import TagDescriptions
+from memlab.subjects.io.synced import Synced
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
 from memlab.subjects.remembering.tellings import Tellings
@@ -24,6 +25,7 @@ __all__ = ["PROJECTIONS", "new_state"]
 PROJECTIONS: tuple[type[Projection], ...] = (
     Calibrated,
     Centroids,
+    Consents,
     Credited,
     FactTimes,
     Gaps,
@@ -35,6 +37,7 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Relationships,
     Summaries,
     Switches,
+    Synced,
     TagDescriptions,
     Tellings,
     Waiting,

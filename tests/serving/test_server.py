@@ -595,3 +595,14 @@ def test_a_file_of_clients_is_its_owners_alone_and_says_it_all(lab, tmp_path):
     file.chmod(0o600)
     with pytest.raises(memlab.InputError, match="leave them out"):
         serve_http(lab, clients=file, role="reader")
+
+
+def test_a_lab_that_is_out_of_reach_is_told_to_the_client_and_served_when_it_is_back(tmp_path, trigrams, clock):
+    with memlab.open(tmp_path / "agent.memlab", embedder=trigrams, clock=clock) as lab:
+        lab.remember("deploys go out on Tuesdays")
+        (tmp_path / "agent.memlab").rename(tmp_path / "away")
+        for tool, given in (("remember", {"text": "x"}), ("recall", {"query": "deploys"}), ("context", {"task": "x"})):
+            assert "Memory is unavailable" in refused(lab, tool, given)
+        assert [one.name for one in tmp_path.iterdir()] == ["away"]
+        (tmp_path / "away").rename(tmp_path / "agent.memlab")
+        done(lab, "recall", {"query": "deploys"})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
 from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.agents.switch import Switches
+from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.clusters.due import Recalls
 from memlab.subjects.feedback.gaps import Gaps
 from memlab.subjects.feedback.judged import Judged
@@ -44,6 +44,8 @@ def journals(draw):
         elif kind == "switch":
             project = draw(st.sampled_from([None, "api", "web"]))
             body = {"project": project, "on": draw(st.booleans()), "reason": draw(st.sampled_from(["", "audit"]))}
+            if body["on"] and draw(st.booleans()):
+                body |= {"creator": "ida", "consent": {"embedder": "letters", "remote": draw(st.none() | st.just("h"))}}
         if kind in ("feedback", "conversation") and draw(st.booleans()):
             body["relationship"] = {"agent": draw(st.sampled_from("ab")), "trust": draw(shares)}
             body["relationship"]["familiarity"] = draw(shares)
@@ -59,7 +61,7 @@ def folded(kind, events, register=None):
     return register
 
 
-@pytest.mark.parametrize("kind", [Judged, Gaps, Relationships, Recalls, Switches])
+@pytest.mark.parametrize("kind", [Judged, Gaps, Relationships, Recalls, Switches, Consents])
 @given(journals(), st.data())
 def test_prefix_and_rest_equal_all_through_a_snapshot(kind, events, data):
     cut = data.draw(st.integers(0, len(events)))

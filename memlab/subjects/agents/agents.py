@@ -23,7 +23,7 @@ from memlab.subjects.agents.relationships import (
     relationship_of,
     talked,
 )
-from memlab.subjects.agents.switch import Switches
+from memlab.subjects.agents.switch import Consents, Switches, consent_of, lacks_consent
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.core import Core
@@ -192,28 +192,46 @@ class LabAgents:
         return self._switch(project, reason, on=False)
 
     @checked
-    def switch_on(self, project: str | None = None, *, reason: str = "") -> pl.DataFrame:
+    def switch_on(self, project: str | None = None, *, reason: str = "", by: str = "user") -> pl.DataFrame:
         """Switch memory on again, for a project or without one for all; projects that are off by themselves stay off.
 
+        Under a pack whose setting ``consent`` is "needed" this is the consent, for the project or without one for what
+        belongs to no project: an event with who (``by``), when, why, and where texts are sent to be embedded. It ends
+        with ``switch_off``, and does not hold for an embedder elsewhere that was not disclosed then.
+
         Returned is what is off still; nothing is written if it was on.
+
+        >>> lab.agents.switch_on("api", reason="agreed in the kick-off", by="ida")         # doctest: +SKIP
         """
-        return self._switch(project, reason, on=True)
+        return self._switch(project, reason, on=True, by=by)
 
     def switched_off(self) -> pl.DataFrame:
         """One row for all (project null) and for each project for which memory is off: project, since, reason."""
         with self._core.reading() as state:
             return state.projection(Switches).frame
 
-    def _switch(self, project: str | None, reason: str, *, on: bool) -> pl.DataFrame:
-        for name, text in (("project", project), ("reason", reason)):
+    def consents(self) -> pl.DataFrame:
+        """One row for each project (null: what has none) to which somebody consented: who, when, why, what was told.
+
+        Columns: project, since, creator, reason, embedder, remote (null: texts stay on this machine).
+        """
+        with self._core.reading() as state:
+            return state.projection(Consents).frame
+
+    def _switch(self, project: str | None, reason: str, *, on: bool, by: str = "user") -> pl.DataFrame:
+        for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
                 refuse(checked_text(text, where=name), name)
         if project == "":
             raise InputError("project is a name, or nothing for all, not an empty one.")
+        if not by:
+            raise InputError("by is the name of whoever consents, not an empty one.")
         store = self._core.store
         with store.writing() as tx:
-            if store.state.projection(Switches).has(project) == on:
-                tx.event("switch", {"project": project, "on": on, "reason": reason}, at=store.clock())
+            consents = on and lacks_consent(store, store.state, project)
+            if consents or store.state.projection(Switches).has(project) == on:
+                told = {"creator": by, "consent": consent_of(store)} if consents else {}
+                tx.event("switch", {"project": project, "on": on, "reason": reason, **told}, at=store.clock())
         return self.switched_off()
 
     @checked

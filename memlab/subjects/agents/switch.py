@@ -1,4 +1,7 @@
-"""Memory switched off, for all or for a project: what is refused then, and what a recall leaves out."""
+"""Memory switched off, for all or for a project: what is refused then, and what a recall leaves out.
+
+Under a pack whose setting ``consent`` is "needed" a project is off until somebody has switched it on.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,29 @@ from memlab.errors import MemoryOff
 from memlab.journal import Event
 from memlab.recall import Filters
 from memlab.state import Projection, State
+from memlab.storage.store import Store
 
-__all__ = ["Switches", "check_on", "filters_while_off"]
+__all__ = [
+    "Consents",
+    "Switches",
+    "check_disclosed",
+    "check_on",
+    "consent_of",
+    "disclosure",
+    "filters_while_off",
+    "lacks_consent",
+    "why_off",
+]
 
 _SCHEMA: dict[str, Any] = {"project": pl.String, "since": pl.Int64, "reason": pl.String}
+_CONSENTS: dict[str, Any] = {
+    "project": pl.String,
+    "since": pl.Int64,
+    "creator": pl.String,
+    "reason": pl.String,
+    "embedder": pl.String,
+    "remote": pl.String,
+}
 
 
 class Switches(Projection):
@@ -67,20 +89,99 @@ class Switches(Projection):
         self._off = {row["project"]: (row["since"], row["reason"]) for row in dumped}
 
 
-def check_on(state: State, projects: Iterable[str | None]) -> None:
+class Consents(Projection):
+    """Who consented to memory for which projects (None: for what has none). No export holds it: it is of this lab."""
+
+    name: ClassVar[str] = "consents"
+    kinds: ClassVar[tuple[str, ...]] = ("switch",)
+
+    def __init__(self) -> None:
+        self._given: dict[str | None, dict[str, Any]] = {}
+
+    def to(self, project: str | None, remote: str | None) -> bool:
+        """Whether somebody consented to memory for a project whose texts go to ``remote``.
+
+        Consent to an embedder on this machine, or to one elsewhere, is none to another one elsewhere.
+        """
+        given = self._given.get(project)
+        return given is not None and remote in (None, given["remote"])
+
+    def fold(self, event: Event) -> None:
+        project, body = event.body["project"], event.body
+        if not body["on"]:
+            self._given.pop(project, None)
+        elif "consent" in body:
+            told = {"creator": body["creator"], "reason": body["reason"], **body["consent"]}
+            self._given[project] = {"since": event.at, **told}
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row for each consent: project, since, creator, reason, embedder, remote."""
+        frame = pl.DataFrame(self.dump(), schema=_CONSENTS).sort("project", nulls_last=False)
+        return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
+
+    def dump(self) -> Any:
+        return [{"project": project, **given} for project, given in self._given.items()]
+
+    def load(self, dumped: Any) -> None:
+        self._given = {row["project"]: {name: row[name] for name in _CONSENTS if name != "project"} for row in dumped}
+
+
+def disclosure(store: Store) -> str:
+    """A sentence that says where texts and questions go to be embedded; empty where they stay on this machine."""
+    embedder = store.embedder
+    if embedder.remote is None:
+        return ""
+    return f"Texts and questions are sent to {embedder.remote} to be embedded ({embedder.name})."
+
+
+def consent_of(store: Store) -> dict[str, str | None]:
+    """What whoever consents now is told, as an event keeps it."""
+    return {"embedder": store.embedder.name, "remote": store.embedder.remote}
+
+
+def lacks_consent(store: Store, state: State, project: str | None) -> bool:
+    """Whether the live pack needs a consent for this project, or for what has none, that nobody gave."""
+    if store.versions.pack.settings["consent"] != "needed":
+        return False
+    return not state.projection(Consents).to(project, store.embedder.remote)
+
+
+def why_off(store: Store, state: State, project: str | None) -> str | None:
+    """Why memory is off for what belongs to this project, or to none; None where it is on."""
+    why = state.projection(Switches).off(project)
+    if why is None and lacks_consent(store, state, project):
+        what = "what belongs to no project" if project is None else f'the project "{project}"'
+        why = f"Memory is off for {what} until somebody consents to it (setting consent of the live pack)."
+        if said := disclosure(store):
+            why = f"{why} {said}"
+    return why
+
+
+def check_on(store: Store, state: State, projects: Iterable[str | None]) -> None:
     """MemoryOff where something is to be remembered for a project, or for none, for which memory is off."""
     switches = state.projection(Switches)
     for project in dict.fromkeys(projects):
-        why = switches.off(project)
+        why = why_off(store, state, project)
         if why is not None:
-            again = "lab.agents.switch_on()" if switches.has(None) else f"lab.agents.switch_on(project={project!r})"
+            all_off = switches.has(None) or project is None
+            again = "lab.agents.switch_on()" if all_off else f"lab.agents.switch_on(project={project!r})"
             raise MemoryOff(f"{why} Nothing is remembered until {again}.")
 
 
-def filters_while_off(state: State, project: str | None, filters: Filters) -> tuple[Filters, str | None]:
+def check_disclosed(store: Store, state: State, project: str | None) -> None:
+    """MemoryOff where an embedder elsewhere would be sent a text of a project without consent to it."""
+    if store.embedder.remote is not None and lacks_consent(store, state, project):
+        check_on(store, state, [project])
+
+
+def filters_while_off(store: Store, state: State, project: str | None, filters: Filters) -> tuple[Filters, str | None]:
     """What a recall from this project admits, and why it admits nothing; None where it does."""
-    switches = state.projection(Switches)
-    why = switches.off(project)
+    why = why_off(store, state, project)
     if why is not None:
         return replace(filters, without=None), why
-    return (replace(filters, without=switches.projects) if switches.projects else filters), None
+    without: tuple[str | None, ...] = state.projection(Switches).projects
+    if store.versions.pack.settings["consent"] == "needed":
+        named = [None, *state.names["project"].vocabulary]
+        without = tuple(dict.fromkeys([*without, *(one for one in named if lacks_consent(store, state, one))]))
+    return (replace(filters, without=without) if without else filters), None

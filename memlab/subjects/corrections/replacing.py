@@ -11,6 +11,7 @@ from memlab.journal import Transaction
 from memlab.privacy import Finding, Screened, personal_kinds, screen
 from memlab.schema import FIXED, MEMORY, RECALLABLE
 from memlab.state import Change, State, check_interval, redactions, values_of, with_speaker
+from memlab.subjects.agents.switch import check_disclosed
 from memlab.subjects.consolidation.grouping import summaries_of, unconsolidated
 from memlab.subjects.core import Core
 from memlab.subjects.corrections.dependents import extracted_from, fields_of, reread, summaries_quoting
@@ -136,6 +137,7 @@ class Editor:
         }
         listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
         names = names_in_texts(state, pack, listed, [words])
+        check_disclosed(store, state, complete.get("project"))
         tx.payloads([id], [words])
         tx.vectors(
             id, store.embedder.fingerprint, store.embedder.encode([with_speaker(words, complete.get("speaker"))])

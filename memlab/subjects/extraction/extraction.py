@@ -146,7 +146,7 @@ class Extraction:
         admits = self._admits(where, viewer)
         if model is not None:
             with self._core.reading() as state:
-                check_on(state, (where.project,))  # nothing of it leaves the machine either
+                check_on(self._core.store, state, (where.project,))  # nothing of it leaves the machine either
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
             return _asked(said, where, model, otherwise, admits)

@@ -209,7 +209,7 @@ class LabFacts:
                 entity_named(entities, subject)
             entry = None if known is None else entities.entries[known]
             called = subject if entry is None else entry.name
-            filters, _ = filters_while_off(state, project, Filters.of())
+            filters, _ = filters_while_off(self._core.store, state, project, Filters.of())
             question = Question("", at=now, project=project, session=session, filters=filters)
             among = self._core.recaller.population(state, question).mask
             most = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens

@@ -73,6 +73,8 @@ def _what(event: Event, hidden: NDArray[np.bool_] | None) -> str:
     parts = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
     if event.kind == "switch":
         parts = ["on" if body["on"] else "off", f"project {body['project']}" if body["project"] else "for all", *parts]
+        if "consent" in body:
+            parts += [f"consent of {body['creator']}", f"embedded by {body['consent']['remote'] or 'this machine'}"]
     if body.get("reward") is not None:
         parts.append(f"reward {body['reward']:g}")
     for part in body.get("set", ()):

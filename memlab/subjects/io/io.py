@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.arguments import Count, Within, checked
+from memlab.arguments import AsGiven, Count, Within, checked
+from memlab.embedding import EmbedderSpec
 from memlab.errors import LabError, MemlabError
 from memlab.storage.copies import copies, forget_copy, note_copy, written
 from memlab.storage.purging import PURGE_TIMEOUT
@@ -18,6 +20,7 @@ from memlab.storage.views import SeenStore
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
+from memlab.subjects.io.migrating import Moved, Preview, move, preview, synced_frame
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
@@ -143,6 +146,74 @@ class LabIO:
         True
         """
         return check_open(self._core.store, repair=repair)
+
+    @checked
+    def preview(self, exclude: Annotated[Iterable[str | None] | str, AsGiven] = ()) -> Preview:
+        """Say what ``move_to`` would take along, by project, and the secrets that are found in it today.
+
+        ``exclude`` names the projects that stay, None what belongs to no project. A project for which memory is off
+        stays by itself. UnknownName for a project of which nothing is here.
+
+        >>> lab.io.preview(exclude=["diary"]).frame                                           # doctest: +SKIP
+        """
+        return preview(self._core, exclude)
+
+    @checked
+    def move_to(
+        self,
+        target: str | Path,
+        *,
+        exclude: Annotated[Iterable[str | None] | str, AsGiven] = (),
+        embedder: EmbedderSpec = None,
+    ) -> Moved:
+        """Bring the memories of this lab into the one at the path ``target``, which is made if there is nothing.
+
+        They are embedded anew, by the embedder of the target (``embedder``, as ``memlab.open`` takes it), and what the
+        privacy gate finds today is redacted. A lab without exclusions is one batch, and its tables beside memories
+        (facts' times, module maps, switches) come along where the target is empty; else each project is one, with its
+        memories, uses and edges alone. A batch is stored whole or not at all; the same again adds nothing, and a move
+        that was stopped goes on. The copy here stays, and is marked as synced by an event.
+
+        Packs, recalls and judgements stay here. A later ``purge`` here does not reach the target: purge there too.
+
+        Parameters
+        ----------
+        target
+            The path of a lab, or of one that is to be made.
+        exclude
+            Projects that stay; None among them: what belongs to no project. Look at ``preview`` first.
+        embedder
+            That of the target; the shipped one unless given.
+
+        Raises
+        ------
+        UnknownName
+            For an excluded project of which nothing is here.
+        MemoryOff
+            Where memory is off in the target for a project that would go, or nobody consented to it there; nothing is
+            written then.
+        PrivacyError
+            For a secret in a name, a tag or an operation, where it cannot be redacted; its batch is not stored.
+        EmbedderMismatch
+            Where the target holds vectors of another embedder.
+        LabError
+            Where either lab cannot be written.
+
+        Examples
+        --------
+        >>> lab.io.move_to("/mnt/team/agent.memlab", exclude=["diary"])                       # doctest: +SKIP
+        """
+        lab: Any = type(self._core.owner)
+        clock = self._core.store.clock
+
+        def opened(path: Path) -> Any:
+            return lab(path, embedder=embedder, clock=clock)
+
+        return move(self._core, Path(target).expanduser(), exclude, opened)
+
+    def synced(self) -> pl.DataFrame:
+        """One row for each move to another lab: target, at (UTC), memories (of this lab there), added, left_out."""
+        return synced_frame(self._core)
 
     def snapshot(self) -> None:
         """Write the folded state down, so that the next opening is quick; closing does it when there is much new."""

@@ -163,7 +163,11 @@ def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Load
     from memlab.moving import lab_id, load_bundle
 
     with core.reading() as state:
-        check_on(state, bundle.memories["project"].unique().to_list() if given.project is None else [given.project])
+        check_on(
+            core.store,
+            state,
+            bundle.memories["project"].unique().to_list() if given.project is None else [given.project],
+        )
     return load_bundle(
         core.store,
         bundle,

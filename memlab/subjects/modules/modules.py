@@ -76,7 +76,7 @@ class LabModules:
         }
         store = self._core.store
         with store.writing() as tx:
-            check_on(store.state, [named])
+            check_on(store, store.state, [named])
             tx.event("scan", body, at=store.clock())
         return self.map(named)
 
@@ -129,7 +129,7 @@ class LabModules:
             lists[name] = kept or ()
         store = self._core.store
         with store.writing() as tx:
-            check_on(store.state, [project])
+            check_on(store, store.state, [project])
             known = self._known(store.state.projection(ModuleMaps), project)
             names = [*known["described"], *(one["name"] for one in known["modules"])]
             if module not in names and not new:
@@ -192,7 +192,7 @@ class LabModules:
         refuse_names({"project": [project], "session": [session]})
         store = self._core.store
         with store.writing() as tx:
-            check_on(store.state, [project])
+            check_on(store, store.state, [project])
             known = self._known(store.state.projection(ModuleMaps), project)
             held = [path for one in described(known).values() for path in (*one["files"], *one["tests"])]
             before = {tuple(one) for one in known.get("touched", ())}

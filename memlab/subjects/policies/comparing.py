@@ -109,7 +109,7 @@ def _questions(state: State, most: int) -> list[_Asked]:
 
 def _top(core: Core, state: State, pack: Pack, asked: _Asked, limit: int) -> list[int]:
     text, project, own = asked
-    filters, _ = filters_while_off(state, project, Filters.of())
+    filters, _ = filters_while_off(core.store, state, project, Filters.of())
     question = Question(text, project=project, filters=filters, at=core.store.clock())
     slate = core.recaller.recall(state, pack, question, limit=limit + 1)
     return [id for id in slate.shown if id != own][:limit]

@@ -353,7 +353,7 @@ def _gather_registers(registers: Mapping[str, Any], names: _Names) -> None:
         )
     names.declared |= names.by_hand
     names.declared.update(row["agent"] for row in registers.get("relationships", ()))
-    for name in ("modules", "switches"):
+    for name in ("modules", "switches", "consents"):
         names.declared.update(_strings([row["project"] for row in registers.get(name, ())]))
 
 

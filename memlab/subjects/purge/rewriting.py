@@ -262,6 +262,8 @@ _REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
     "tellings": _tellings,
     "fact-times": _fact_times,
     "switches": _rows,
+    "consents": _rows,
+    "synced": _rows,
 }
 
 

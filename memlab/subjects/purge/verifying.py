@@ -182,6 +182,8 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "tellings": lambda dumped: [],
     "fact-times": lambda dumped: [],
     "switches": lambda dumped: [row["since"] for row in dumped],
+    "consents": lambda dumped: [row["since"] for row in dumped],
+    "synced": lambda dumped: [row["at"] for row in dumped],
     "injected": lambda dumped: [ids for *_, ids in dumped],
 }
 """Registers without what a purge may take out of them: the names of clusters, agents and sessions, what was looked for,

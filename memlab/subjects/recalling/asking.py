@@ -86,9 +86,13 @@ class Questions:
             if not again and session is not None and use is None:
                 use = once = Once(limit)
             asked, state = live.with_params(params) if params else live, seen(store.journal, state, filters.viewer)
-            filters, off = filters_while_off(state, project, filters)
+            filters, off = filters_while_off(store, state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
-            question = Question(screening.text, project=project, session=session, filters=filters, at=now)
+            # an embedder may be elsewhere: it is not sent what is not answered
+            vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)
+            question = Question(
+                screening.text, project=project, session=session, filters=filters, at=now, vector=vector
+            )
             logs = log and pack is None and off is None and not store.journal.read_only
             if logs:
                 refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from memlab.state import (
     refuse_names,
     with_speaker,
 )
-from memlab.subjects.agents.switch import check_on
+from memlab.subjects.agents.switch import check_on, why_off
 from memlab.subjects.core import Core
 from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.facts.succession import succession
@@ -42,6 +42,10 @@ from memlab.subjects.remembering.tellings import tellings_of
 from memlab.subjects.results import Memory, Remembered, with_redacted
 
 __all__ = ["Remembering"]
+
+
+def _nothing_near(text: str, *, project: str | None) -> None:
+    """Nothing is known, as nothing may be asked."""
 
 
 class Remembering:
@@ -98,6 +102,8 @@ class Remembering:
                 return self._remembered(range(0), ())
             columns, given = only(kept, columns), only(kept, given)
             texts, screenings, count = chosen(texts, kept), chosen(screenings, kept), int(kept.sum())
+        with store.reading() as state:  # an embedder may be elsewhere: it is not sent what will be refused
+            check_on(store, state, columns.get("project", [None]))
         speakers = columns.get("speaker") or [None] * count
         with self._core.latencies.measured("embedding"):
             vectors = store.embedder.encode([with_speaker(*pair) for pair in zip(texts, speakers, strict=True)])
@@ -109,7 +115,7 @@ class Remembering:
                 columns, given, speakers = only(kept, columns), only(kept, given), chosen(speakers, kept)
                 texts, screenings, vectors = chosen(texts, kept), chosen(screenings, kept), vectors[kept]
                 count = int(kept.sum())
-            check_on(state, columns.get("project", [None]))
+            check_on(store, state, columns.get("project", [None]))
             check_files(pack, columns)
             first, how = tx.next_id, linking_of(pack, linking, columns)
             columns = with_feeling(columns, without(given, "emotional_weight", count), texts)
@@ -186,8 +192,10 @@ class Remembering:
         ``asked``: it answers a question.
         """
         screened = screen(checked_text(text), personal=self._core.personal()).text
-        with self._core.reading():
-            near = partial(Comparing(self._core).nearest, viewer=viewer)
+        with self._core.reading() as state:
+            near: Callable[..., float | None] = partial(Comparing(self._core).nearest, viewer=viewer)
+            if why_off(self._core.store, state, project) is not None:
+                near = _nothing_near  # what is off is compared with nothing, and no embedder is sent it
             return admission(
                 self._core.pack, near, screened, utterance(screened, role, asked=asked), role=role, project=project
             )

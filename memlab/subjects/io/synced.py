@@ -1,0 +1,39 @@
+"""Which other labs this one was moved to: the mark that it leaves here."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import polars as pl
+
+from memlab.journal import Event
+from memlab.state import Projection
+
+__all__ = ["Synced"]
+
+_SCHEMA = {"target": pl.String, "at": pl.Int64, "memories": pl.Int64, "added": pl.Int64, "left_out": pl.Int64}
+
+
+class Synced(Projection):
+    """The moves of this lab's memories to other labs, in order. No export holds them: they are of this lab."""
+
+    name: ClassVar[str] = "synced"
+    kinds: ClassVar[tuple[str, ...]] = ("synced",)
+
+    def __init__(self) -> None:
+        self._moves: list[dict[str, Any]] = []
+
+    def fold(self, event: Event) -> None:
+        self._moves.append({**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at})
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row for each move: target, at, memories, added, left_out."""
+        frame = pl.DataFrame(self._moves, schema=_SCHEMA)
+        return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+
+    def dump(self) -> Any:
+        return self._moves
+
+    def load(self, dumped: Any) -> None:
+        self._moves = [{name: row[name] for name in _SCHEMA} for row in dumped]

@@ -1,0 +1,181 @@
+"""Moving a lab to another: what would go, what stays, and what is marked."""
+
+import polars as pl
+import pytest
+from embedders import letters
+
+import memlab
+import memlab.moving
+from memlab.errors import MemoryOff, ReadOnlyLab
+from memlab.privacy import Screening
+
+KEY = "AKIAIOSFODNN7EXAMPLE"
+
+
+@pytest.fixture
+def held(lab):
+    first = lab.remember("Deploys go out on Tuesdays", project="api", kind="convention", tags=["deploys"])
+    second = lab.remember("Call ida@example.com before a deploy", project="api", creator="ida", visibility="private")
+    third = lab.remember("Dear diary, today was fine", project="diary")
+    lab.remember("Tabs over spaces", kind="preference", summary="tabs")
+    lab.graph.link(first, second, relation="relates-to")
+    lab.graph.link(first, third, relation="relates-to")
+    lab.forget(lab.remember("An old rule", project="api"))
+    lab.purge(lab.remember("gone for good", project="api"))
+    return lab
+
+
+@pytest.fixture
+def unscreened(monkeypatch):
+    """A lab from before the gate knew a secret."""
+
+    def remember(lab, text, **fields):
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                "memlab.subjects.remembering.remember.screen_many",
+                lambda texts, **_: [Screening(text) for text in texts],
+            )
+            return lab.remember(text, **fields)
+
+    return remember
+
+
+def opened(path, clock):
+    return memlab.open(path, embedder=letters, clock=clock)
+
+
+def test_a_preview_says_by_project_what_would_go(held, unscreened):
+    unscreened(held, f"the key is {KEY}", project="api")
+    held.agents.switch_off("diary")
+    head = held.store.journal.head
+    seen = held.io.preview()
+    rows = {row["project"]: row for row in seen.frame.to_dicts()}
+    assert list(rows) == [None, "api", "diary"]
+    api = rows["api"]
+    assert (api["memories"], api["live"], api["private"], api["secrets"], api["personal"]) == (4, 3, 1, 1, 1)
+    assert (api["would_go"], api["why"]) == (True, None)
+    assert (rows["diary"]["would_go"], rows["diary"]["why"]) == (False, "memory is off")
+    assert rows[None]["characters"] == len("Tabs over spaces") + len("tabs")
+    assert seen.memories == 5
+    assert held.io.preview([None, "api"]).memories == 0
+    assert held.io.preview("api").frame.filter(project="api")["why"].to_list() == ["excluded"]
+    assert held.store.journal.head == head
+    assert "diary (memory is off)" in repr(seen)
+
+
+def test_what_is_not_excluded_goes_and_a_second_time_adds_nothing(held, tmp_path, clock):
+    target = tmp_path / "there"
+    moved = held.io.move_to(target, exclude=["diary"], embedder=letters)
+    assert (moved.added, moved.redacted) == (4, 0)
+    assert moved.frame["project"].to_list() == [None, "api"]
+    with opened(target, clock) as there:
+        frame = there.memories
+        assert set(frame["project"].to_list()) == {"api", None}
+        assert "gone for good" not in frame["text"].to_list()
+        assert "forgotten" in frame["status"].to_list()
+        assert there.edges.filter(relation="relates-to").height == 1
+        assert there.recall("deploys", project="api", viewer="agent:x")[0].text.startswith("Deploys")
+        texts = frame.height
+    synced = held.io.synced().row(0, named=True)
+    assert synced["target"] == str(target)
+    assert (synced["memories"], synced["added"], synced["left_out"]) == (4, 4, 1)
+    head = held.store.journal.head
+    again = held.io.move_to(target, exclude=["diary"], embedder=letters)
+    assert (again.added, again.edges, held.store.journal.head) == (0, 0, head)
+    held.remember("A new rule", project="api")
+    assert held.io.move_to(target, exclude=["diary"], embedder=letters).added == 1
+    assert held.io.synced()["added"].to_list() == [4, 1]
+    with opened(target, clock) as there:
+        assert there.memories.height == texts + 1
+    assert "synced" in held.log["kind"].to_list()
+
+
+def test_edges_between_projects_come_once_both_are_there(held, tmp_path, clock):
+    held.io.move_to(tmp_path / "there", exclude=[None], embedder=letters)
+    with opened(tmp_path / "there", clock) as there:
+        assert there.edges.filter(relation="relates-to").height == 2
+
+
+def test_a_lab_goes_whole_where_nothing_is_excluded(held, tmp_path, clock):
+    assert held.io.move_to(tmp_path / "there", embedder=letters).added == 6
+    with opened(tmp_path / "there", clock) as there:
+        same = ["text", "kind", "project", "status", "visibility", "created"]
+        assert there.memories.select(same).equals(held.memories.select(same))
+
+
+def test_secrets_are_redacted_on_the_way_and_embedded_without_them(held, unscreened, tmp_path, clock):
+    unscreened(held, f"the key is {KEY}", project="api")
+    sent = []
+
+    def embed(texts):
+        sent.extend(texts)
+        return letters(texts)
+
+    embed.__qualname__ = "letters"
+    assert held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=embed).redacted == 1
+    assert KEY not in "".join(sent)
+    with opened(tmp_path / "there", clock) as there:
+        assert not there.memories.filter(pl.col("text").str.contains(KEY)).height
+        assert there.memories.filter(pl.col("text").str.contains("REDACTED")).height == 1
+
+
+def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
+    load, calls = memlab.moving.load_bundle, []
+
+    def second_fails(*given, **named):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return load(*given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memlab.moving, "load_bundle", second_fails)
+        with pytest.raises(KeyboardInterrupt):
+            held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
+    with opened(tmp_path / "there", clock) as there:
+        assert there.memories["project"].to_list() == [None]
+    assert held.io.synced().is_empty(), "what did not go whole is not marked"
+    assert held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters).added == 3
+
+
+def test_the_target_decides_what_it_remembers(held, tmp_path, clock):
+    with opened(tmp_path / "there", clock) as there:
+        there.use('(pack careful) (setting consent "needed")')
+        there.agents.switch_on("api")
+    with pytest.raises(MemoryOff, match="no project"):
+        held.io.move_to(tmp_path / "there", embedder=letters)
+    with opened(tmp_path / "there", clock) as there:
+        assert not there.memories.height
+    assert held.io.move_to(tmp_path / "there", exclude=[None, "diary"], embedder=letters).added == 3
+
+
+def test_what_cannot_be_moved(disk, held, tmp_path):
+    with pytest.raises(memlab.errors.UnknownName, match="Did you mean diary"):
+        held.io.move_to(tmp_path / "there", exclude=["dairy"])
+    with pytest.raises(memlab.InputError, match="names of projects"):
+        held.io.preview([3])
+    assert not (tmp_path / "there").exists()
+    with disk() as lab, pytest.raises(memlab.InputError, match="is this lab"):
+        lab.io.move_to(lab.store.folder)
+    with disk(read_only=True) as lab, pytest.raises(ReadOnlyLab):
+        lab.io.move_to(tmp_path / "there")
+    with pytest.raises(ReadOnlyLab):
+        held.viewed_by("agent:x").io.move_to(tmp_path / "there")
+    assert held.viewed_by("agent:x").io.preview().frame.filter(project="api")["private"].item() == 0
+
+
+def test_a_purge_leaves_no_project_in_a_mark(held, tmp_path):
+    held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
+    held.purge(project="diary")
+    assert "diary" not in str([event.body for event in held.store.journal.events(kinds=("synced",))])
+
+
+def test_from_the_command_line(json_of, run):
+    json_of("remember", "a.memlab", "Deploys go out on Tuesdays", "--project", "api")
+    json_of("remember", "a.memlab", "Dear diary", "--project", "diary")
+    seen = json_of("move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
+    assert (seen["memories"], [row["would_go"] for row in seen["projects"]]) == (1, [True, False])
+    assert run("move", "a.memlab", "b.memlab", "--preview").stdout.startswith("2 memories of 2 projects would go")
+    assert json_of("move", "a.memlab", "b.memlab", "--exclude", "diary")["added"] == 1
+    assert "1 were there already" in run("move", "a.memlab", "b.memlab").stdout
+    assert len(json_of("list", "b.memlab")) == 2
