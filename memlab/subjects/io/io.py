@@ -1,15 +1,15 @@
-"""``lab.io``: exports, mirrors, backups and checks."""
+"""``lab.io``: exports, mirrors, backups, checks, and the joining of two labs."""
 
 from __future__ import annotations
 
 import warnings
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.arguments import Count, Within, checked
+from memlab.arguments import AsGiven, Count, Within, checked
 from memlab.errors import LabError, MemlabError
 from memlab.storage.copies import copies, forget_copy, note_copy, written
 from memlab.storage.purging import PURGE_TIMEOUT
@@ -18,16 +18,17 @@ from memlab.storage.views import SeenStore
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
+from memlab.subjects.io.joining import join
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
-    from memlab.moving import Mirror
+    from memlab.moving import Joined, Mirror
 
 __all__ = ["LabIO", "reach_lost_mirrors"]
 
 
 class LabIO:
-    """``lab.io``: files that go out of a lab, backups, and checks of its own files. What comes in: ``lab.load``."""
+    """``lab.io``: files that go out of a lab, backups, and checks of its own files. What else comes in: ``lab.load``."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -98,6 +99,43 @@ class LabIO:
                 raise
 
         return written(self._core.store, bundle, write)
+
+    @checked
+    def join(self, other: Annotated[Any, AsGiven], *, dry_run: bool = False) -> Joined:
+        """Join another lab into this one: two copies of a lab that both went on, or a lab and what was made of it.
+
+        Memories and edges that only the other has come in. Of a memory that both have, the later change stands, made
+        here or there: an edit, a forgetting, a deletion, a restoration. What both changed is listed as a conflict with
+        both versions. What was purged there is deleted here, and what was purged here stays away. It is one
+        transaction; the same again changes nothing, and joined in either direction the same texts are in use. Texts
+        pass the privacy gate. This lab's pack stays, and linking compares nothing.
+
+        Parameters
+        ----------
+        other
+            The path of a lab or of an export of one, or an open lab. It is only read.
+        dry_run
+            Whether to say what would be done and change nothing.
+
+        Returns
+        -------
+        Joined
+            What came in and what changed, a row for each memory in ``frame``.
+
+        Raises
+        ------
+        InputError
+            Where there is no lab, where it is this lab, or where this lab is one as a viewer sees it.
+        ReadOnlyLab
+            If this lab was opened with read_only=True, unless ``dry_run``.
+        DatasetError, PrivacyError
+            If a row of the other lab cannot be taken: nothing is changed then.
+
+        Examples
+        --------
+        >>> lab.io.join("laptop.memlab", dry_run=True).conflicts                              # doctest: +SKIP
+        """
+        return join(self._core, other, dry_run=dry_run)
 
     @checked
     def mirror(
