@@ -63,6 +63,7 @@ SECTIONS = {
         "consolidate": "let one summary stand for many old memories",
         "unconsolidate": "undo one consolidation",
         "export": "write the memories to .jsonl, .md, .sexp, .parquet, tables",
+        "join": "join another lab, or a copy that went on, into a lab",
         "mirror": "keep a readable copy, one Markdown file a memory",
         "backup": "copy a lab as it is now",
         "check": "compare every file with what was written, and mend it",

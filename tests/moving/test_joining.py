@@ -15,22 +15,17 @@ TEXTS = ["The bakery opens at six.", "Ida lives in Bergen.", "Deploy with make s
 
 
 @pytest.fixture
-def clock():
-    return ManualClock("2026-01-01")
-
-
-@pytest.fixture
-def pair(tmp_path, clock, embedder):
+def pair(tmp_path, clock, trigrams):
     """A lab and its copy, each open, with one clock."""
-    with memlab.open(tmp_path / "a", clock=clock, embedder=embedder) as lab:
+    with memlab.open(tmp_path / "a", clock=clock, embedder=trigrams) as lab:
         for text in TEXTS:
             lab.remember(text, linking="off")
             clock.advance(minutes=1)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     clock.advance(days=1)
     with (
-        memlab.open(tmp_path / "a", clock=clock, embedder=embedder) as a,
-        memlab.open(tmp_path / "b", clock=clock, embedder=embedder) as b,
+        memlab.open(tmp_path / "a", clock=clock, embedder=trigrams) as a,
+        memlab.open(tmp_path / "b", clock=clock, embedder=trigrams) as b,
     ):
         yield a, b
 
@@ -141,13 +136,13 @@ def test_what_was_purged_stays_purged(pair, clock):
     assert 1 in back.purged
 
 
-def test_a_dry_run_changes_nothing_and_a_read_only_lab_refuses(pair, clock, tmp_path, embedder):
+def test_a_dry_run_changes_nothing_and_a_read_only_lab_refuses(pair, clock, tmp_path, trigrams):
     a, b = pair
     b.remember("Deploys go out on Tuesdays.", linking="off")
     head = a.store.journal.head
     assert a.io.join(b, dry_run=True).count("added") == 1
     assert (a.store.journal.head, len(a)) == (head, 4)
-    with memlab.open(tmp_path / "a", read_only=True, embedder=embedder) as lab, pytest.raises(ReadOnlyLab):
+    with memlab.open(tmp_path / "a", read_only=True, embedder=trigrams) as lab, pytest.raises(ReadOnlyLab):
         lab.io.join(tmp_path / "b")
 
 
@@ -163,9 +158,9 @@ def test_an_export_joins_as_the_lab_does(pair, clock, tmp_path, name):
     assert a.io.join(tmp_path / name).frame.is_empty()
 
 
-def test_a_lab_made_of_an_export_joins_too(pair, clock, tmp_path, embedder):
+def test_a_lab_made_of_an_export_joins_too(pair, clock, tmp_path, trigrams):
     a, _ = pair
-    with memlab.open(tmp_path / "c", clock=clock, embedder=embedder) as lab:
+    with memlab.open(tmp_path / "c", clock=clock, embedder=trigrams) as lab:
         lab.load(a.io.export(tmp_path / "a.jsonl"))
         clock.advance(minutes=1)
         lab.edit(2, text="Ida lives in Oslo.")
@@ -218,15 +213,15 @@ acts = st.lists(
 
 
 @given(acts)
-def test_either_way_the_same_texts_are_in_use(tmp_path_factory, embedder, done):
+def test_either_way_the_same_texts_are_in_use(tmp_path_factory, trigrams, done):
     folder, clock = tmp_path_factory.mktemp("joined"), ManualClock("2026-01-01")
-    with memlab.open(folder / "a", clock=clock, embedder=embedder) as lab:
+    with memlab.open(folder / "a", clock=clock, embedder=trigrams) as lab:
         lab.remember_many(TEXTS, linking="off")
         lab.edit(1, text="The bakery opens at five.")
     shutil.copytree(folder / "a", folder / "b")
     with (
-        memlab.open(folder / "a", clock=clock, embedder=embedder) as a,
-        memlab.open(folder / "b", clock=clock, embedder=embedder) as b,
+        memlab.open(folder / "a", clock=clock, embedder=trigrams) as a,
+        memlab.open(folder / "b", clock=clock, embedder=trigrams) as b,
     ):
         for number, (where, act, which) in enumerate(done):
             clock.advance(minutes=1)
